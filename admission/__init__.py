@@ -1,0 +1,1 @@
+"""The last gate of a write: mutating plugins, then validating ones."""

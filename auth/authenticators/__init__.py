@@ -1,0 +1,1 @@
+"""One authenticator a file; they are unaware of each other (union.py composes them)."""

@@ -1,0 +1,87 @@
+"""What an authenticator and an authorizer are.
+
+Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authorization/authorizer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from fakeapiserver.apimachinery.errors import StatusError
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """Who a request comes from (upstream: user.Info)."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
+    certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it."""
+
+    authorization: str = ""
+    peer_certificate: bytes = b""
+    peer_chain: tuple[bytes, ...] = ()
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+
+class Authenticator(Protocol):
+    """Returns the user; None when the credentials are not of this method; raises StatusError 401 when they are and fail.
+    Must not block: what needs I/O is awaited."""
+
+    async def authenticate(self, credentials: Credentials) -> UserInfo | None: ...
+
+
+class Decision(Enum):
+    ALLOW = "Allow"
+    DENY = "Deny"
+    NO_OPINION = "NoOpinion"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a request wants to do (upstream: authorizer.Attributes)."""
+
+    user: UserInfo
+    verb: str
+    path: str = ""
+    resource_request: bool = False
+    api_group: str = ""
+    api_version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class Authorizer(Protocol):
+    """Returns its decision and the reason shown in a 403. The first ALLOW or DENY of the union wins."""
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]: ...
+
+
+class RuleResolver(Protocol):
+    """Lists what a user may do in a namespace (SelfSubjectRulesReview): resource rules, non-resource rules, incomplete, error."""
+
+    async def rules_for(
+        self, user: UserInfo, namespace: str
+    ) -> tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]: ...
+
+
+__all__ = [
+    "Attributes",
+    "Authenticator",
+    "Authorizer",
+    "Credentials",
+    "Decision",
+    "RuleResolver",
+    "StatusError",
+    "UserInfo",
+]

@@ -1,0 +1,1 @@
+"""The Kubernetes API server to test against."""

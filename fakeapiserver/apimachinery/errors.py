@@ -1,0 +1,161 @@
+"""metav1.Status errors: the one shape of every refusal above the store.
+
+Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go. Every constructor returns the exception to raise; the server renders it in
+one place (server/app.py). Messages are upstream's.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
+
+Status = dict[str, Any]
+
+
+class StatusError(Exception):
+    """A metav1.Status with its HTTP code; `headers` are added to the answer (Retry-After, say)."""
+
+    def __init__(self, status: Status, headers: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(status.get("message", ""))
+        self.status = status
+        self.headers = tuple(headers)
+
+    @property
+    def code(self) -> int:
+        return int(self.status.get("code", 500))
+
+    @property
+    def reason(self) -> str:
+        return str(self.status.get("reason", ""))
+
+    @property
+    def message(self) -> str:
+        return str(self.status.get("message", ""))
+
+
+def status_error(code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> StatusError:
+    """A failure Status; empty reason and absent details are left out as Go's omitempty does."""
+    status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
+    if reason:
+        status["reason"] = reason
+    if details is not None:
+        status["details"] = details
+    status["code"] = code
+    return StatusError(status)
+
+
+def resource_details(resource: GroupResource, name: str = "") -> dict[str, Any]:
+    """Status.details of an error about one object: name, group, and (so upstream) the resource as `kind`."""
+    details = {"name": name, "group": resource.group, "kind": resource.resource}
+    return {key: value for key, value in details.items() if value}
+
+
+def new_not_found(resource: GroupResource, name: str) -> StatusError:
+    return status_error(404, "NotFound", f'{resource} "{name}" not found', resource_details(resource, name))
+
+
+def new_generic_not_found() -> StatusError:
+    """What upstream answers for a path nobody serves (NewGenericServerResponse, 404)."""
+    return status_error(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def new_already_exists(resource: GroupResource, name: str) -> StatusError:
+    details = resource_details(resource, name)
+    return status_error(409, "AlreadyExists", f'{resource} "{name}" already exists', details)
+
+
+def new_generate_name_conflict(resource: GroupResource, name: str) -> StatusError:
+    message = f'{resource} "{name}" already exists, the server was not able to generate a unique name for the object'
+    error = status_error(409, "AlreadyExists", message, resource_details(resource, name) | {"retryAfterSeconds": 1})
+    error.headers = (("Retry-After", "1"),)
+    return error
+
+
+def new_conflict(resource: GroupResource, name: str, reason: str) -> StatusError:
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {reason}'
+    return status_error(409, "Conflict", message, resource_details(resource, name))
+
+
+def new_apply_conflict(causes: Sequence[dict[str, str]], message: str) -> StatusError:
+    return status_error(409, "Conflict", message, {"causes": list(causes)})
+
+
+def new_gone(message: str) -> StatusError:
+    return status_error(410, "Gone", message)
+
+
+def new_resource_expired(message: str) -> StatusError:
+    return status_error(410, "Expired", message)
+
+
+def new_bad_request(message: str) -> StatusError:
+    return status_error(400, "BadRequest", message)
+
+
+def new_unauthorized() -> StatusError:
+    return status_error(401, "Unauthorized", "Unauthorized")
+
+
+def new_forbidden(resource: GroupResource, name: str, reason: str) -> StatusError:
+    subject = f'{resource} "{name}"' if name else str(resource)
+    message = f"{subject} is forbidden: {reason}" if resource.resource else f"forbidden: {reason}"
+    return status_error(403, "Forbidden", message, resource_details(resource, name))
+
+
+def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
+    """422 with one cause per field error; equal errors are told once (upstream: ErrorList.ToAggregate)."""
+    causes = [{"reason": e.reason, "message": e.body(), "field": e.field} for e in errors]
+    texts = list(dict.fromkeys(str(e) for e in errors))
+    text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    message = f'{kind} "{name}" is invalid: {text}' if texts else f'{kind} "{name}" is invalid'
+    details: dict[str, Any] = {key: v for key, v in (("name", name), ("group", kind.group), ("kind", kind.kind)) if v}
+    if causes:
+        details["causes"] = causes
+    return status_error(422, "Invalid", message, details)
+
+
+def new_method_not_supported(resource: GroupResource, action: str) -> StatusError:
+    return status_error(
+        405, "MethodNotAllowed", f'{action} is not supported on resources of kind "{resource}"', resource_details(resource)
+    )
+
+
+def new_generic_method_not_allowed() -> StatusError:
+    return status_error(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def new_not_acceptable(media_types: Sequence[str]) -> StatusError:
+    message = "only the following media types are accepted: " + ", ".join(media_types)
+    return status_error(406, "NotAcceptable", message)
+
+
+def new_unsupported_media_type(message: str) -> StatusError:
+    return status_error(415, "UnsupportedMediaType", message)
+
+
+def new_request_entity_too_large(message: str) -> StatusError:
+    return status_error(413, "RequestEntityTooLarge", f"Request entity is too large: {message}")
+
+
+def new_too_many_requests(message: str, retry_after: int) -> StatusError:
+    error = status_error(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
+    error.headers = (("Retry-After", str(retry_after)),)
+    return error
+
+
+def new_internal_error(message: str) -> StatusError:
+    details = {"causes": [{"message": message}]}
+    return status_error(500, "InternalError", f"Internal error occurred: {message}", details)
+
+
+def new_timeout(message: str, retry_after: int = 0) -> StatusError:
+    details = {"retryAfterSeconds": retry_after} if retry_after else {}
+    error = status_error(504, "Timeout", f"Timeout: {message}", details)
+    if retry_after:
+        error.headers = (("Retry-After", str(retry_after)),)
+    return error
+
+
+def new_service_unavailable(message: str) -> StatusError:
+    return status_error(503, "ServiceUnavailable", message)

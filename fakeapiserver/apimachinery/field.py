@@ -1,0 +1,166 @@
+"""Field errors: what is wrong where, gathered and returned all at once.
+
+Upstream: k8s.io/apimachinery/pkg/util/validation/field (path.go, errors.go).
+
+    spec = Path("spec")
+    errors: ErrorList = []
+    errors.append(required(spec.child("containers"), ""))
+    errors.append(invalid(spec.child("ports").index(0).child("port"), 0, "must be between 1 and 65535, inclusive"))
+    str(errors[0])      # 'spec.containers: Required value'
+    errors[1].body()    # 'Invalid value: 0: must be between 1 and 65535, inclusive'
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+Reason = Literal[
+    "FieldValueNotFound",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+    "FieldValueInvalid",
+    "FieldValueNotSupported",
+    "FieldValueForbidden",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "InternalError",
+    "FieldValueTypeInvalid",
+]
+
+_SENTENCE: Final[dict[Reason, str]] = {
+    "FieldValueNotFound": "Not found",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+    "InternalError": "Internal error",
+    "FieldValueTypeInvalid": "Invalid value",
+}
+# Upstream's Error.ErrorBody shows no bad value for these.
+_WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A field's place, written as upstream writes it: `spec.ports[0].port`, `metadata.annotations[a/b]`."""
+
+    text: str = ""
+
+    def child(self, *names: str) -> "Path":
+        tail = ".".join(names)
+        return Path(f"{self.text}.{tail}" if self.text else tail)
+
+    def index(self, i: int) -> "Path":
+        return Path(f"{self.text}[{i}]")
+
+    def key(self, key: str) -> "Path":
+        return Path(f"{self.text}[{key}]")
+
+    def __str__(self) -> str:
+        return self.text or "<nil>"
+
+
+class Omitted:
+    """Marks an error that shows no value at all (upstream: field.OmitValueType)."""
+
+
+OMIT: Final = Omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """One field error. `value` is JSON-like data, only shown, never changed."""
+
+    reason: Reason
+    field: str
+    value: Any = None
+    detail: str = ""
+
+    def body(self) -> str:
+        """The sentence without the field, as in Status.details.causes[].message."""
+        sentence = _SENTENCE[self.reason]
+        if self.reason not in _WITHOUT_VALUE and self.value is not OMIT:
+            sentence += ": " + go_value(self.value)
+        return f"{sentence}: {self.detail}" if self.detail else sentence
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+
+ErrorList = list[Error]
+
+
+def go_value(value: Any) -> str:
+    """A value as upstream's messages show it: strings quoted, scalars plain, the rest as JSON."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return go_quote(value)
+    return msgspec.json.encode(value).decode()
+
+
+def go_quote(text: str) -> str:
+    """Go's %q: double quotes, backslash escapes for what isn't printable."""
+    simple = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(simple.get(c) or (c if c.isprintable() else _go_escape(ord(c))) for c in text) + '"'
+
+
+def _go_escape(code: int) -> str:
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _text(path: Path | str) -> str:
+    return str(path)
+
+
+def not_found(path: Path | str, value: Any) -> Error:
+    return Error("FieldValueNotFound", _text(path), value)
+
+
+def required(path: Path | str, detail: str = "") -> Error:
+    return Error("FieldValueRequired", _text(path), "", detail)
+
+
+def duplicate(path: Path | str, value: Any) -> Error:
+    return Error("FieldValueDuplicate", _text(path), value)
+
+
+def invalid(path: Path | str, value: Any, detail: str) -> Error:
+    return Error("FieldValueInvalid", _text(path), value, detail)
+
+
+def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
+    return Error("FieldValueTypeInvalid", _text(path), value, detail)
+
+
+def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
+    """`valid` is shown sorted, each value quoted, as upstream's NotSupported does."""
+    detail = "supported values: " + ", ".join(go_quote(v) for v in sorted(valid)) if valid else ""
+    return Error("FieldValueNotSupported", _text(path), value, detail)
+
+
+def forbidden(path: Path | str, detail: str) -> Error:
+    return Error("FieldValueForbidden", _text(path), "", detail)
+
+
+def too_long(path: Path | str, limit: int) -> Error:
+    detail = f"may not be more than {limit} bytes" if limit >= 0 else "value is too long"
+    return Error("FieldValueTooLong", _text(path), "", detail)
+
+
+def too_many(path: Path | str, actual: int, limit: int) -> Error:
+    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
+    return Error("FieldValueTooMany", _text(path), actual, detail)
+
+
+def internal(path: Path | str, detail: str) -> Error:
+    return Error("InternalError", _text(path), None, detail)

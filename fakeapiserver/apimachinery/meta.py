@@ -1,0 +1,51 @@
+"""Access to an object's metadata. Objects are plain JSON dicts in wire case (upstream: k8s.io/apimachinery/pkg/api/meta)."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def metadata(obj: Object) -> Object:
+    """The object's metadata; an empty dict that is not part of the object where it has none."""
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def name(obj: Object) -> str:
+    return str(metadata(obj).get("name", ""))
+
+
+def namespace(obj: Object) -> str:
+    return str(metadata(obj).get("namespace", ""))
+
+
+def uid(obj: Object) -> str:
+    return str(metadata(obj).get("uid", ""))
+
+
+def resource_version(obj: Object) -> str:
+    return str(metadata(obj).get("resourceVersion", ""))
+
+
+def labels(obj: Object) -> dict[str, str]:
+    found: dict[str, str] | None = metadata(obj).get("labels")
+    return found or {}
+
+
+def annotations(obj: Object) -> dict[str, str]:
+    found: dict[str, str] | None = metadata(obj).get("annotations")
+    return found or {}
+
+
+def finalizers(obj: Object) -> list[str]:
+    found: list[str] | None = metadata(obj).get("finalizers")
+    return found or []
+
+
+def owner_references(obj: Object) -> list[Object]:
+    found: list[Object] | None = metadata(obj).get("ownerReferences")
+    return found or []
+
+
+def is_terminating(obj: Object) -> bool:
+    return "deletionTimestamp" in metadata(obj)

@@ -1,0 +1,1 @@
+"""The patch types: JSON patch, merge patch and strategic merge patch."""

@@ -1,0 +1,1 @@
+"""The kinds and resources of each Kubernetes version, as recorded data."""

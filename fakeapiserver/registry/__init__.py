@@ -1,0 +1,1 @@
+"""What each resource does of its own, and the generic store that all share."""

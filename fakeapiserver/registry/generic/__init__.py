@@ -1,0 +1,1 @@
+"""The one write loop and the read paths."""

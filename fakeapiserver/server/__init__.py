@@ -1,0 +1,1 @@
+"""Composes the handler chain and serves it: the only package that knows FastAPI, uvicorn and TLS."""

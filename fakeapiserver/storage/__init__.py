@@ -1,0 +1,1 @@
+"""Where objects live: one global revision, compare-and-swap, history, watch. Raises StorageError only."""

@@ -1,0 +1,1 @@
+"""What tests hold in their hands: the pytest plugin and the storage suite."""

@@ -1,0 +1,1 @@
+"""TLS and outgoing HTTP, shared by whoever calls others."""

@@ -117,7 +117,10 @@ def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
 
 def new_method_not_supported(resource: GroupResource, action: str) -> StatusError:
     return status_error(
-        405, "MethodNotAllowed", f'{action} is not supported on resources of kind "{resource}"', resource_details(resource)
+        405,
+        "MethodNotAllowed",
+        f'{action} is not supported on resources of kind "{resource}"',
+        resource_details(resource),
     )
 
 

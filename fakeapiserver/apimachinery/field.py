@@ -106,7 +106,17 @@ def go_value(value: Any) -> str:
 
 def go_quote(text: str) -> str:
     """Go's %q: double quotes, backslash escapes for what isn't printable."""
-    simple = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+    simple = {
+        '"': '\\"',
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\t": "\\t",
+        "\r": "\\r",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\v": "\\v",
+    }
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(simple.get(c) or (c if c.isprintable() else _go_escape(ord(c))) for c in text) + '"'

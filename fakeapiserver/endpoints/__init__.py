@@ -1,1 +1,1 @@
-"""One file per verb: from a parsed request to the store and back. ASGI types only; of auth and admission, interfaces only."""
+"""One file per verb, from a parsed request to the store and back. Of auth and admission, interfaces only."""

@@ -1,0 +1,27 @@
+"""References between recorded OpenAPI v3 schemas."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Schema = dict[str, Any]
+Definitions = Mapping[str, Schema]
+
+_PREFIX: Final = "#/components/schemas/"
+
+
+def reference(schema: Schema) -> str:
+    """The name of the definition a schema refers to, empty if it stands for itself.
+
+    >>> reference({"allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}], "default": {}})
+    'io.k8s.api.core.v1.PodSpec'
+    """
+    target: str | None = schema.get("$ref")
+    if target is None and len(all_of := schema.get("allOf", ())) == 1:
+        target = all_of[0].get("$ref")
+    return target.removeprefix(_PREFIX) if target else ""
+
+
+def resolve(schema: Schema, definitions: Definitions) -> Schema:
+    """The schema itself, or the definition it refers to. Keys beside the reference (default, description) are not merged in."""
+    name = reference(schema)
+    return definitions[name] if name else schema

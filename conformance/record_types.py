@@ -1,0 +1,238 @@
+"""Reads a running kube-apiserver and writes the tables its answers are made from, one item a line.
+
+Run against a fresh server, some 15 s after it became ready (its post-start hooks then have made their objects):
+`python -m conformance.record_types --server https://127.0.0.1:7443 --token TOKEN --out fakeapiserver/apis/versions/v1.36`
+Writes schemas.json, discovery.json, columns.json, bootstrap.json, paths.json. Descriptions are not recorded.
+"""
+
+import argparse
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+Json = Any
+Get = Callable[..., Json]
+
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+V2 = "/openapi/v2"
+
+# Differ from one boot to the next, or are made by reading rather than stored.
+NOT_BOOTSTRAP = {"events", "leases", "componentstatuses"}
+VOLATILE_METADATA = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+# Maps from names the author chose to schemas: a key `description` in one of these is a field of that name.
+NAMED_SCHEMAS = ("properties", "definitions", "schemas", "patternProperties")
+
+
+def connect(server: str, token: str) -> Get:
+    """A function get(path, accept=...) -> parsed JSON answer, or None for a 4xx answer."""
+    context = ssl._create_unverified_context()
+
+    def get(path: str, accept: str = "application/json") -> Json:
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept}
+        request = urllib.request.Request(server + path, headers=headers)
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=60) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            if error.code >= 500:
+                raise
+            return None
+
+    return get
+
+
+def without_descriptions(value: Json, names: bool = False) -> Json:
+    """A copy without `description` keys; where `names` holds, keys are field names and stay."""
+    if isinstance(value, list):
+        return [without_descriptions(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: without_descriptions(item, names=not names and key in NAMED_SCHEMAS)
+        for key, item in value.items()
+        if names or key != "description"
+    }
+
+
+def merged_schemas(documents: dict[str, Json]) -> dict[str, Json]:
+    """Every component schema by name; raises ValueError when two documents disagree on one."""
+    merged: dict[str, Json] = {}
+    for key, document in documents.items():
+        for name, schema in document.get("components", {}).get("schemas", {}).items():
+            clean = without_descriptions(schema)
+            merge_schema(merged, name, clean, key)
+    return dict(sorted(merged.items()))
+
+
+def merge_schema(merged: dict[str, Json], name: str, schema: dict[str, Json], key: str) -> None:
+    """A schema without x-kubernetes-group-version-kind gives way to one that has it."""
+    gvk = "x-kubernetes-group-version-kind"
+    known: dict[str, Json] = merged.setdefault(name, schema)
+    if known == schema:
+        return
+    if {k: v for k, v in known.items() if k != gvk} != {k: v for k, v in schema.items() if k != gvk}:
+        raise ValueError(f"{key}: another schema is already known as {name}")
+    if len(schema.get(gvk, ())) > len(known.get(gvk, ())):
+        merged[name] = schema
+
+
+def discovery(get: Get) -> dict[str, Json]:
+    """Both aggregated documents' items by their path, each resource with its storageVersionHash."""
+    documents = {path: get(path, DISCOVERY)["items"] for path in ("/api", "/apis")}
+    for path, groups in documents.items():
+        for group in groups:
+            for version in group["versions"]:
+                prefix = "/".join([path, *filter(None, [group["metadata"].get("name")]), version["version"]])
+                add_hashes(version["resources"], get(prefix)["resources"])
+    return documents
+
+
+def add_hashes(resources: list[Json], legacy: list[Json]) -> None:
+    """Copies storageVersionHash from the older document into the rows of the newer one."""
+    hashes = {row["name"]: row["storageVersionHash"] for row in legacy if "storageVersionHash" in row}
+    for resource in resources:
+        if resource["resource"] in hashes:
+            resource["storageVersionHash"] = hashes[resource["resource"]]
+
+
+def add_definitions(documents: dict[str, Json], schemas: dict[str, Json]) -> None:
+    """Names the schema of each resource and subresource, where there is one; DeleteOptions and the like have many kinds."""
+    names = {}
+    for name, schema in schemas.items():
+        kinds = schema.get("x-kubernetes-group-version-kind", ())
+        if len(kinds) == 1:
+            names[tuple(kinds[0][key] for key in ("group", "version", "kind"))] = name
+    for groups in documents.values():
+        for group in groups:
+            for version in group["versions"]:
+                here = (group["metadata"].get("name", ""), version["version"])
+                for resource in version["resources"]:
+                    for row in (resource, *resource.get("subresources", ())):
+                        kind = row["responseKind"]
+                        own = (kind["group"], kind["version"]) if kind["version"] else here
+                        if definition := names.get((*own, kind["kind"])):
+                            row["definition"] = definition
+
+
+def listable(documents: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+    """(path of the collection over all namespaces, discovery row) of every resource that can be listed."""
+    for path, groups in documents.items():
+        for group in groups:
+            for version in group["versions"]:
+                parts = [path, *filter(None, [group["metadata"].get("name")]), version["version"]]
+                for resource in version["resources"]:
+                    if "list" in resource["verbs"]:
+                        yield "/".join([*parts, resource["resource"]]), resource
+
+
+def columns(get: Get, documents: dict[str, Json]) -> dict[str, Json]:
+    """Table columns (name, type, format, priority) by the collection's path."""
+    tables = {path: get(f"{path}?limit=1", TABLE) for path, _ in listable(documents)}
+    return {
+        path: without_descriptions(table["columnDefinitions"])
+        for path, table in tables.items()
+        if table and table["kind"] == "Table"
+    }
+
+
+def bootstrap(get: Get, documents: dict[str, Json]) -> list[Json]:
+    """Every object of a fresh server, in the order it was made, without what differs at each boot."""
+    seen: dict[str, Json] = {}
+    for path, resource in listable(documents):
+        if resource["resource"] in NOT_BOOTSTRAP:
+            continue
+        answer = get(path)
+        kind = {"apiVersion": answer["apiVersion"], "kind": resource["responseKind"]["kind"]}
+        for item in answer["items"]:
+            seen.setdefault(item["metadata"]["uid"], {**kind, **item})
+    ordered = sorted(seen.values(), key=lambda item: int(item["metadata"]["resourceVersion"]))
+    return [stable(item) for item in ordered]
+
+
+def stable(item: Json) -> Json:
+    """The object without server-set metadata, conditions' times and managed fields' times."""
+    metadata = {key: value for key, value in item["metadata"].items() if key not in VOLATILE_METADATA}
+    if "generation" in item["metadata"]:
+        metadata["generation"] = item["metadata"]["generation"]
+    for entry in metadata.get("managedFields", ()):
+        entry.pop("time", None)
+    for condition in item.get("status", {}).get("conditions", ()):
+        condition.pop("lastTransitionTime", None)
+    if "since" in item.get("data", {}):  # the day of the first boot, in the service account token tracker's ConfigMap
+        item["data"] = {}
+    return {**item, "metadata": metadata}
+
+
+def paths(get: Get, documents: dict[str, Json]) -> dict[str, Json]:
+    """The root's paths, the version's facts, and OpenAPI documents of paths that serve no resources."""
+    fixed = {key: value for key, value in documents.items() if not key.startswith(("api/", "apis/"))}
+    client_address = get("/api")["serverAddressByClientCIDRs"]
+    v2 = get(V2)
+    return {
+        "paths": get("/")["paths"],
+        "version": get("/version"),
+        "serverAddressByClientCIDRs": client_address,
+        "openapi": {key: fixed_paths(value) for key, value in fixed.items()},
+        "openapiInfo": {key: v2[key] for key in ("swagger", "info") if key in v2},
+        "openapiSecurity": without_descriptions(
+            {key: v2[key] for key in ("securityDefinitions", "security") if key in v2}
+        ),
+    }
+
+
+def fixed_paths(document: Json) -> Json:
+    """The document's `paths`; responses keep their (required, one-word) description."""
+    cleaned = without_descriptions(document["paths"])
+    for path, item in cleaned.items():
+        for method, operation in item.items():
+            for code, response in operation.get("responses", {}).items() if isinstance(operation, dict) else ():
+                response["description"] = document["paths"][path][method]["responses"][code]["description"]
+    return cleaned
+
+
+def lines(value: Json, depth: int, indent: str = "") -> str:
+    """JSON text whose outer `depth` levels have one item a line and whose inner ones are compact."""
+    if depth == 0 or not value or not isinstance(value, dict | list):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    inner = indent + " "
+    if isinstance(value, dict):
+        rows = [f"{inner}{json.dumps(key)}:{lines(item, depth - 1, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + "\n" + indent + "}"
+    return "[\n" + ",\n".join(inner + lines(item, depth - 1, inner) for item in value) + "\n" + indent + "]"
+
+
+def main() -> None:
+    """Reads the command line, records, and prints one line a step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--token", required=True)
+    parser.add_argument("--out", required=True, type=Path)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    get = connect(arguments.server.rstrip("/"), arguments.token)
+
+    def write(name: str, value: Json, depth: int) -> None:
+        text = lines(value, depth) + "\n"
+        (arguments.out / name).write_text(text, encoding="utf-8")
+        print(f"{name}: {len(value)} items, {len(text.encode()):,} bytes", flush=True)
+
+    index = get("/openapi/v3")["paths"]
+    documents = {key: get(entry["serverRelativeURL"]) for key, entry in index.items()}
+    print(f"read {len(documents)} OpenAPI documents", flush=True)
+    schemas = merged_schemas(documents)
+    write("schemas.json", schemas, 1)
+    groups = discovery(get)
+    add_definitions(groups, schemas)
+    write("discovery.json", groups, 7)
+    write("columns.json", columns(get, groups), 2)
+    write("bootstrap.json", bootstrap(get, groups), 1)
+    write("paths.json", paths(get, documents), 2)
+
+
+if __name__ == "__main__":
+    main()

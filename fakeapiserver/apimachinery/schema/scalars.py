@@ -1,0 +1,212 @@
+"""Scalars Go decodes by a method of their own: times, quantities, int-or-string, bytes.
+
+Upstream: k8s.io/apimachinery pkg/apis/meta/v1/{time,micro_time}.go, pkg/api/resource/quantity.go; Go's time.Parse and encoding/base64.
+
+Each function takes the text and returns its canonical text, or raises ValueError with Go's words.
+"""
+
+import base64
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from fakeapiserver.apimachinery.field import go_quote
+
+RFC3339: Final = "2006-01-02T15:04:05Z07:00"
+RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
+_LAYOUT_PART: Final = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|.")
+_CANONICAL_TIME: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.A)
+# Layout part -> name in range errors, least and greatest value.
+_PARTS: Final[dict[str, tuple[str, int, int]]] = {
+    "2006": ("year", 0, 9999),
+    "01": ("month", 1, 12),
+    "02": ("day", 0, 99),
+    "15": ("hour", 0, 23),
+    "04": ("minute", 0, 59),
+    "05": ("second", 0, 59),
+}
+
+
+def parse_time(text: str) -> str:
+    """A metav1.Time: RFC 3339 in, UTC without a fraction out."""
+    if _CANONICAL_TIME.fullmatch(text):
+        return text
+    return _instant(text, RFC3339).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+def parse_micro_time(text: str) -> str:
+    """A metav1.MicroTime: exactly six digits of fraction in, UTC with six digits out."""
+    return _instant(text, RFC3339_MICRO).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def _instant(text: str, layout: str) -> datetime:
+    rest = text
+    found = {name: 0 for name, _, _ in _PARTS.values()}
+    micros, offset = 0, timedelta()
+    for part in _LAYOUT_PART.findall(layout):
+        if part in _PARTS:
+            rest = _number(text, layout, rest, part, found)
+            if part == "05" and layout == RFC3339 and (fraction := re.match(r"[.,](\d+)", rest, re.A)):
+                micros, rest = int(fraction[1][:6].ljust(6, "0")), rest[fraction.end() :]
+        elif part == ".000000":
+            if not (fraction := re.match(r"[.,](\d{6})", rest, re.A)):
+                raise _unparsed(text, layout, rest, part)
+            micros, rest = int(fraction[1]), rest[7:]
+        elif part == "Z07:00":
+            offset, rest = _zone(text, layout, rest)
+        elif rest[:1] != part:
+            raise _unparsed(text, layout, rest, part)
+        else:
+            rest = rest[1:]
+    if rest:
+        raise ValueError(f"parsing time {go_quote(text)}: extra text: {go_quote(rest)}")
+    try:
+        local = datetime(**found, microsecond=micros, tzinfo=UTC)
+        return local - offset
+    except (ValueError, OverflowError):
+        raise ValueError(f"parsing time {go_quote(text)}: day out of range") from None
+
+
+def _number(text: str, layout: str, rest: str, part: str, found: dict[str, int]) -> str:
+    name, least, most = _PARTS[part]
+    # Go takes an hour of one digit.
+    digits = re.match(r"\d\d?" if part == "15" else rf"\d{{{len(part)}}}", rest, re.A)
+    if not digits:
+        raise _unparsed(text, layout, rest, part)
+    found[name] = int(digits[0])
+    if not least <= found[name] <= most:
+        raise ValueError(f"parsing time {go_quote(text)}: {name} out of range")
+    return rest[digits.end() :]
+
+
+def _zone(text: str, layout: str, rest: str) -> tuple[timedelta, str]:
+    if rest[:1] == "Z":
+        return timedelta(), rest[1:]
+    zone = re.match(r"([+-])(\d\d):(\d\d)", rest, re.A)
+    if not zone:
+        raise _unparsed(text, layout, rest, "Z07:00")
+    hours, minutes = int(zone[2]), int(zone[3])
+    if hours > 24:
+        raise ValueError(f"parsing time {go_quote(text)}: time zone offset hour out of range")
+    if minutes > 60:
+        raise ValueError(f"parsing time {go_quote(text)}: time zone offset minute out of range")
+    offset = timedelta(hours=hours, minutes=minutes)
+    return (offset if zone[1] == "+" else -offset), rest[6:]
+
+
+def _unparsed(text: str, layout: str, rest: str, part: str) -> ValueError:
+    return ValueError(
+        f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(part)}"
+    )
+
+
+_QUANTITY: Final = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)", re.A)
+_PLAIN_QUANTITY: Final = re.compile(r"[1-9]\d?(?:[mkMG]|[KMG]i)?|0", re.A)
+_EXPONENT_SUFFIX: Final = re.compile(r"[eE][+-]?\d{1,9}", re.A)
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_EXPONENT: Final = {suffix: power for power, suffix in _DECIMAL.items()}
+_WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+_NANO: Final = -9
+_MAX_DIGITS: Final = 18
+_MAX_BINARY: Final = (1 << 63) - 1
+
+
+def canonical_quantity(text: str) -> str:
+    """A resource.Quantity: as few digits as its suffix family (binary, decimal, exponent) allows, nothing below nano.
+
+    A text upstream finds canonical enough (`1500m`, `+5`, `1.500`) is kept as it is.
+    """
+    if _PLAIN_QUANTITY.fullmatch(text):
+        return text
+    text = text.strip()
+    match = _QUANTITY.fullmatch(text)
+    if not text or not match:
+        raise ValueError(_WRONG_QUANTITY)
+    negative, whole, fraction, suffix = match[1] == "-", match[2] or "0", match[3] or "", match[4]
+    digits = whole + fraction
+    if suffix and suffix in _BINARY:
+        step = _BINARY.index(suffix)
+        if not fraction and 14 - len(whole) - 3 * step >= 0 and int(whole) & 7:
+            return text
+        return _binary(int(digits) * 1024**step, len(fraction), negative)
+    if suffix in _EXPONENT:
+        exponent = _EXPONENT[suffix]
+    elif _EXPONENT_SUFFIX.fullmatch(suffix):
+        exponent = int(suffix[1:])
+    else:
+        raise ValueError(_WRONG_SUFFIX)
+    scale = exponent - len(fraction)
+    short = len(digits) <= _MAX_DIGITS and scale >= _NANO
+    if short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0":
+        return text
+    return _decimal(int(digits), scale, negative, with_exponent=len(suffix) > 1)
+
+
+def _decimal(mantissa: int, power: int, negative: bool, *, with_exponent: bool) -> str:
+    """mantissa * 10**power, rounded up to nanos, with as few digits as a power of 1000 allows."""
+    if power < _NANO:
+        shift = min(_NANO - power, len(str(mantissa)) + 1)
+        mantissa, power = -(-mantissa // 10**shift), _NANO
+    if not mantissa:
+        return "0"
+    mantissa, power = mantissa * 10 ** (power % 3), power - power % 3
+    while mantissa % 1000 == 0:
+        mantissa, power = mantissa // 1000, power + 3
+    # Beyond exa upstream has no suffix left to write.
+    suffix = (f"e{power}" if power else "") if with_exponent else _DECIMAL.get(power, "")
+    return f"{'-' if negative else ''}{mantissa}{suffix}"
+
+
+def _binary(mantissa: int, places: int, negative: bool) -> str:
+    """mantissa / 10**places in powers of 1024; what is small or no whole number, in decimal."""
+    number, rest = divmod(mantissa, 10**places)
+    if number >= _MAX_BINARY:
+        number, rest = _MAX_BINARY, 0
+    if rest or number < 1024:
+        return _decimal(mantissa, -places, negative, with_exponent=False)
+    step = 0
+    while number % 1024 == 0 and step < len(_BINARY) - 1:
+        number, step = number // 1024, step + 1
+    return f"{'-' if negative else ''}{number}{_BINARY[step]}"
+
+
+_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def canonical_base64(text: str) -> str:
+    """Standard base64; line breaks inside are dropped."""
+    if bad := _corrupt_at(text):
+        raise ValueError(f"illegal base64 data at input byte {bad - 1}")
+    try:
+        return base64.b64encode(base64.b64decode(text)).decode()
+    except ValueError:
+        raise ValueError(f"illegal base64 data at input byte {len(text)}") from None
+
+
+def _corrupt_at(text: str) -> int:
+    """Where Go finds the text corrupt, counted from one; zero if nowhere."""
+    count = 0
+    for i, char in enumerate(text):
+        if char in "\r\n":
+            continue
+        if char == "=":
+            return _bad_padding(text, i, count % 4)
+        if char not in _ALPHABET:
+            return i + 1
+        count += 1
+    return len(text) - count % 4 + 1 if count % 4 else 0
+
+
+def _bad_padding(text: str, i: int, filled: int) -> int:
+    if filled < 2:
+        return i + 1
+    rest = [j for j in range(i + 1, len(text)) if text[j] not in "\r\n"]
+    if filled == 2:
+        if not rest:
+            return len(text) + 1
+        if text[rest[0]] != "=":
+            return rest[0]
+        rest = rest[1:]
+    return rest[0] + 1 if rest else 0

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from fakeapiserver.apimachinery.schema.builtin import expected_go_type
+from fakeapiserver.apimachinery.schema.go_types import expected_go_type
 
 ROOTS = {
     "io.k8s.api.": "k8s.io/api@",

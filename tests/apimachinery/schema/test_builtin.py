@@ -43,9 +43,9 @@ def test_what_is_decoded_decodes_to_itself(case: dict[str, Any]) -> None:
     assert again == case["decoded"]
 
 
-@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+@pytest.mark.parametrize("name", [name for name, schema in DEFINITIONS.items() if "properties" in schema])
 def test_every_definition_compiles(name: str) -> None:
-    compile_builtin(DEFINITIONS, name).decode({})
+    assert compile_builtin(DEFINITIONS, name).decode({}) == []
 
 
 def test_zero_values_appear_where_go_has_no_omitempty() -> None:
@@ -66,7 +66,7 @@ def test_the_first_mismatch_is_told_and_a_malformed_scalar_ends_the_reading() ->
     with pytest.raises(DecodeError, match=r"ServicePort\.spec\.ports\.port of type int32$"):
         kind("core.v1.Service").decode(service)
     pod = {"spec": {"hostNetwork": 1, "overhead": {"cpu": "x"}}}
-    with pytest.raises(DecodeError, match="^quantities must match"):
+    with pytest.raises(DecodeError, match=r"^quantities must match"):
         kind("core.v1.Pod").decode(pod)
 
 

@@ -1,0 +1,220 @@
+"""Decoders of Go's scalars, slices and maps: what each takes from JSON, and Go's words where it doesn't fit.
+
+Upstream: sigs.k8s.io/json (internal/golang/encoding/json/decode.go), the UnmarshalJSON methods of k8s.io/apimachinery.
+"""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64, canonical_quantity
+
+
+class DecodeError(ValueError):
+    """A body that does not fit its kind's Go types; the text is the tail of the server's 400."""
+
+
+_MAX_STRICT_ERRORS: Final = 100
+_RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
+
+
+class State:
+    """Where the decoder is and what it found so far."""
+
+    __slots__ = ("error", "fields", "path", "struct", "unknown")
+
+    def __init__(self) -> None:
+        self.struct = ""
+        self.fields: list[str] = []
+        self.path: list[str] = []
+        self.error = ""
+        self.unknown: dict[str, None] = {}
+
+    def unknown_field(self, key: str) -> None:
+        path = "".join(self.path)
+        if len(self.unknown) < _MAX_STRICT_ERRORS:
+            self.unknown["unknown field " + go_quote(f"{path}.{key}" if path else key)] = None
+
+    def mismatch(self, value: Any, go_type: str, *, exact: bool = False) -> str:
+        """Go's words for a value that does not fit; `exact` shows the number itself."""
+        where = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.struct else "value"
+        return f"json: cannot unmarshal {_described(value, exact)} into Go {where} of type {go_type}"
+
+    def save(self, value: Any, go_type: str, *, exact: bool = False) -> None:
+        """Go reads on after a mismatch and tells the first one."""
+        self.error = self.error or self.mismatch(value, go_type, exact=exact)
+
+
+def _described(value: Any, exact: bool) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return f"number {value!r}" if exact else "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+Decoder = Callable[[Any, State], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GoType:
+    """A Go type: how it decodes, what null and absence leave there."""
+
+    decode: Decoder
+    zero: Callable[[], Any]
+    plain: type | None = None
+    is_struct: bool = False
+    """Go's omitempty never leaves out a struct."""
+
+
+def nothing() -> None:
+    """Null."""
+    return
+
+
+def scalar(kind: type, go_type: str, zero: Any) -> GoType:
+    """A string or bool, named `go_type` in messages."""
+
+    def decode(value: Any, state: State) -> Any:
+        if type(value) is kind:
+            return value
+        if value is not None:
+            state.save(value, go_type)
+        return zero
+
+    return GoType(decode, lambda: zero, kind)
+
+
+def integer(go_type: str, size: str) -> GoType:
+    """An integer of `size` int32 or int64."""
+    limit = _RANGES[size]
+
+    def decode(value: Any, state: State) -> Any:
+        if type(value) is int and -limit <= value < limit:
+            return value
+        if value is not None:
+            state.save(value, go_type, exact=True)
+        return 0
+
+    return GoType(decode, lambda: 0)
+
+
+def number(go_type: str) -> GoType:
+    """A float64."""
+
+    def decode(value: Any, state: State) -> Any:
+        if type(value) in (int, float):
+            return value
+        if value is not None:
+            state.save(value, go_type)
+        return 0
+
+    return GoType(decode, lambda: 0)
+
+
+def timestamp(parse: Callable[[str], str]) -> GoType:
+    """A metav1.Time or MicroTime; `parse` makes its canonical text."""
+
+    def decode(value: Any, state: State) -> Any:
+        if value is None:
+            return None
+        if type(value) is not str:
+            raise DecodeError(state.mismatch(value, "string"))
+        return _parsed(parse, value)
+
+    return GoType(decode, nothing, is_struct=True)
+
+
+def _parsed(parse: Callable[[str], str], text: str) -> str:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+
+
+def decode_quantity(value: Any, state: State) -> str:
+    """A resource.Quantity."""
+    if value is None:
+        return "0"
+    # A quantity reads the JSON's own text, so anything but text and numbers fails as a malformed quantity.
+    text = value if type(value) is str else repr(value) if type(value) in (int, float) else "x"
+    return _parsed(canonical_quantity, text)
+
+
+def decode_int_or_string(value: Any, state: State) -> Any:
+    """An intstr.IntOrString."""
+    if value is None:
+        return 0
+    if type(value) is str or (type(value) is int and -_RANGES["int32"] <= value < _RANGES["int32"]):
+        return value
+    raise DecodeError(state.mismatch(value, "int32", exact=True))
+
+
+def decode_bytes(value: Any, state: State) -> Any:
+    """Bytes are base64, or (as any Go slice) a list of numbers; none and no bytes are one in storage."""
+    if value is None:
+        return ""
+    if type(value) is list:
+        return base64.b64encode(bytes(_decode_byte(item, state) for item in value)).decode()
+    if type(value) is not str:
+        state.save(value, "[]uint8")
+        return ""
+    try:
+        return canonical_base64(value)
+    except ValueError as error:
+        state.error = state.error or str(error)
+        return ""
+
+
+def _decode_byte(value: Any, state: State) -> int:
+    if type(value) is int and 0 <= value < 256:
+        return value
+    if value is not None:
+        state.save(value, "uint8", exact=True)
+    return 0
+
+
+def list_of(element: GoType, go_type: str) -> GoType:
+    """A slice."""
+    decode_element = element.decode
+
+    def decode(value: Any, state: State) -> Any:
+        if type(value) is not list:
+            if value is not None:
+                state.save(value, go_type)
+            return None
+        path, out = state.path, []
+        for i, item in enumerate(value):
+            path.append(f"[{i}]")
+            out.append(decode_element(item, state))
+            path.pop()
+        # Storage knows no empty list: it comes back as none at all.
+        return out or None
+
+    return GoType(decode, nothing)
+
+
+def map_of(element: GoType, go_type: str) -> GoType:
+    """A map with text keys."""
+    decode_element, plain = element.decode, element.plain
+
+    def decode(value: Any, state: State) -> Any:
+        if type(value) is not dict:
+            if value is not None:
+                state.save(value, go_type)
+            return None
+        path, out = state.path, {}
+        for key, item in value.items():
+            if type(item) is plain:
+                out[key] = item
+                continue
+            path.append(f".{key}" if path else key)
+            out[key] = decode_element(item, state)
+            path.pop()
+        return out or None
+
+    return GoType(decode, nothing)

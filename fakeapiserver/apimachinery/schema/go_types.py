@@ -1,0 +1,54 @@
+"""Names of Go types, as Go prints them, and what Go's struct tags say of a field.
+
+Upstream: the types.go files of k8s.io/api, recorded in go_types.json; Go's reflect.Type.String.
+
+A field's type is written `[*]TYPE[!][~][ @Embedded]`: `*` a pointer, `!` without omitempty, `~` with omitzero, `@` the
+embedded struct it comes from. Only what OpenAPI does not let one expect is recorded.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from fakeapiserver.apimachinery.schema.resolve import Schema, reference
+
+QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+# Go's name of a type where OpenAPI's definition name does not tell it.
+_PACKAGE: Final = {QUANTITY: "resource.Quantity", INT_OR_STRING: "intstr.IntOrString"}
+_SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
+
+
+def expected_go_type(schema: Schema, required: bool) -> str:
+    """The Go type and marks OpenAPI lets one expect of a field, in the notation of go_types.json."""
+    go, end = go_type_of(schema), "!" if required else ""
+    return go + end if not reference(schema) or "default" in schema else f"*{go}{end}"
+
+
+def go_type_of(schema: Schema) -> str:
+    """The name Go prints for a schema's type: `v1.PodSpec`, `[]string`, `int32`."""
+    if name := reference(schema):
+        return _PACKAGE.get(name) or ".".join(name.rsplit(".", 2)[1:])
+    kind = schema.get("type", "")
+    if kind == "array":
+        return "[]" + go_type_of(schema["items"])
+    if kind == "object":
+        return "map[string]" + go_type_of(schema.get("additionalProperties", {"type": "string"}))
+    if kind == "integer":
+        return str(schema.get("format", "int64"))
+    return "[]uint8" if schema.get("format") == "byte" else _SCALARS.get(kind, "interface {}")
+
+
+@cache
+def recorded_go_types() -> dict[str, dict[str, str]]:
+    """Definition -> field -> its Go type and marks, where OpenAPI does not tell them."""
+    recorded: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "go_types.json").read_bytes())
+    return recorded
+
+
+def element_of(go_type: str, opening: str) -> str:
+    """The element type of `[]T` or `map[K]T`; empty for a named type, whose elements OpenAPI tells."""
+    if opening == "[]":
+        return go_type[2:].lstrip("*") if go_type.startswith("[]") else ""
+    return go_type.partition("]")[2].lstrip("*") if go_type.startswith("map[") else ""

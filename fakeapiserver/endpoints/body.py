@@ -1,0 +1,139 @@
+"""From a body's bytes to an object of the wanted kind, with every complaint worded as upstream words it.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserver/pkg/endpoints/handlers/create.go.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints.negotiation import YAML
+from fakeapiserver.registry.generic.kind import Kind
+
+Recognizes = Callable[[GroupVersionKind], bool]
+
+_GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_SHOWN_BYTES: Final = 30
+
+
+def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
+    """The document and the texts of its duplicate fields. ValueError worded as Go's decoders word it."""
+    if media_type == YAML and not data.lstrip().startswith(b"{"):
+        from fakeapiserver.apimachinery.serializer import yaml
+
+        return yaml.decode(data), yaml.duplicate_keys(data)
+    document = json.decode(data)
+    return document, json.duplicate_fields(data, document)
+
+
+def decode_object(
+    data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
+) -> Object:
+    """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
+    fields are added to `warnings` or refused (400). `recognizes` says whether any served kind has this name."""
+    try:
+        document, duplicates = decode_body(data, media_type)
+        obj = _checked_type_meta(document)
+    except ValueError as error:
+        raise _unrecognized(kind, data, str(error), isinstance(error, json.DecodeError)) from None
+    check_type(obj, kind, recognizes)
+    obj.setdefault("kind", kind.gvk.kind)
+    obj.setdefault("apiVersion", str(kind.gvk.group_version))
+    try:
+        unknown = kind.decode(obj)
+    except ValueError as error:
+        raise cannot_be_handled(obj, kind, str(error)) from None
+    report_strictly(unknown + duplicates, kind, validation, warnings)
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    kind.default(obj)
+    return obj
+
+
+def report_strictly(complaints: list[str], kind: Kind, validation: str, warnings: list[str]) -> None:
+    """StatusError 400 for Strict; Warn adds to `warnings`; Ignore says nothing."""
+    if not complaints or validation == "Ignore":
+        return
+    if validation == "Strict":
+        raise cannot_be_handled({}, kind, "strict decoding error: " + ", ".join(complaints))
+    warnings += complaints
+
+
+def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
+    """400, with the type that the body names (upstream: transformDecodeError)."""
+    name = obj.get("kind") or kind.gvk.kind
+    version = GroupVersion.parse(obj.get("apiVersion") or str(kind.gvk.group_version)).version
+    return new_bad_request(f'{name} in version "{version}" cannot be handled as a {kind.gvk.kind}: {why}')
+
+
+def check_type(obj: Object, kind: Kind, recognizes: Recognizes) -> None:
+    """StatusError 400 for an object of another kind or version than the path's."""
+    gvk = kind.gvk
+    named = obj.get("kind") or gvk.kind
+    group_version = GroupVersion.parse(obj.get("apiVersion") or str(gvk.group_version))
+    found = GroupVersionKind(group_version.group, group_version.version, named)
+    if found == gvk:
+        return
+    if kind.custom:
+        raise _wrong_custom_type(found, gvk)
+    if recognizes(found):
+        internal = f"{internal_package(gvk.group)}.{gvk.kind}"
+        package = "v1" if not found.version else found.version
+        raise cannot_be_handled(obj, kind, f"converting ({package}.{named}) to ({internal}): unknown conversion")
+    raise cannot_be_handled(obj, kind, not_registered(found))
+
+
+def not_registered(gvk: GroupVersionKind) -> str:
+    return f'no kind "{gvk.kind}" is registered for version "{gvk.group_version}" in scheme "pkg/runtime/scheme.go:111"'
+
+
+def _wrong_custom_type(found: GroupVersionKind, wanted: GroupVersionKind) -> StatusError:
+    if found.group_version != wanted.group_version:
+        message = (
+            f"the API version in the data ({found.group_version}) does not match the expected API version "
+            f"({wanted.group_version})"
+        )
+    else:
+        message = f"the kind in the data ({found.kind}) does not match the expected kind ({wanted.kind})"
+    return new_bad_request(message)
+
+
+def internal_package(group: str) -> str:
+    """The Go package of a group's internal types, as conversion errors name it."""
+    return group.partition(".")[0] or "core"
+
+
+def _checked_type_meta(document: Any) -> Object:
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ValueError(f"json: cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type {_GO_TYPE_META}")
+    for name in ("kind", "apiVersion"):
+        value = document.get(name)
+        if value is None:
+            document.pop(name, None)
+        elif not isinstance(value, str):
+            raise ValueError(
+                f"json: cannot unmarshal {_GO_NAMES.get(type(value), 'object')} into Go struct field .{name} of type string"
+            )
+    GroupVersion.parse(document.get("apiVersion", ""))
+    return document
+
+
+def _unrecognized(kind: Kind, data: bytes, why: str, syntax: bool) -> StatusError:
+    if not why.startswith("unexpected GroupVersion"):
+        why = f"couldn't get version/kind; json parse error: {why}"
+    return new_bad_request(f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})")
+
+
+def shown(data: bytes) -> str:
+    """The start of a body as upstream's messages show it: text when it looks like an object, else hexadecimal."""
+    if not data:
+        return "<empty>"
+    if data.lstrip().startswith(b"{"):
+        return data.decode(errors="replace") if len(data) <= _SHOWN_BYTES else data[:_SHOWN_BYTES].decode(errors="replace") + " ..."
+    return data.hex() if len(data) <= _SHOWN_BYTES else data[:_SHOWN_BYTES].hex() + " ..."

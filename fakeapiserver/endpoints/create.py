@@ -1,0 +1,71 @@
+"""POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
+
+from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.body import decode_object
+from fakeapiserver.endpoints.negotiation import body_media_type
+from fakeapiserver.endpoints.options import WriteOptions, write_options
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.store import WriteRequest
+
+
+async def create(request: Request, scope: RequestScope) -> Response:
+    options = write_options(request.query, "CreateOptions")
+    accept = respond.accepted(request)
+    media_type = body_media_type(request.header(b"content-type"))
+    data = await request.body()
+    obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
+    match_namespace(obj, request, scope)
+    if scope.virtual is not None:
+        return respond.encoded(request, await scope.virtual.connect(request, "create", obj), accept, 201)
+    assert scope.store is not None
+    written = await scope.store.create(write_request(request, scope, options), obj)
+    return respond.stored_object(request, scope, written.value, 201)
+
+
+def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:
+    """Fills in the path's namespace; StatusError 400 for another one (EnsureObjectNamespaceMatchesRequestNamespace)."""
+    meta = metadata(obj)
+    if not scope.resource.namespaced:
+        if meta.get("namespace"):
+            raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        return
+    if not meta.get("namespace"):
+        meta["namespace"] = request.info.namespace
+    elif meta["namespace"] != request.info.namespace:
+        raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def write_request(request: Request, scope: RequestScope, options: WriteOptions, name: str = "") -> WriteRequest:
+    return WriteRequest(
+        kind=scope.kind,
+        user=request.user,
+        manager=options.field_manager or manager_of(request.header(b"user-agent")),
+        namespace=request.info.namespace if scope.resource.namespaced else "",
+        name=name,
+        subresource=request.info.subresource,
+        dry_run=options.dry_run,
+        options=_wire_options(options, request.method),
+        warnings=request.warnings,
+    )
+
+
+def manager_of(user_agent: str) -> str:
+    """The manager of a client that names none: its agent up to the slash (upstream: prefixFromUserAgent)."""
+    prefix = user_agent.partition("/")[0][:128]
+    return "".join(character for character in prefix if character.isprintable()) or "unknown"
+
+
+def _wire_options(options: WriteOptions, method: str) -> Object:
+    kind = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(method, "PatchOptions")
+    found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        found["dryRun"] = ["All"]
+    if options.field_manager:
+        found["fieldManager"] = options.field_manager
+    if options.field_validation != "Warn":
+        found["fieldValidation"] = options.field_validation
+    return found
+

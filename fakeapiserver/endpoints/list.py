@@ -1,0 +1,94 @@
+"""LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
+
+from fakeapiserver.apimachinery.errors import new_bad_request, new_resource_expired
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints import respond, selection, table
+from fakeapiserver.endpoints.get import minimum_revision, too_large
+from fakeapiserver.endpoints.negotiation import Accept
+from fakeapiserver.endpoints.options import ListOptions, list_options
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.storage import continue_token
+from fakeapiserver.storage.interface import Compacted, ListResult, ResourceVersionTooLarge
+
+_EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
+
+
+async def list_(request: Request, scope: RequestScope) -> Response:
+    store = scope.store
+    assert store is not None
+    options = list_options(request.query)
+    accept = respond.accepted(request)
+    prefix = store.collection(request.info.namespace)
+    predicate = selection.predicate(options, request.info, scope) if request.query else None
+    revision, start_after = _position(options, prefix)
+    try:
+        found = await store.storage.list(
+            prefix, revision=revision, start_after=start_after, limit=max(options.limit, 0), predicate=predicate
+        )
+    except ResourceVersionTooLarge as error:
+        raise too_large(revision, error.current) from None
+    except Compacted as error:
+        raise _expired(options, error.oldest) from None
+    await _not_older_than(options, store)
+    meta = _list_meta(found, prefix)
+    if accept.as_kind:
+        return _converted(request, scope, accept, found, meta)
+    return respond.raw(request, listing(scope, found, meta), accept)
+
+
+def listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
+    """The list's bytes: a join of what is stored."""
+    gvk = scope.gvk
+    items = scope.listed([item.value for item in found.items])
+    head = f'{{"kind":"{gvk.kind}List","apiVersion":"{gvk.group_version}","metadata":'.encode()
+    return b"".join((head, json.encode(meta), b',"items":[', items, b"]}"))
+
+
+def _converted(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
+    objects = [scope.decode(item.value) for item in found.items]
+    return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
+
+
+def _position(options: ListOptions, prefix: str) -> tuple[int, str]:
+    """The revision to list at (0: now) and the key to start after."""
+    if options.continue_:
+        if options.resource_version not in ("", "0"):
+            raise new_bad_request("specifying resource version is not allowed when using continue")
+        token = continue_token.decode(options.continue_, prefix)
+        return token.revision, token.start_after
+    revision = minimum_revision(options.resource_version)
+    match = options.resource_version_match
+    exact = match == "Exact" or (not match and options.limit > 0 and revision > 0)
+    return (revision if exact else 0), ""
+
+
+async def _not_older_than(options: ListOptions, store: Store) -> None:
+    """A list from now on is never older than what was asked for, unless that revision isn't there yet."""
+    if options.continue_ or options.resource_version in ("", "0"):
+        return
+    wanted = minimum_revision(options.resource_version)
+    if wanted > store.storage.revision:
+        raise too_large(wanted, store.storage.revision)
+
+
+def _list_meta(found: ListResult, prefix: str) -> Object:
+    meta: Object = {"resourceVersion": str(found.revision)}
+    if found.more:
+        meta["continue"] = continue_token.encode(found.items[-1].key, prefix, found.revision)
+        if found.remaining:
+            meta["remainingItemCount"] = found.remaining
+    return meta
+
+
+def _expired(options: ListOptions, oldest: int) -> Exception:
+    if options.continue_:
+        return new_resource_expired(
+            _EXPIRED + "You can start a new list without the continue parameter, or use the continue token in this response "
+            "to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - "
+            "objects that were created, modified, or deleted between the time the first chunk was returned and now may show "
+            "up in the list."
+        )
+    return new_resource_expired(f"The resourceVersion for the provided list is too old. ({oldest})")

@@ -1,0 +1,95 @@
+"""Which media type a client gets, and which it sent.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import StatusError, new_unsupported_media_type, status_error
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+# protobuf is what upstream names too; it is served by a later version, and until then never chosen
+_SUPPORTED: Final = (JSON, YAML)
+_NAMED: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_CONVERSIONS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The chosen media type. `as_kind` is `Table`, `PartialObjectMetadata` or `PartialObjectMetadataList` of
+    meta.k8s.io/`as_version` where the client asked for that form, else empty."""
+
+    media_type: str = JSON
+    as_kind: str = ""
+    as_version: str = ""
+    pretty: bool = False
+
+
+PLAIN: Final = Accept()
+
+
+@lru_cache(maxsize=1024)
+def negotiate(header: str) -> Accept:
+    """The first acceptable clause, best quality first; StatusError 406 when none is."""
+    if not header or header in (JSON, "*/*"):
+        return PLAIN
+    for clause in _clauses(header):
+        accepted = _accept(clause)
+        if accepted is not None:
+            return accepted
+    raise not_acceptable()
+
+
+def not_acceptable() -> StatusError:
+    message = f"406: Not Acceptable\n\nAvailable representations: {_NAMED}"
+    return status_error(406, "NotAcceptable", message, {})
+
+
+def _clauses(header: str) -> list[dict[str, str]]:
+    clauses = []
+    for part in header.split(","):
+        media, *parameters = [piece.strip() for piece in part.split(";")]
+        clause = {"": media}
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            clause[key.strip()] = value.strip().strip('"')
+        clauses.append(clause)
+    return sorted(clauses, key=_quality, reverse=True)
+
+
+def _quality(clause: dict[str, str]) -> float:
+    try:
+        return float(clause.get("q", "1"))
+    except ValueError:
+        return 1.0
+
+
+def _accept(clause: dict[str, str]) -> Accept | None:
+    media = clause[""]
+    if media in ("*/*", "application/*"):
+        media = JSON
+    if media not in _SUPPORTED:
+        return None
+    kind = clause.get("as", "")
+    if kind:
+        version = clause.get("v", "")
+        if kind not in _CONVERSIONS or clause.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+            return None
+        return Accept(media, kind, version)
+    return Accept(media, pretty=clause.get("pretty", "") not in ("", "0", "false"))
+
+
+@lru_cache(maxsize=256)
+def body_media_type(header: str) -> str:
+    """The media type of a request's body: JSON where none is named, StatusError 415 for one that nobody decodes."""
+    media = header.partition(";")[0].strip().lower()
+    if not media:
+        return JSON
+    if media not in _SUPPORTED:
+        raise new_unsupported_media_type(
+            f"the body of the request was in an unknown format - accepted media types include: {_NAMED}"
+        )
+    return media

@@ -1,0 +1,234 @@
+"""The options of a request, from its query (and for deletes its body), checked as upstream checks them.
+
+Upstream: k8s.io/apimachinery/pkg/apis/meta/{v1/types.go,v1/validation/validation.go,internalversion/validation}.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.endpoints.request import Query
+
+_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+_MAX_FIELD_MANAGER: Final = 128
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """CreateOptions, UpdateOptions and PatchOptions in one."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool | None = None
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """`propagation_policy` and `orphan_dependents` are None where the client said nothing."""
+
+    dry_run: bool = False
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(slots=True)
+class ListOptions:
+    label_selector: str = ""
+    field_selector: str = ""
+    watch: bool = False
+    allow_watch_bookmarks: bool = False
+    resource_version: str = ""
+    resource_version_match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_: str = ""
+    send_initial_events: bool | None = None
+
+
+def boolean(query: Query, name: str) -> bool:
+    """Go's query conversion: present and anything but `false` or `0` is true (upstream: Convert_Slice_string_To_bool)."""
+    values = query.get(name)
+    return bool(values) and values[0].lower() not in ("false", "0")
+
+
+def _optional_boolean(query: Query, name: str) -> bool | None:
+    return boolean(query, name) if query.get(name) else None
+
+
+def _integer(query: Query, name: str) -> int | None:
+    values = query.get(name)
+    if not values or not values[0]:
+        return None
+    text = values[0]
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
+    return value
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _invalid(kind: str, errors: ErrorList) -> StatusError:
+    return new_invalid(GroupKind("meta.k8s.io", kind), "", errors)
+
+
+def _dry_run_errors(values: list[str]) -> ErrorList:
+    if any(value != "All" for value in values):
+        return [field.not_supported("dryRun", values, ["All"])]
+    return []
+
+
+def _field_manager_errors(manager: str) -> ErrorList:
+    errors: ErrorList = []
+    if len(manager.encode()) > _MAX_FIELD_MANAGER:
+        errors.append(field.too_long("fieldManager", _MAX_FIELD_MANAGER))
+    for i, character in enumerate(manager):
+        if not character.isprintable():
+            shown = f"invalid character {field.go_quote(character)[1:-1]!r}: must be printable"
+            errors.append(field.invalid("fieldManager", manager, f"{shown} (at index {i})"))
+            break
+    return errors
+
+
+def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+    """`kind` is CreateOptions, UpdateOptions or PatchOptions; `apply` for server-side apply. StatusError 422."""
+    if not query:
+        if apply:
+            raise _invalid(kind, [_manager_required()])
+        return WriteOptions()
+    manager = _first(query, "fieldManager")
+    dry_run = [value for value in query.get("dryRun", ())]
+    validation = _first(query, "fieldValidation")
+    force = _optional_boolean(query, "force") if kind == "PatchOptions" else None
+    errors: ErrorList = []
+    if kind == "PatchOptions":
+        if apply and not manager:
+            errors.append(_manager_required())
+        if not apply and force is not None:
+            errors.append(field.forbidden("force", "may not be specified for non-apply patch"))
+    errors += _field_manager_errors(manager)
+    errors += _dry_run_errors(dry_run)
+    if validation not in _FIELD_VALIDATION:
+        errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
+    if errors:
+        raise _invalid(kind, errors)
+    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+
+
+def _manager_required() -> field.Error:
+    return field.required("fieldManager", "is required for apply patch")
+
+
+def delete_options(query: Query, body: Object | None) -> DeleteOptions:
+    """From the body when there is one (the query is then ignored, as upstream does), else from the query."""
+    options = _delete_options_of_body(body) if body is not None else _delete_options_of_query(query)
+    dry_run = options.pop("dry_run_values")
+    result = DeleteOptions(dry_run=bool(dry_run), **options)
+    errors: ErrorList = []
+    if result.propagation_policy is not None:
+        if result.orphan_dependents is not None:
+            detail = "orphanDependents and deletionPropagation cannot be both set"
+            errors.append(field.invalid("propagationPolicy", result.propagation_policy, detail))
+        elif result.propagation_policy not in ("Foreground", "Background", "Orphan"):
+            # Upstream shows these in its own order, not sorted.
+            detail = 'supported values: "Foreground", "Background", "Orphan", "nil"'
+            errors.append(field.Error("FieldValueNotSupported", "propagationPolicy", result.propagation_policy, detail))
+    errors += _dry_run_errors(dry_run)
+    if errors:
+        raise _invalid("DeleteOptions", errors)
+    return result
+
+
+def _delete_options_of_query(query: Query) -> dict[str, Any]:
+    policy = _first(query, "propagationPolicy")
+    return {
+        "dry_run_values": query.get("dryRun", []),
+        "grace_period_seconds": _integer(query, "gracePeriodSeconds"),
+        "propagation_policy": policy or None,
+        "orphan_dependents": _optional_boolean(query, "orphanDependents"),
+    }
+
+
+def _delete_options_of_body(body: Object) -> dict[str, Any]:
+    preconditions = body.get("preconditions") or {}
+    return {
+        "dry_run_values": list(body.get("dryRun") or ()),
+        "grace_period_seconds": body.get("gracePeriodSeconds"),
+        "propagation_policy": body.get("propagationPolicy"),
+        "orphan_dependents": body.get("orphanDependents"),
+        "uid": preconditions.get("uid"),
+        "resource_version": preconditions.get("resourceVersion"),
+    }
+
+
+def list_options(query: Query) -> ListOptions:
+    """StatusError 400 for numbers that are none, 422 for combinations upstream forbids."""
+    if not query:
+        return ListOptions()
+    options = ListOptions(
+        label_selector=_first(query, "labelSelector"),
+        field_selector=_first(query, "fieldSelector"),
+        watch=boolean(query, "watch"),
+        allow_watch_bookmarks=boolean(query, "allowWatchBookmarks"),
+        resource_version=_first(query, "resourceVersion"),
+        resource_version_match=_first(query, "resourceVersionMatch"),
+        timeout_seconds=_integer(query, "timeoutSeconds"),
+        limit=_integer(query, "limit") or 0,
+        continue_=_first(query, "continue"),
+        send_initial_events=_optional_boolean(query, "sendInitialEvents"),
+    )
+    errors = _watch_errors(options) if options.watch else _list_errors(options)
+    if errors:
+        raise _invalid("ListOptions", errors)
+    return options
+
+
+def _list_errors(options: ListOptions) -> ErrorList:
+    match, revision = options.resource_version_match, options.resource_version
+    path = Path("resourceVersionMatch")
+    if options.send_initial_events is not None:
+        return [field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
+    if not match:
+        return []
+    errors: ErrorList = []
+    if options.continue_:
+        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    if not revision:
+        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    if match not in ("Exact", "NotOlderThan"):
+        errors.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+    if match == "Exact" and revision == "0":
+        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        errors.append(field.forbidden(path, detail))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> ErrorList:
+    match = options.resource_version_match
+    path = Path("resourceVersionMatch")
+    errors: ErrorList = []
+    if options.send_initial_events is None:
+        if match:
+            errors.append(field.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+        return errors
+    if match != "NotOlderThan":
+        errors.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.continue_:
+        errors.append(field.forbidden("continue", "sendInitialEvents is forbidden when continue is provided"))
+    if match and match != "NotOlderThan":
+        errors.append(field.not_supported(path, match, ["NotOlderThan"]))
+    return errors

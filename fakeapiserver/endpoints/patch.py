@@ -1,0 +1,201 @@
+"""PATCH: JSON patch, merge patch, strategic merge patch and server-side apply.
+
+Each becomes a transform of the current object; the store's write loop runs it, again where a write was lost to a race.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, managedfields
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid, new_not_found, status_error
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.patch import json as json_patch
+from fakeapiserver.apimachinery.patch import merge as merge_patch
+from fakeapiserver.apimachinery.patch import strategic
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.clock import rfc3339
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.body import decode_body, not_registered
+from fakeapiserver.endpoints.create import match_namespace, write_request
+from fakeapiserver.endpoints.negotiation import JSON, YAML
+from fakeapiserver.endpoints.options import WriteOptions, write_options
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.update import match_name
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+Patcher = Callable[[Object], Any]
+
+
+async def patch(request: Request, scope: RequestScope) -> Response:
+    store = scope.store
+    assert store is not None
+    media_type = request.header(b"content-type").partition(";")[0].strip()
+    _check_media_type(media_type, scope)
+    respond.accepted(request)
+    data = await request.body()
+    options = write_options(request.query, "PatchOptions", apply=media_type == APPLY_PATCH)
+    wanted = write_request(request, scope, options, request.info.name)
+    if media_type == APPLY_PATCH:
+        wanted.applied = True
+        transform, creates = _applier(request, scope, options, data), not request.info.subresource
+    else:
+        transform, creates = _patcher(request, scope, options, media_type, data), False
+    written = await store.update(wanted, transform, create=creates)
+    return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
+
+
+def _check_media_type(media_type: str, scope: RequestScope) -> None:
+    """Strategic merge patch needs Go types, so custom resources don't have it."""
+    allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+    if not scope.kind.custom:
+        allowed.append(STRATEGIC_MERGE_PATCH)
+    if media_type in allowed:
+        return
+    if scope.kind.custom:
+        named = ", ".join([JSON_PATCH, MERGE_PATCH, APPLY_PATCH])
+        message = f"the body of the request was in an unknown format - accepted media types include: {named}"
+        raise status_error(415, "UnsupportedMediaType", message)
+    raise status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+# ------------------------------------------------------------------ patches
+
+
+def _patcher(
+    request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
+) -> Callable[[Object | None], Object]:
+    change, complaints = _change(scope, media_type, data)
+
+    def transform(current: Object | None) -> Object:
+        assert current is not None  # patches never create
+        patched = change(current)
+        warnings = list(complaints)
+        warnings += _decode(patched, scope)
+        if warnings and options.field_validation == "Strict":
+            raise _invalid_patch(patched, "strict decoding error: " + ", ".join(warnings))
+        if options.field_validation != "Ignore":
+            request.warnings[:] = warnings
+        match_namespace(patched, request, scope)
+        match_name(patched, request.info.name)
+        return patched  # type: ignore[no-any-return]
+
+    return transform
+
+
+def _change(scope: RequestScope, media_type: str, data: bytes) -> tuple[Patcher, list[str]]:
+    """The patch as a function of the current object, and the texts of its duplicate fields."""
+    if media_type == JSON_PATCH:
+        operations = json_patch.decode(data)
+        return (lambda current: json_patch.apply(current, operations)), []
+    try:
+        document, duplicates = decode_body(data, JSON)
+    except ValueError as error:
+        raise new_bad_request(f"error decoding patch: {error}") from None
+    if not isinstance(document, dict):
+        name = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}.get(type(document), "null")
+        if document is not None:
+            raise new_bad_request(
+                f"error decoding patch: json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
+            )
+        document = {}
+    if media_type == MERGE_PATCH:
+        return (lambda current: merge_patch.apply(current, document)), duplicates
+    kind = scope.kind
+    return (lambda current: strategic.apply(current, document, kind.definition, kind.definitions)), duplicates
+
+
+def _decode(patched: Any, scope: RequestScope) -> list[str]:
+    """The patched document back into its kind: what can't be is a 422 that shows the document."""
+    if not isinstance(patched, dict):
+        raise _invalid_patch(patched, "json: cannot unmarshal the patched document into an object")
+    kind = scope.kind
+    gvk = kind.gvk
+    found = GroupVersionKind(*GroupVersion.parse(str(patched.get("apiVersion", ""))), str(patched.get("kind", "")))
+    if found != gvk:
+        raise _invalid_patch(patched, not_registered(found))
+    try:
+        unknown = kind.decode(patched)
+    except ValueError as error:
+        raise _invalid_patch(patched, str(error)) from None
+    if not isinstance(patched.get("metadata"), dict):
+        patched["metadata"] = {}
+    kind.default(patched)
+    return unknown
+
+
+def _invalid_patch(patched: Any, why: str) -> StatusError:
+    shown = json.encode({key: patched[key] for key in sorted(patched)} if isinstance(patched, dict) else patched)
+    return new_invalid(GroupKind("", ""), "", [field.invalid("patch", shown.decode(), why)])
+
+
+# -------------------------------------------------------------------- apply
+
+
+def _applier(
+    request: Request, scope: RequestScope, options: WriteOptions, data: bytes
+) -> Callable[[Object | None], Object]:
+    applied, duplicates = _decode_applied(data)
+    _check_applied_type(applied, scope)
+    store = scope.store
+    assert store is not None
+    info = request.info
+
+    def transform(current: Object | None) -> Object:
+        if current is None and metadata(applied).get("uid"):
+            raise new_not_found(store.resource, info.name)
+        # Decoding changes in place, and the transform may run again.
+        wanted: Object = json.decode(json.encode(applied))
+        unknown = scope.kind.decode(json.decode(json.encode(applied)))
+        warnings = unknown + duplicates
+        if warnings and options.field_validation == "Strict":
+            raise new_bad_request("strict decoding error: " + ", ".join(warnings))
+        if options.field_validation != "Ignore":
+            request.warnings[:] = warnings
+        result = managedfields.apply(
+            current,
+            wanted,
+            schema=scope.kind.typed,
+            manager=options.field_manager,
+            force=bool(options.force),
+            api_version=str(scope.gvk.group_version),
+            subresource=info.subresource,
+            now=rfc3339(scope.clock.now()),
+            reset_fields=store.strategy.reset_paths(info.subresource),
+        )
+        scope.kind.decode(result)
+        scope.kind.default(result)
+        if current is None:
+            metadata(result).setdefault("name", info.name)
+        match_namespace(result, request, scope)
+        match_name(result, info.name)
+        return result
+
+    return transform
+
+
+def _decode_applied(data: bytes) -> tuple[Object, list[str]]:
+    try:
+        document, duplicates = decode_body(data, YAML)
+    except ValueError as error:
+        raise new_bad_request(f"error decoding YAML: {error}") from None
+    if not isinstance(document, dict):
+        document = {}
+    return document, duplicates
+
+
+def _check_applied_type(applied: Object, scope: RequestScope) -> None:
+    gvk = scope.gvk
+    api_version, kind = str(applied.get("apiVersion", "")), str(applied.get("kind", ""))
+    if not kind or not api_version:
+        version = GroupVersion.parse(api_version)
+        raise new_bad_request(f"invalid object type: {version.group}/{version.version}, Kind={kind}")
+    if kind != gvk.kind or api_version != str(gvk.group_version):
+        found = GroupVersionKind(*GroupVersion.parse(api_version), kind)
+        raise new_bad_request(f"incorrect object type specified: expected {gvk}, got {found}")

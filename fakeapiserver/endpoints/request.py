@@ -1,0 +1,90 @@
+"""A request and its answer, as plain data around ASGI's scope (no framework).
+
+Bodies are read with the limit of kube-apiserver (3 MiB), counted while they come in.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from fakeapiserver.apimachinery.errors import new_request_entity_too_large
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.request_info import RequestInfo
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+# Upstream: MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go.
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+
+Query = dict[str, list[str]]
+
+
+@dataclass(slots=True)
+class Request:
+    """One request on its way through the handler chain."""
+
+    method: str
+    path: str
+    query: Query
+    headers: list[tuple[bytes, bytes]]
+    receive: Receive
+    scope: Scope
+    info: RequestInfo = RequestInfo("", "")
+    user: UserInfo = _NOBODY
+    warnings: list[str] = field(default_factory=list)
+
+    def header(self, name: bytes) -> str:
+        """The first header of this (lower-case) name, empty when there is none."""
+        for key, value in self.headers:
+            if key == name:
+                return value.decode("latin-1")
+        return ""
+
+    def param(self, name: str) -> str:
+        """The first value of a query parameter, empty when there is none."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    async def body(self) -> bytes:
+        """The whole body; StatusError 413 beyond the limit."""
+        length = self.header(b"content-length")
+        if length.isdigit() and int(length) > MAX_BODY_BYTES:
+            raise _too_large()
+        message = await self.receive()
+        body: bytes = message.get("body", b"")
+        if message.get("more_body"):
+            chunks = [body]
+            while message.get("more_body"):
+                message = await self.receive()
+                chunks.append(message.get("body", b""))
+                if sum(map(len, chunks)) > MAX_BODY_BYTES:
+                    raise _too_large()
+            body = b"".join(chunks)
+        if len(body) > MAX_BODY_BYTES:
+            raise _too_large()
+        return body
+
+
+def _too_large() -> Exception:
+    return new_request_entity_too_large(f"limit is {MAX_BODY_BYTES}")
+
+
+@dataclass(slots=True)
+class Response:
+    """An answer: either `body`, or `stream` (chunks that are flushed one by one)."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    stream: AsyncIterator[bytes] | None = None
+
+
+def parse_query(raw: bytes) -> Query:
+    """Every parameter with its values in order, empty values kept; what isn't valid is taken as it stands, as Go does."""
+    return parse_qs(raw.decode("latin-1"), keep_blank_values=True, errors="replace") if raw else {}

@@ -1,0 +1,81 @@
+"""What a request is about, read from its method and path.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_VERBS: Final[Mapping[str, str]] = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+# Parts that follow a namespace's name and belong to the namespace object itself.
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """`verb` is the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower
+    case where `resource_request` is false. `rest` is what follows the subresource: nobody serves such a path but proxies."""
+
+    path: str
+    verb: str
+    resource_request: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    rest: tuple[str, ...] = ()
+    namespaced_path: bool = False
+
+
+def request_info(method: str, path: str, *, watch: bool = False, name_selector: str = "") -> RequestInfo:
+    """`watch` is the query's watch flag; `name_selector` the name a field selector `metadata.name=` asks for, which
+    makes a list or watch one of a single object to authorizers.
+
+    >>> info = request_info("GET", "/apis/apps/v1/namespaces/default/deployments/web/scale")
+    >>> info.verb, info.resource, info.subresource, info.name
+    ('get', 'deployments', 'scale', 'web')
+    """
+    parts = [part for part in path.strip("/").split("/") if part] if path.startswith("/") else []
+    prefix = parts[0] if parts else ""
+    if path.startswith("//") or prefix not in ("api", "apis") or len(parts) < (3 if prefix == "api" else 4):
+        return RequestInfo(path, method.lower())
+    group, rest = ("", parts[1:]) if prefix == "api" else (parts[1], parts[2:])
+    version, rest = rest[0], rest[1:]
+    verb = _VERBS.get(method, "")
+    if rest[0] in ("proxy", "watch") and len(rest) > 1:
+        verb, rest = rest[0], rest[1:]
+    namespace, namespaced_path = "", False
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest, namespaced_path = rest[2:], True
+    resource, name, subresource = (*rest[:3], "", "", "")[:3]
+    return RequestInfo(
+        path=path,
+        verb=_collection_verb(verb, watch) if not name else verb,
+        resource_request=True,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=resource,
+        subresource=subresource,
+        name=name or name_selector,
+        rest=tuple(rest[3:]),
+        namespaced_path=namespaced_path,
+    )
+
+
+def _collection_verb(verb: str, watch: bool) -> str:
+    if verb == "get":
+        return "watch" if watch else "list"
+    return "deletecollection" if verb == "delete" else verb

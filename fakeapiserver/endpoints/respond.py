@@ -1,0 +1,89 @@
+"""From stored bytes or objects to an answer in the form the client asked for.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{response.go,responsewriters/writers.go}.
+"""
+
+import gzip
+from typing import Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.errors import Status
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints import table
+from fakeapiserver.endpoints.negotiation import PLAIN, YAML, Accept, negotiate
+from fakeapiserver.endpoints.options import boolean
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+
+# Upstream: defaultGzipThresholdBytes and the level in writers.go.
+_GZIP_THRESHOLD: Final = 128 * 1024
+_NO_STORE: Final = (b"cache-control", b"no-cache, private")
+
+
+def accepted(request: Request) -> Accept:
+    """StatusError 406 when the client takes nothing that is served."""
+    return negotiate(request.header(b"accept"))
+
+
+def stored_object(request: Request, scope: RequestScope, value: bytes, status: int = 200) -> Response:
+    """One stored object."""
+    accept = accepted(request)
+    if accept.as_kind:
+        return encoded(request, table.transformed(request, scope, accept, [scope.decode(value)], None), accept, status)
+    return raw(request, scope.served(value), accept, status)
+
+
+def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:
+    return raw(request, json.encode(obj), accept, status)
+
+
+def status_response(request: Request, status: Status) -> Response:
+    """A Status. Where the client's Accept can't be met the answer is JSON all the same."""
+    accept = PLAIN
+    header = request.header(b"accept")
+    if header:
+        try:
+            accept = negotiate(header)
+        except Exception:
+            accept = PLAIN
+    return encoded(request, status, accept, int(status.get("code") or 200))
+
+
+def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
+    """JSON bytes as they are, or as YAML, or indented; compressed when large and wanted."""
+    if accept.media_type == YAML:
+        from fakeapiserver.apimachinery.serializer import yaml
+
+        body, content_type = yaml.encode(msgspec.json.decode(body)), YAML
+    else:
+        content_type = "application/json"
+        if pretty(request, accept):
+            body = msgspec.json.format(body, indent=2) + b"\n"
+    headers = [_NO_STORE]
+    if len(body) >= _GZIP_THRESHOLD and "gzip" in request.header(b"accept-encoding"):
+        body = gzip.compress(body, 1)
+        headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+    return Response(status, body, content_type, headers)
+
+
+def pretty(request: Request, accept: Accept) -> bool:
+    """Asked for, or a person is looking: upstream knows curl, Wget and browsers by their name."""
+    if "pretty" in request.query:
+        return boolean(request.query, "pretty")
+    if accept.pretty:
+        return True
+    return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
+
+
+def warning_header(text: str) -> tuple[bytes, bytes]:
+    """RFC 7234's Warning as upstream writes it: code 299, no agent."""
+    return b"warning", f"299 - {go_quote(text)}".encode()
+
+
+def text(status: int, body: str) -> Response:
+    """Plain text, as Go's http.Error answers it."""
+    return Response(status, body.encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")])
+

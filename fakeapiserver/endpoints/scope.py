@@ -1,0 +1,77 @@
+"""What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.request import Request
+from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.store import Store
+
+Row = Callable[[Object, float], list[object] | None]
+
+
+class Connecter(Protocol):
+    """A resource or subresource that isn't stored: answers a create or get by itself (reviews, scale, tokens ...)."""
+
+    async def connect(self, request: Request, verb: str, body: Object | None) -> Object:
+        """The answer's object; StatusError to refuse."""
+
+
+@dataclass(kw_only=True)
+class RequestScope:
+    """One resource in one served version. `row` prints a table row, `virtual` answers for what isn't stored."""
+
+    resource: APIResource
+    kind: Kind
+    clock: Clock
+    recognizes: Callable[[GroupVersionKind], bool]
+    store: Store | None = None
+    row: Row | None = None
+    virtual: Connecter | None = None
+    subresources: Mapping[str, Connecter] = field(default_factory=dict)
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.kind.gvk
+
+    @cached_property
+    def type_prefix(self) -> bytes:
+        return canonical.type_prefix(self.gvk)
+
+    @property
+    def converted(self) -> bool:
+        """The stored version is another one: bytes can't be handed on as they are."""
+        return self.store is not None and self.store.gvk != self.gvk
+
+    def served(self, value: bytes) -> bytes:
+        """The stored bytes as one object of this version."""
+        if self.converted:
+            value = self._convert(value)
+        return self.type_prefix + value[1:]
+
+    def listed(self, values: list[bytes]) -> bytes:
+        """Stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
+        if self.converted:
+            values = [self._convert(value) for value in values]
+        if not self.kind.custom or not values:
+            return b",".join(values)
+        return self.type_prefix + (b"," + self.type_prefix).join([value[1:] for value in values])
+
+    def _convert(self, value: bytes) -> bytes:
+        assert self.store is not None
+        obj = self.store.decode(value, self.gvk)
+        revision = obj["metadata"]["resourceVersion"]
+        encoded, at = canonical.encode(obj), canonical.REVISION_OFFSET
+        return encoded[:at] + f'"resourceVersion":"{revision}",'.encode() + encoded[at:]
+
+    def decode(self, value: bytes) -> Object:
+        """The stored bytes as a fresh object of this version."""
+        assert self.store is not None
+        return self.store.decode(value, self.gvk)

@@ -1,0 +1,77 @@
+"""Objects as metav1.Table or PartialObjectMetadata.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest/table.go.
+"""
+
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import new_invalid
+from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints.negotiation import Accept, not_acceptable
+from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.scope import RequestScope
+
+_INCLUDE_OBJECT: Final = ("Metadata", "None", "Object")
+
+
+def transformed(request: Request, scope: RequestScope, accept: Accept, objects: list[Object], list_meta: Object | None) -> Object:
+    """`objects` in the form `accept` asks for; `list_meta` is None for a single object."""
+    api_version = f"meta.k8s.io/{accept.as_version}"
+    if accept.as_kind == "Table":
+        include = include_object(request)
+        meta = list_meta if list_meta is not None else _single_list_meta(objects[0])
+        return {
+            "kind": "Table",
+            "apiVersion": api_version,
+            "metadata": meta,
+            "columnDefinitions": columns(scope),
+            "rows": [row(scope, obj, include, accept.as_version) for obj in objects],
+        }
+    is_list = list_meta is not None
+    if is_list != (accept.as_kind == "PartialObjectMetadataList"):
+        raise not_acceptable()
+    if not is_list:
+        return partial_object(objects[0], accept.as_version)
+    items = [partial_object(obj, accept.as_version) for obj in objects]
+    return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items}
+
+
+def include_object(request: Request) -> str:
+    wanted = request.param("includeObject") or "Metadata"
+    if wanted not in _INCLUDE_OBJECT:
+        errors = [field.not_supported("includeObject", wanted, ["", *_INCLUDE_OBJECT])]
+        raise new_invalid(GroupKind("meta.k8s.io", "TableOptions"), "", errors)
+    return wanted
+
+
+def columns(scope: RequestScope) -> list[Any]:
+    return list(scope.resource.columns)
+
+
+def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> Object:
+    cells = scope.row(obj, scope.clock.now()) if scope.row is not None else None
+    if cells is None:
+        cells = _generic_cells(scope, obj)
+    shown: Object = {"cells": cells}
+    if include == "Object":
+        shown["object"] = obj
+    elif include == "Metadata":
+        shown["object"] = partial_object(obj, version)
+    else:
+        shown["object"] = None
+    return shown
+
+
+def _generic_cells(scope: RequestScope, obj: Object) -> list[object]:
+    meta = metadata(obj)
+    return [meta.get("name", ""), meta.get("creationTimestamp")]
+
+
+def partial_object(obj: Object, version: str = "v1") -> Object:
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata(obj)}
+
+
+def _single_list_meta(obj: Object) -> Object:
+    return {"resourceVersion": metadata(obj).get("resourceVersion", "")}

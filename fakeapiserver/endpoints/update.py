@@ -1,0 +1,41 @@
+"""PUT (upstream: k8s.io/apiserver/pkg/endpoints/handlers/update.go)."""
+
+from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.body import decode_object
+from fakeapiserver.endpoints.create import match_namespace, write_request
+from fakeapiserver.endpoints.negotiation import body_media_type
+from fakeapiserver.endpoints.options import write_options
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+
+
+async def update(request: Request, scope: RequestScope) -> Response:
+    info, store = request.info, scope.store
+    assert store is not None
+    options = write_options(request.query, "UpdateOptions")
+    respond.accepted(request)
+    media_type = body_media_type(request.header(b"content-type"))
+    data = await request.body()
+    obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
+    match_namespace(obj, request, scope)
+    match_name(obj, info.name)
+    wanted = write_request(request, scope, options, info.name)
+    wanted.uid_precondition = metadata(obj).get("uid", "")
+    creates = store.strategy.allow_create_on_update and not info.subresource
+
+    def replace(current: Object | None) -> Object:
+        return {**obj, "metadata": dict(metadata(obj))}
+
+    written = await store.update(wanted, replace, create=creates)
+    return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
+
+
+def match_name(obj: Object, name: str) -> None:
+    """StatusError 400 unless the object is named as its path (upstream: checkName)."""
+    found = metadata(obj).get("name", "")
+    if not found:
+        raise new_bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if found != name:
+        raise new_bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")

@@ -1,0 +1,35 @@
+"""Stored form: canonical JSON bytes without kind and apiVersion, metadata first.
+
+`{"metadata":{"resourceVersion":"7","name":...},...}`: the revision is spliced in at a fixed offset when it is known, and the
+type is put in front when the object is served, in whichever version was asked for.
+"""
+
+from typing import Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+
+REVISION_OFFSET: Final = len(b'{"metadata":{')
+_TYPE: Final = ("kind", "apiVersion")
+
+
+def encode(obj: Object) -> bytes:
+    """The stored form, without resourceVersion."""
+    meta = obj["metadata"]
+    if "resourceVersion" in meta:
+        meta = {key: value for key, value in meta.items() if key != "resourceVersion"}
+    return json.encode({"metadata": meta, **{key: v for key, v in obj.items() if key not in _TYPE and key != "metadata"}})
+
+
+def decode(value: bytes, gvk: GroupVersionKind) -> Object:
+    """A fresh object of its own, with kind, apiVersion and resourceVersion."""
+    found: Object = msgspec.json.decode(value)
+    return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **found}
+
+
+def type_prefix(gvk: GroupVersionKind) -> bytes:
+    """What is put in front of a stored object's bytes after their first brace is cut off."""
+    return f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}",'.encode()

@@ -1,0 +1,76 @@
+"""A kind as one version serves it: how its bodies are decoded, defaulted and checked, and its fields owned.
+
+Built-in kinds and custom resources differ here and in their strategy, nowhere else (one resource path).
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Protocol
+
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.managedfields.typed import TypedSchema, builtin_schema
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+
+Default = Callable[[Object, str], None]
+
+
+class Kind(Protocol):
+    """One kind in one served version. `definition` is the schema that strategic merge patch reads, and `definitions` what
+    it refers to; `custom` is true for custom resources (no strategic merge, list items carry their type)."""
+
+    gvk: GroupVersionKind
+    custom: bool
+    definitions: Definitions
+
+    @property
+    def definition(self) -> Schema: ...
+
+    @property
+    def typed(self) -> TypedSchema: ...
+
+    def decode(self, obj: Object) -> list[str]:
+        """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts.
+        ValueError worded as Go's JSON decoder words a wrong type."""
+
+    def default(self, obj: Object) -> None:
+        """Sets the version's defaults in place."""
+
+    def validate(self, obj: Object, old: Object | None) -> ErrorList:
+        """What the schema forbids."""
+
+
+class BuiltinKind:
+    """A kind of Kubernetes' own, from the recorded schemas. Compiled on first use."""
+
+    custom = False
+
+    def __init__(self, gvk: GroupVersionKind, definition_name: str, definitions: Definitions, default: Default) -> None:
+        self.gvk = gvk
+        self.definitions = definitions
+        self._definition_name = definition_name
+        self._default = default
+
+    @property
+    def definition(self) -> Schema:
+        return self.definitions[self._definition_name]
+
+    @cached_property
+    def _type(self) -> BuiltinType:
+        return compile_builtin(self.definitions, self._definition_name)
+
+    @cached_property
+    def typed(self) -> TypedSchema:
+        return builtin_schema(self.definitions, self._definition_name)
+
+    def decode(self, obj: Object) -> list[str]:
+        return self._type.decode(obj)
+
+    def default(self, obj: Object) -> None:
+        self._type.default(obj)
+        self._default(obj, self.gvk.version)
+
+    def validate(self, obj: Object, old: Object | None) -> ErrorList:
+        return []

@@ -1,0 +1,433 @@
+"""The generic store: the one write loop and the read paths of every resource that is stored.
+
+create, update, every patch, apply and delete's marking all go through here: read the current object, transform it (a pure
+function of the caller's), admit, prepare, validate, admit again for validation, compare-and-swap; on a lost race start over.
+
+Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update,delete}.go.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Attributes, Operation
+from fakeapiserver.apimachinery import field as field_errors
+from fakeapiserver.apimachinery import managedfields, names
+from fakeapiserver.apimachinery.errors import (
+    StatusError,
+    new_already_exists,
+    new_bad_request,
+    new_conflict,
+    new_generate_name_conflict,
+    new_internal_error,
+    new_invalid,
+    new_not_found,
+)
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.clock import Clock, rfc3339
+from fakeapiserver.registry.generic import canonical, deletion
+from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
+from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.strategy import Strategy, spec_changed
+from fakeapiserver.storage.interface import Index, KeyExists, KeyNotFound, ResourceVersionConflict, Storage, StoredObject
+
+Transform = Callable[[Object | None], Object]
+Convert = Callable[[Object, GroupVersionKind], Object]
+
+_METADATA: Final = Path("metadata")
+_MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+# Upstream: maxNameGenerationCreateAttempts.
+_NAME_ATTEMPTS: Final = 8
+# A write that loses this many races in a row is answered with a conflict rather than tried for ever.
+_WRITE_ATTEMPTS: Final = 100
+
+
+@dataclass(slots=True)
+class WriteRequest:
+    """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
+    transform has settled managedFields itself (server-side apply)."""
+
+    kind: Kind
+    user: UserInfo
+    manager: str
+    namespace: str
+    name: str = ""
+    subresource: str = ""
+    dry_run: bool = False
+    applied: bool = False
+    uid_precondition: str = ""
+    options: Object = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The stored form of the answer. `created`: the object is new. `deleted`: it is gone (its last state is the value)."""
+
+    value: bytes
+    created: bool = False
+    deleted: bool = False
+
+
+class Store:
+    """One stored resource. `gvk` is the version that is stored; requests of other served versions are converted."""
+
+    def __init__(
+        self,
+        *,
+        gvr: GroupVersionResource,
+        gvk: GroupVersionKind,
+        namespaced: bool,
+        prefix: str,
+        strategy: Strategy,
+        storage: Storage,
+        admission: AdmissionChain,
+        clock: Clock,
+        name_generator: NameGenerator,
+        convert: Convert | None = None,
+    ) -> None:
+        self.gvr = gvr
+        self.gvk = gvk
+        self.namespaced = namespaced
+        self.prefix = prefix
+        self.strategy = strategy
+        self.storage = storage
+        self._admission = admission
+        self._clock = clock
+        self._generate_name = name_generator
+        self._convert = convert
+
+    @property
+    def resource(self) -> GroupResource:
+        return self.gvr.group_resource
+
+    @property
+    def kind(self) -> GroupKind:
+        return self.gvk.group_kind
+
+    # ------------------------------------------------------------------ reads
+
+    def key(self, namespace: str, name: str) -> str:
+        return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
+
+    def collection(self, namespace: str) -> str:
+        """The prefix of a namespace's objects, or of all."""
+        return f"{self.prefix}{namespace}/" if namespace else self.prefix
+
+    def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
+        """The stored bytes as a fresh object in a served version (default: the stored one)."""
+        found = canonical.decode(value, self.gvk)
+        return found if gvk is None or gvk == self.gvk else self._converted(found, gvk)
+
+    async def get(self, namespace: str, name: str) -> StoredObject:
+        """StatusError 404 when there is none."""
+        found = await self.storage.get(self.key(namespace, name))
+        if found is None:
+            raise new_not_found(self.resource, name)
+        return found
+
+    # ----------------------------------------------------------------- writes
+
+    async def create(self, request: WriteRequest, obj: Object) -> Written:
+        """POST. `obj` is decoded and defaulted, and belongs to the store from here on."""
+        generate = metadata(obj).get("generateName") if not metadata(obj).get("name") else None
+        for attempt in range(1, _NAME_ATTEMPTS + 1):
+            candidate = {**obj, "metadata": dict(metadata(obj))}
+            if generate:
+                candidate["metadata"]["name"] = self._generate_name(generate)
+            try:
+                return await self._create(request, candidate)
+            except KeyExists:
+                name = str(candidate["metadata"].get("name", ""))
+                if not generate:
+                    raise new_already_exists(self.resource, name) from None
+                if attempt == _NAME_ATTEMPTS:
+                    raise new_generate_name_conflict(self.resource, name) from None
+        raise AssertionError("unreachable: the last attempt answers or raises")
+
+    async def update(self, request: WriteRequest, transform: Transform, *, create: bool = False) -> Written:
+        """PUT, every patch and apply. `create` makes an absent object (apply, and kinds that allow it on PUT)."""
+        for _ in range(_WRITE_ATTEMPTS):
+            current = await self.storage.get(self.key(request.namespace, request.name))
+            try:
+                if current is not None:
+                    return await self._update(request, transform, current)
+                if not create:
+                    raise new_not_found(self.resource, request.name)
+                return await self._create(request, transform(None))
+            except (ResourceVersionConflict, KeyNotFound, KeyExists):
+                continue  # somebody was faster: read again and start over
+        raise new_conflict(self.resource, request.name, _MODIFIED)
+
+    async def _create(self, request: WriteRequest, obj: Object) -> Written:
+        meta = obj["metadata"]
+        self._fill_system_fields(meta)
+        if not request.applied:
+            obj = self._own(request, None, obj)
+        attributes = self._attributes(request, "CREATE", obj, None)
+        await self._admission.admit(attributes)
+        obj = self._to_storage(attributes.object or obj)
+        self._check_namespace(obj, request)
+        if metadata(obj).get("resourceVersion"):
+            raise new_bad_request("resourceVersion should not be set on objects to be created")
+        self.strategy.prepare_for_create(obj)
+        _set_generation(obj, 1 if self.strategy.has_generation else 0)
+        request.warnings += self.strategy.warnings_on_create(obj)
+        self._validate(request.kind, obj)
+        await self._admission.validate(attributes)
+        value = canonical.encode(obj)
+        name = metadata(obj)["name"]
+        key = self.key(request.namespace, name)
+        if request.dry_run:
+            if await self.storage.get(key) is not None:
+                raise KeyExists(key)
+            return Written(value, created=True)
+        stored = await self.storage.create(key, value, canonical.REVISION_OFFSET, self.index(obj))
+        self.strategy.on_created(obj)
+        return Written(stored.value, created=True)
+
+    async def _update(self, request: WriteRequest, transform: Transform, current: StoredObject) -> Written:
+        old = self.decode(current.value, request.kind.gvk)
+        new = transform(old)
+        if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
+            raise self._uid_conflict(request, old)
+        if not request.applied:
+            new = self._own(request, old, new)
+        attributes = self._attributes(request, "UPDATE", new, old)
+        await self._admission.admit(attributes)
+        new, old = self._to_storage(attributes.object or new), self._to_storage(old)
+        self._check_resource_version(new, current, request)
+        self._prepare_for_update(new, old, request)
+        request.warnings += self.strategy.warnings_on_update(new, old)
+        self._validate_update(request.kind, new, old, request.subresource)
+        await self._admission.validate(attributes)
+        return await self._swap(request, current, new, old)
+
+    async def _swap(self, request: WriteRequest, current: StoredObject, new: Object, old: Object) -> Written:
+        """Writes unless nothing changed; an object that waited for its last finalizer is removed instead."""
+        if deletion.ends_now(new) and not self.strategy.deletion_blocked(new):
+            if request.dry_run:
+                return Written(_restamped(new, current.mod_revision))
+            return Written((await self._remove(current, new)).value)
+        metadata(new)["resourceVersion"] = str(current.mod_revision)
+        if new == old:
+            return Written(current.value)
+        if request.dry_run:
+            return Written(_restamped(new, current.mod_revision))
+        stored = await self.storage.update(
+            current.key,
+            canonical.encode(new),
+            canonical.REVISION_OFFSET,
+            self.index(new),
+            expected_revision=current.mod_revision,
+        )
+        return Written(stored.value)
+
+    # ----------------------------------------------------------------- delete
+
+    async def delete(self, request: WriteRequest, options: Deletion) -> Written:
+        """DELETE: removes the object, or marks it to wait for its finalizers or its grace period."""
+        for _ in range(_WRITE_ATTEMPTS):
+            current = await self.get(request.namespace, request.name)
+            try:
+                return await self._delete(request, options, current)
+            except (ResourceVersionConflict, KeyNotFound):
+                continue
+        raise new_conflict(self.resource, request.name, _MODIFIED)
+
+    async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> Written:
+        old = self.decode(current.value)
+        if refused := deletion.check_preconditions(old, options, self.kind, request.name):
+            raise refused
+        attributes = self._attributes(request, "DELETE", None, old)
+        await self._admission.admit(attributes)
+        await self._admission.validate(attributes)
+        if refused := self.strategy.check_deletion(old):
+            raise refused
+        plan = self.strategy.plan_deletion(old, options.grace_period_seconds)
+        finalizer_list = deletion.collector_finalizers(old, options, self.strategy)
+        waits = bool(finalizer_list) or plan.grace_period_seconds > 0 or self.strategy.deletion_blocked(old)
+        if not waits:
+            if request.dry_run:
+                return Written(current.value, deleted=True)
+            return await self._remove(current, old)
+        new = deletion.marked(old, finalizer_list, self._clock.now(), plan.grace_period_seconds)
+        self.strategy.on_marked(new)
+        if new == old:
+            return Written(current.value)
+        if request.dry_run:
+            return Written(_restamped(new, current.mod_revision))
+        stored = await self.storage.update(
+            current.key,
+            canonical.encode(new),
+            canonical.REVISION_OFFSET,
+            self.index(new),
+            expected_revision=current.mod_revision,
+        )
+        return Written(stored.value)
+
+    async def _remove(self, current: StoredObject, last: Object) -> Written:
+        """The answer is the object's last state; watchers see it with the deletion's revision."""
+        value = canonical.encode(last)
+        if value != _unstamped(current.value):
+            # The update that takes the last finalizer away is the last state that watchers get to see.
+            current = await self.storage.update(
+                current.key, value, canonical.REVISION_OFFSET, self.index(last), expected_revision=current.mod_revision
+            )
+        await self.storage.delete(current.key, expected_revision=current.mod_revision)
+        self.strategy.on_deleted(self.resource, last)
+        return Written(current.value, deleted=True)
+
+    # ------------------------------------------------------------ the details
+
+    def index(self, obj: Object) -> Index:
+        """What selectors and owner graphs read, kept beside the bytes."""
+        meta = obj["metadata"]
+        owners = tuple(str(reference.get("uid", "")) for reference in owner_references(obj))
+        return Index(meta.get("labels") or {}, self.strategy.fields_of(obj), owners, meta.get("uid", ""))
+
+    def _fill_system_fields(self, meta: Object) -> None:
+        """Upstream: rest.FillObjectMetaSystemFields and BeforeCreate."""
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            meta.pop(name, None)
+        meta["creationTimestamp"] = rfc3339(self._clock.now())
+        meta["uid"] = str(uuid.uuid4())
+
+    def _own(self, request: WriteRequest, old: Object | None, new: Object) -> Object:
+        return managedfields.update(
+            old,
+            new,
+            schema=request.kind.typed,
+            manager=request.manager,
+            api_version=str(request.kind.gvk.group_version),
+            subresource=request.subresource,
+            now=rfc3339(self._clock.now()),
+            reset_fields=self.strategy.reset_paths(request.subresource),
+        )
+
+    def _attributes(self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
+        gvk = request.kind.gvk
+        name = request.name or str(metadata(obj or {}).get("name", ""))
+        return Attributes(
+            operation,
+            gvk,
+            GroupVersionResource(gvk.group, gvk.version, self.gvr.resource),
+            request.subresource,
+            request.namespace,
+            name,
+            obj,
+            old,
+            request.user,
+            request.dry_run,
+            request.options,
+            request.warnings,
+        )
+
+    def _check_namespace(self, obj: Object, request: WriteRequest) -> None:
+        meta = metadata(obj)
+        if not self.namespaced:
+            if meta.get("namespace"):
+                raise new_bad_request("namespace may not be set on a cluster-scoped object")
+            return
+        if not meta.setdefault("namespace", request.namespace):
+            meta["namespace"] = request.namespace
+        if meta["namespace"] != request.namespace:
+            raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+    def _check_resource_version(self, new: Object, current: StoredObject, request: WriteRequest) -> None:
+        wanted = str(metadata(new).get("resourceVersion", ""))
+        if wanted in ("", "0"):
+            if not self.strategy.allow_unconditional_update and not request.subresource:
+                detail = "must be specified for an update"
+                errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
+                raise new_invalid(self.kind, request.name, errors)
+            return
+        if wanted != str(current.mod_revision):
+            if not wanted.isdigit():
+                detail = f'strconv.ParseUint: parsing {field_errors.go_quote(wanted)}: invalid syntax'
+                errors = [field_errors.invalid("resourceVersion", wanted, detail)]
+                raise new_bad_request(f"invalid resource version: {errors[0]}")
+            raise new_conflict(self.resource, request.name, _MODIFIED)
+
+    def _uid_conflict(self, request: WriteRequest, old: Object) -> StatusError:
+        key = self.key(request.namespace, request.name)
+        reason = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+            f"UID in precondition: {request.uid_precondition}, UID in object meta: {metadata(old).get('uid', '')}"
+        )
+        return new_conflict(self.resource, request.name, reason)
+
+    def _prepare_for_update(self, new: Object, old: Object, request: WriteRequest) -> None:
+        """Upstream: rest.BeforeUpdate."""
+        meta, old_meta = metadata(new), metadata(old)
+        if self.namespaced:
+            self._check_namespace(new, request)
+        for name in ("uid", "creationTimestamp", "generateName", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            if name in old_meta and (not meta.get(name) or name in ("deletionTimestamp", "deletionGracePeriodSeconds")):
+                meta[name] = old_meta[name]
+        meta.pop("selfLink", None)
+        if request.subresource == "status":
+            self.strategy.prepare_for_status_update(new, old)
+        elif request.subresource:
+            self.strategy.prepare_for_subresource_update(request.subresource, new, old)
+        else:
+            self.strategy.prepare_for_update(new, old)
+        generation = old_meta.get("generation", 0)
+        changed = self.strategy.has_generation and not request.subresource and spec_changed(new, old)
+        _set_generation(new, generation + 1 if changed else generation)
+
+    def _validate(self, kind: Kind, obj: Object) -> None:
+        errors = names.validate_object_meta(metadata(obj), self.namespaced, self.strategy.validate_name, _METADATA)
+        errors += kind.validate(obj, None)
+        errors += self.strategy.validate(obj)
+        self._refuse(obj, errors)
+
+    def _validate_update(self, kind: Kind, new: Object, old: Object, subresource: str) -> None:
+        # Upstream checks metadata twice, once for every kind and once in the kind's own validation; causes show both.
+        errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA) * 2
+        errors += kind.validate(new, old)
+        if subresource == "status":
+            errors += self.strategy.validate_status_update(new, old)
+        elif not subresource:
+            errors += self.strategy.validate_update(new, old)
+        self._refuse(new, errors)
+
+    def _refuse(self, obj: Object, errors: ErrorList) -> None:
+        if errors:
+            raise new_invalid(self.kind, str(metadata(obj).get("name", "")), errors)
+
+    def _to_storage(self, obj: Object) -> Object:
+        gvk = self.gvk
+        if obj.get("apiVersion") == str(gvk.group_version):
+            return obj
+        return self._converted(obj, gvk)
+
+    def _converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
+        if self._convert is None:
+            raise new_internal_error(f"no conversion to {gvk}")
+        return self._convert(obj, gvk)
+
+
+def _set_generation(obj: Object, generation: int) -> None:
+    meta = metadata(obj)
+    if generation:
+        meta["generation"] = generation
+    else:
+        meta.pop("generation", None)
+
+
+def _unstamped(value: bytes) -> bytes:
+    """The stored bytes without their resourceVersion."""
+    start = canonical.REVISION_OFFSET
+    return value[:start] + value[value.index(b",", start) + 1 :]
+
+
+def _restamped(obj: Object, revision: int) -> bytes:
+    """A dry run's answer: the new object under the stored object's revision."""
+    value, at = canonical.encode(obj), canonical.REVISION_OFFSET
+    return value[:at] + b'"resourceVersion":"%d",' % revision + value[at:]

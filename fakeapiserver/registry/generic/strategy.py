@@ -1,0 +1,155 @@
+"""What one resource does of its own, around the generic store's one write loop.
+
+Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/registry/<group>/<resource>/strategy.go.
+A resource without a file of its own gets `Strategy` as it stands.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+
+NameFunction = Callable[[str, bool], list[str]]
+Cells = list[object]
+
+
+@dataclass(slots=True)
+class DeletePlan:
+    """What a deletion of this object asks for. `grace_period_seconds` 0 means: remove at once."""
+
+    grace_period_seconds: int = 0
+
+
+class Strategy:
+    """Default behaviour. The call order on create: default, (admission), prepare_for_create, validate, canonicalize; on
+    update: default, (admission), prepare_for_update, validate_update, canonicalize. Only the prepare hooks and
+    canonicalize may change the object."""
+
+    validate_name: ClassVar[NameFunction] = staticmethod(names.name_is_dns_subdomain)
+    # A PUT to a name that doesn't exist creates it (upstream: AllowCreateOnUpdate).
+    allow_create_on_update: ClassVar[bool] = False
+    # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
+    allow_unconditional_update: ClassVar[bool] = True
+    # metadata.generation starts at 1 and rises when anything but metadata and status changes.
+    has_generation: ClassVar[bool] = False
+    # Fields that the main resource's writes can't set (upstream: GetResetFields); status, where there is a subresource.
+    reset_fields: ClassVar[tuple[str, ...]] = ()
+    # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
+    returns_deleted_object: ClassVar[bool] = False
+    # Deleting without a propagation policy orphans dependents (upstream: DefaultGarbageCollectionPolicy).
+    default_propagation: ClassVar[str] = "Background"
+    # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
+    selectable_fields: ClassVar[Mapping[str, str]] = {}
+
+    def default(self, obj: Object, version: str) -> None:
+        """Sets in place what upstream's defaulting functions of this served version set."""
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """Drops or computes fields that a client can't set; must not remove what would be a validation error."""
+        for name in self.reset_fields:
+            obj.pop(name, None)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """As prepare_for_create, from the stored object: fields of subresources stay as they are."""
+        for name in self.reset_fields:
+            _copy(name, old, obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Keeps everything but status and metadata as it is stored."""
+        for name in [name for name in obj if name not in ("status", "metadata", "kind", "apiVersion")]:
+            if name not in old:
+                del obj[name]
+        for name in old:
+            if name not in ("status", "metadata"):
+                obj[name] = old[name]
+        meta, old_meta = metadata(obj), metadata(old)
+        _copy("deletionTimestamp", old_meta, meta)
+        _copy("ownerReferences", old_meta, meta)
+
+    def validate(self, obj: Object) -> ErrorList:
+        return []
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return []
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return []
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
+    def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
+        """How long deletion waits (upstream: CheckGracefulDelete); only pods wait."""
+        return DeletePlan()
+
+    def deletion_blocked(self, obj: Object) -> bool:
+        """Something beside finalizers keeps a terminating object (a namespace's spec.finalizers)."""
+        return False
+
+    def on_marked(self, obj: Object) -> None:
+        """Changes what deletion changes beside metadata (a namespace's phase)."""
+
+    def reset_paths(self, subresource: str) -> tuple[str, ...]:
+        """The top-level fields that this write can't set, and so doesn't own in managedFields."""
+        if subresource == "status":
+            return ("spec",)
+        return self.reset_fields
+
+    def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
+        """As prepare_for_update, for a subresource other than status that writes the whole object."""
+
+    def check_deletion(self, obj: Object) -> StatusError | None:
+        """A reason to refuse a deletion, if any."""
+        return None
+
+    def fields_of(self, obj: Object) -> dict[str, str]:
+        """The values that field selectors see."""
+        meta = metadata(obj)
+        found = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": str(meta.get("namespace", ""))}
+        for selector, path in self.selectable_fields.items():
+            found[selector] = _value_at(obj, path)
+        return found
+
+    def table_row(self, obj: Object, now: float) -> Cells | None:
+        """The cells of the recorded columns; None for the generic row (name and creation time)."""
+        return None
+
+    def on_created(self, obj: Object) -> None:
+        """After a commit: what upstream's AfterCreate hooks do."""
+
+    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
+        """After a commit: what upstream's AfterDelete hooks do."""
+
+
+def _copy(name: str, source: Object, target: Object) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _value_at(obj: Object, path: str) -> str:
+    value: object = obj
+    for part in path.split("."):
+        if not isinstance(value, dict):
+            return ""
+        value = value.get(part)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def spec_changed(obj: Object, old: Object, ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion")) -> bool:
+    """Anything but metadata and status differs: what makes generation rise."""
+    keys = obj.keys() | old.keys()
+    return any(obj.get(key) != old.get(key) for key in keys if key not in ignored)

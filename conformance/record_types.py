@@ -92,6 +92,18 @@ def discovery(get: Get) -> dict[str, Json]:
     return documents
 
 
+def add_priorities(get: Get, documents: dict[str, Json]) -> None:
+    """Copies the numbers that order groups and versions from the APIService objects into each version's row."""
+    specs = {
+        (item["spec"].get("group", ""), item["spec"]["version"]): item["spec"]
+        for item in get("/apis/apiregistration.k8s.io/v1/apiservices")["items"]
+    }
+    for group in (group for groups in documents.values() for group in groups):
+        for version in group["versions"]:
+            spec = specs.get((group["metadata"].get("name", ""), version["version"]), {})
+            version |= {key: spec[key] for key in ("groupPriorityMinimum", "versionPriority") if key in spec}
+
+
 def add_hashes(resources: list[Json], legacy: list[Json]) -> None:
     """Copies storageVersionHash from the older document into the rows of the newer one."""
     hashes = {row["name"]: row["storageVersionHash"] for row in legacy if "storageVersionHash" in row}
@@ -227,6 +239,7 @@ def main() -> None:
     schemas = merged_schemas(documents)
     write("schemas.json", schemas, 1)
     groups = discovery(get)
+    add_priorities(get, groups)
     add_definitions(groups, schemas)
     write("discovery.json", groups, 7)
     write("columns.json", columns(get, groups), 2)

@@ -3,17 +3,20 @@
 Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go, k8s.io/apiserver/pkg/endpoints/discovery
 """
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 
 VERSIONS: Final = Path(__file__).parent / "versions"
+FIRST: Final = 20000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,13 @@ class APIResource:
     columns: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     custom: bool = False
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
+
+
+class Priority(NamedTuple):
+    """Orders groups, then versions within a group: higher first (an APIService's groupPriorityMinimum and versionPriority)."""
+
+    group: int
+    version: int
 
 
 class RecordedDefinitions(Mapping[str, Schema]):
@@ -91,6 +101,7 @@ class Scheme:
     resources: Mapping[GroupVersionResource, APIResource]
     kinds: Mapping[GroupVersionKind, APIResource]
     groups: Mapping[str, tuple[str, ...]]
+    priorities: Mapping[GroupVersion, "Priority"]
     definitions: Definitions
     facts: Mapping[str, Any]
 
@@ -114,21 +125,32 @@ def load(version: str = "v1.36") -> Scheme:
     columns = read_table(version, "columns.json")
     resources: dict[GroupVersionResource, APIResource] = {}
     groups: dict[str, tuple[str, ...]] = {}
+    priorities: dict[GroupVersion, Priority] = {}
     for prefix, rows in read_table(version, "discovery.json").items():
         for group in rows:
             name = group["metadata"].get("name", "")
             groups[name] = tuple(row["version"] for row in group["versions"])
             for row in group["versions"]:
-                for resource in _resources(GroupVersion(name, row["version"]), row["resources"], prefix, columns):
+                gv = GroupVersion(name, row["version"])
+                # the API service of apiregistration itself is not stored, and goes before all
+                priorities[gv] = Priority(row.get("groupPriorityMinimum", FIRST), row.get("versionPriority", FIRST))
+                for resource in _resources(gv, row["resources"], prefix, columns):
                     resources[resource.gvr] = resource
     return Scheme(
         version=version,
         resources=resources,
         kinds={resource.gvk: resource for resource in resources.values()},
         groups=groups,
+        priorities=priorities,
         definitions=RecordedDefinitions(folder / "schemas.json"),
         facts=read_table(version, "paths.json"),
     )
+
+
+def storage_version_hash(gvk: GroupVersionKind) -> str:
+    """What discovery calls the version a kind is stored at: equal for equal stored kinds, otherwise opaque."""
+    digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
 
 
 def read_table(version: str, name: str) -> Any:

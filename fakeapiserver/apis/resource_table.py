@@ -1,0 +1,129 @@
+"""The living table of what is served: a version's own resources, and custom ones that come and go.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go (order),
+k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apis.scheme import APIResource, Priority, Scheme
+from fakeapiserver.apis.version_priority import kube_aware_key
+
+# What the server registers the group versions of CustomResourceDefinitions with.
+CUSTOM_PRIORITY: Final = Priority(1000, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView:
+    """One group version and its resources in the order discovery lists them."""
+
+    gv: GroupVersion
+    resources: tuple[APIResource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """One group and its versions, preferred first."""
+
+    name: str
+    versions: tuple[VersionView, ...]
+
+
+class ResourceTable:
+    """Rows by group, version and resource. `generation` rises with each change, so that documents can be rebuilt lazily."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.generation = 0
+        self._rows: dict[tuple[str, str, str], APIResource] = {**scheme.resources}
+        self._kinds = dict(scheme.kinds)
+        self._priorities = dict(scheme.priorities)
+        self._views: tuple[GroupView, ...] | None = None
+
+    def lookup(self, group: str, version: str, resource: str) -> APIResource | None:
+        """The row of a plural resource name, None if it is not served."""
+        return self._rows.get((group, version, resource))
+
+    def for_kind(self, gvk: GroupVersionKind) -> APIResource | None:
+        """The row whose objects are of this kind, None if it is not served."""
+        return self._kinds.get(gvk)
+
+    def __iter__(self) -> Iterator[APIResource]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def insert(self, *resources: APIResource) -> None:
+        """Serves these from now on; a row with the same group, version and resource is replaced."""
+        for row in resources:
+            self._forget(row.gvr)
+            self._rows[row.gvr] = row
+            self._kinds[row.gvk] = row
+        self._changed()
+
+    def remove(self, *gvrs: GroupVersionResource) -> None:
+        """Serves these no longer; unknown ones are ignored."""
+        for gvr in gvrs:
+            self._forget(gvr)
+        self._changed()
+
+    def set_priority(self, gv: GroupVersion, priority: Priority | None) -> None:
+        """Orders a group version otherwise than by default, or by default again (None)."""
+        if priority is None:
+            self._priorities.pop(gv, None)
+        else:
+            self._priorities[gv] = priority
+        self._changed()
+
+    def definitions_of(self, resource: APIResource) -> Definitions:
+        """The definitions a row's schema is among, and those it refers to."""
+        return self.scheme.definitions if resource.definitions is None else resource.definitions
+
+    def definition(self, resource: APIResource) -> Schema | None:
+        """The schema of a row's kind, None if it has none."""
+        return self.definitions_of(resource).get(resource.definition)
+
+    def groups(self) -> tuple[GroupView, ...]:
+        """Every group in discovery order, the legacy group "" first."""
+        if self._views is None:
+            self._views = tuple(self._build())
+        return self._views
+
+    def group(self, name: str) -> GroupView | None:
+        """One group, None if nothing in it is served."""
+        return next((view for view in self.groups() if view.name == name), None)
+
+    def version(self, group: str, version: str) -> VersionView | None:
+        """One group version, None if nothing in it is served."""
+        view = self.group(group)
+        return next((v for v in view.versions if v.gv.version == version), None) if view else None
+
+    def priority(self, gv: GroupVersion) -> Priority:
+        """What orders a group version."""
+        return self._priorities.get(gv, CUSTOM_PRIORITY)
+
+    def _forget(self, gvr: GroupVersionResource) -> None:
+        row = self._rows.pop(gvr, None)
+        if row is not None and self._kinds.get(row.gvk) is row:
+            del self._kinds[row.gvk]
+
+    def _changed(self) -> None:
+        self.generation += 1
+        self._views = None
+
+    def _build(self) -> Iterator[GroupView]:
+        groups: dict[str, dict[GroupVersion, list[APIResource]]] = {}
+        for row in self._rows.values():
+            gv = row.gvr.group_version
+            groups.setdefault(gv.group, {}).setdefault(gv, []).append(row)
+        first = {name: max(self.priority(gv).group for gv in versions) for name, versions in groups.items()}
+        for name in sorted(groups, key=lambda name: (-first[name], name)):
+            versions = groups[name]
+            order = sorted(versions, key=lambda gv: (-self.priority(gv).version, kube_aware_key(gv.version)))
+            views = (VersionView(gv, tuple(sorted(versions[gv], key=lambda row: row.gvr.resource))) for gv in order)
+            yield GroupView(name, tuple(views))

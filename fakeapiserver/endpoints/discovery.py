@@ -1,0 +1,175 @@
+"""The documents that tell clients what is served, built from the resource table.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/discovery, .../discovery/aggregated, k8s.io/kube-aggregator/pkg/apiserver/handler_apis.go
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apis.resource_table import GroupView, ResourceTable, VersionView
+from fakeapiserver.apis.scheme import APIResource, Subresource
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+AGGREGATED_MEDIA_TYPE: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+# v2beta1 of the aggregated documents is not served by 1.36: asking for it alone is answered 406, else the older ones come.
+AGGREGATED_HEADERS: Final = {"Vary": "Accept", "Cache-Control": "public"}
+# Custom resources list their verbs in the order the handler was written in, built-in ones by name.
+CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class DocumentCache:
+    """Built documents (or their bytes) by key, dropped when the table changes."""
+
+    def __init__(self, table: ResourceTable) -> None:
+        self.table = table
+        self._generation = table.generation
+        self._built: dict[object, Any] = {}
+
+    def get(self, key: object, build: Callable[[], T]) -> T:
+        """The value of `key`, built at most once per generation of the table."""
+        if self._generation != self.table.generation:
+            self._built.clear()
+            self._generation = self.table.generation
+        if key not in self._built:
+            self._built[key] = build()
+        value: T = self._built[key]
+        return value
+
+
+def api_versions(server_address: str) -> Document:
+    """/api: the legacy group's versions. `server_address` is host:port as clients reach it."""
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+
+
+def api_group_list(table: ResourceTable) -> Document:
+    """/apis: every named group."""
+    groups = [_group(view) for view in table.groups() if view.name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(table: ResourceTable, group: str) -> Document | None:
+    """/apis/GROUP, None if nothing in it is served."""
+    view = table.group(group) if group else None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(view)} if view else None
+
+
+def api_resource_list(table: ResourceTable, group: str, version: str) -> Document | None:
+    """/api/v1 or /apis/GROUP/VERSION, None if nothing in it is served."""
+    view = table.version(group, version)
+    if view is None:
+        return None
+    rows = [row for resource in view.resources for row in _legacy_rows(resource)]
+    head = {"kind": "APIResourceList"} if not group else {"kind": "APIResourceList", "apiVersion": "v1"}
+    return {**head, "groupVersion": str(view.gv), "resources": rows}
+
+
+def aggregated(table: ResourceTable, legacy: bool) -> tuple[Document, str]:
+    """/api (`legacy`) or /apis as apidiscovery.k8s.io/v2 APIGroupDiscoveryList, and its ETag with the quotes."""
+    views = [view for view in table.groups() if bool(view.name) != legacy]
+    body: Document = {"metadata": {}, "items": [_aggregated_group(view) for view in views]}
+    digest = hashlib.sha512(json.dumps(body, separators=(",", ":")).encode()).hexdigest().upper()
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **body}, f'"{digest}"'
+
+
+def version_info(table: ResourceTable) -> Document:
+    """/version, as the recorded server answered it."""
+    return dict(table.scheme.facts["version"])
+
+
+def root_paths(table: ResourceTable) -> Document:
+    """/ : every fixed path and the discovery paths of what is served now, sorted."""
+    fixed = [path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/"))]
+    return {"paths": sorted({*fixed, "/apis/", *_discovery_paths(table)})}
+
+
+def _discovery_paths(table: ResourceTable) -> Iterator[str]:
+    for view in table.groups():
+        prefix = f"/apis/{view.name}" if view.name else "/api"
+        yield prefix
+        for version in view.versions:
+            yield f"{prefix}/{version.gv.version}"
+
+
+def _group(view: GroupView) -> Document:
+    versions = [{"groupVersion": str(v.gv), "version": v.gv.version} for v in view.versions]
+    return {"name": view.name, "versions": versions, "preferredVersion": dict(versions[0])}
+
+
+def _legacy_rows(resource: APIResource) -> Iterator[Document]:
+    row: Document = {
+        "name": resource.gvr.resource,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.gvk.kind,
+        "verbs": _verbs(resource),
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
+        "storageVersionHash": resource.storage_version_hash,
+    }
+    optional = ("shortNames", "categories", "storageVersionHash")
+    yield {key: value for key, value in row.items() if value or key not in optional}
+    for subresource in resource.subresources.values():
+        yield _legacy_subresource(resource, subresource)
+
+
+def _legacy_subresource(resource: APIResource, subresource: Subresource) -> Document:
+    foreign = subresource.gvk.group_version != resource.gvr.group_version
+    other = {"group": subresource.gvk.group, "version": subresource.gvk.version} if foreign else {}
+    return {
+        "name": f"{resource.gvr.resource}/{subresource.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        **other,
+        "kind": subresource.gvk.kind,
+        "verbs": sorted(subresource.verbs),
+    }
+
+
+def _verbs(resource: APIResource) -> list[str]:
+    if resource.custom:
+        return [verb for verb in CUSTOM_VERBS if verb in resource.verbs]
+    return sorted(resource.verbs)
+
+
+def _aggregated_group(view: GroupView) -> Document:
+    metadata = {"name": view.name} if view.name else {}
+    return {"metadata": metadata, "versions": [_aggregated_version(version) for version in view.versions]}
+
+
+def _aggregated_version(view: VersionView) -> Document:
+    rows = [_aggregated_resource(resource) for resource in view.resources]
+    return {"version": view.gv.version, "resources": rows, "freshness": "Current"}
+
+
+def _aggregated_resource(resource: APIResource) -> Document:
+    row: Document = {
+        "resource": resource.gvr.resource,
+        "responseKind": _response_kind(resource, resource.gvk),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": _verbs(resource),
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
+        "subresources": [_aggregated_subresource(resource, item) for item in resource.subresources.values()],
+    }
+    return {
+        key: value for key, value in row.items() if value or key not in ("shortNames", "categories", "subresources")
+    }
+
+
+def _aggregated_subresource(resource: APIResource, subresource: Subresource) -> Document:
+    kind = _response_kind(resource, subresource.gvk)
+    return {"subresource": subresource.name, "responseKind": kind, "verbs": sorted(subresource.verbs)}
+
+
+def _response_kind(resource: APIResource, gvk: GroupVersionKind) -> Document:
+    """A built-in resource names its own group and version by leaving them empty."""
+    own = not resource.custom and gvk.group_version == resource.gvr.group_version
+    gv = GroupVersion("", "") if own else gvk.group_version
+    return {"group": gv.group, "version": gv.version, "kind": gvk.kind}

@@ -24,6 +24,8 @@ V2 = "/openapi/v2"
 # Differ from one boot to the next, or are made by reading rather than stored.
 NOT_BOOTSTRAP = {"events", "leases", "componentstatuses"}
 VOLATILE_METADATA = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+# Query parameters that every write takes.
+COMMON_PARAMETERS = {"pretty", "dryRun", "fieldManager", "fieldValidation", "force"}
 # Maps from names the author chose to schemas: a key `description` in one of these is a field of that name.
 NAMED_SCHEMAS = ("properties", "definitions", "schemas", "patternProperties")
 
@@ -81,6 +83,15 @@ def merge_schema(merged: dict[str, Json], name: str, schema: dict[str, Json], ke
         merged[name] = schema
 
 
+def add_all_kinds(schemas: dict[str, Json], definitions: dict[str, Json]) -> None:
+    """DeleteOptions and WatchEvent belong to every group version, which only the older document says completely."""
+    gvk = "x-kubernetes-group-version-kind"
+    for name, schema in schemas.items():
+        known = definitions.get(name, {}).get(gvk, ())
+        if len(known) > len(schema.get(gvk, ())):
+            schema[gvk] = known
+
+
 def discovery(get: Get) -> dict[str, Json]:
     """Both aggregated documents' items by their path, each resource with its storageVersionHash."""
     documents = {path: get(path, DISCOVERY)["items"] for path in ("/api", "/apis")}
@@ -129,6 +140,40 @@ def add_definitions(documents: dict[str, Json], schemas: dict[str, Json]) -> Non
                         own = (kind["group"], kind["version"]) if kind["version"] else here
                         if definition := names.get((*own, kind["kind"])):
                             row["definition"] = definition
+
+
+def add_operations(documents: dict[str, Json], openapi: dict[str, Json]) -> None:
+    """What only the OpenAPI paths tell: whether a delete answers with the object, and a subresource's own query parameters."""
+    for prefix, groups in documents.items():
+        for group in groups:
+            for version in group["versions"]:
+                root = "/".join([prefix, *filter(None, [group["metadata"].get("name")]), version["version"]])
+                served = openapi.get(root.strip("/"), {}).get("paths", {})
+                for resource in version["resources"]:
+                    scope = "/namespaces/{namespace}" if resource["scope"] == "Namespaced" else ""
+                    add_operation_facts(resource, served, f"{root}{scope}/{resource['resource']}/{{name}}")
+
+
+def add_operation_facts(resource: Json, served: dict[str, Json], item: str) -> None:
+    """Adds `returnsDeleted` to a resource's row and `queryParameters` (name to type) to those of its subresources."""
+    deletes = served.get(item, {}).get("delete")
+    if deletes and resource.get("definition") == reference(deletes["responses"]["200"]).rpartition("/")[2]:
+        resource["returnsDeleted"] = True
+    for subresource in resource.get("subresources", ()):
+        path = served.get(f"{item}/{subresource['subresource']}", {})
+        own = {
+            row["name"]: row["schema"]["type"]
+            for row in path.get("parameters", ())
+            if row["in"] == "query" and row["name"] not in COMMON_PARAMETERS
+        }
+        if own:
+            subresource["queryParameters"] = own
+
+
+def reference(response: Json) -> str:
+    """What the JSON answer's schema refers to, or an empty string."""
+    schema: dict[str, str] = response["content"]["application/json"]["schema"]
+    return schema.get("$ref", "")
 
 
 def listable(documents: dict[str, Json]) -> Iterator[tuple[str, Json]]:
@@ -237,10 +282,12 @@ def main() -> None:
     documents = {key: get(entry["serverRelativeURL"]) for key, entry in index.items()}
     print(f"read {len(documents)} OpenAPI documents", flush=True)
     schemas = merged_schemas(documents)
+    add_all_kinds(schemas, get(V2)["definitions"])
     write("schemas.json", schemas, 1)
     groups = discovery(get)
     add_priorities(get, groups)
     add_definitions(groups, schemas)
+    add_operations(groups, documents)
     write("discovery.json", groups, 7)
     write("columns.json", columns(get, groups), 2)
     write("bootstrap.json", bootstrap(get, groups), 1)

@@ -39,7 +39,7 @@ class ResourceTable:
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
         self.generation = 0
-        self._rows: dict[tuple[str, str, str], APIResource] = {**scheme.resources}
+        self._rows: dict[tuple[str, str, str], APIResource] = dict(scheme.resources.items())
         self._kinds = dict(scheme.kinds)
         self._priorities = dict(scheme.priorities)
         self._views: tuple[GroupView, ...] | None = None

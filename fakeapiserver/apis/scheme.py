@@ -21,12 +21,16 @@ FIRST: Final = 20000
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """`gvk` is the kind of the answer (autoscaling/v1 Scale for `scale`); `definition` its schema's name or empty."""
+    """`gvk` is the kind of the answer (autoscaling/v1 Scale for `scale`); `definition` its schema's name or empty.
+
+    `query_parameters` are those of its own by their JSON type: {"command": "string", "tty": "boolean"} for `exec`.
+    """
 
     name: str
     gvk: GroupVersionKind
     verbs: frozenset[str]
     definition: str = ""
+    query_parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class APIResource:
 
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made.
+    A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
     """
 
     gvr: GroupVersionResource
@@ -49,6 +54,7 @@ class APIResource:
     definition: str = ""
     columns: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     custom: bool = False
+    returns_deleted: bool = False
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
 
 
@@ -175,12 +181,13 @@ def _resources(
             storage_version_hash=row.get("storageVersionHash", ""),
             definition=row.get("definition", ""),
             columns=tuple(columns.get(f"{prefix}/{gv}/{plural}", ())),
+            returns_deleted=row.get("returnsDeleted", False),
         )
 
 
 def _subresource(gv: GroupVersion, row: dict[str, Any]) -> Subresource:
     gvk = _kind(gv, row["responseKind"])
-    return Subresource(row["subresource"], gvk, frozenset(row["verbs"]), row.get("definition", ""))
+    return Subresource(row["subresource"], gvk, frozenset(row["verbs"]), row.get("definition", ""), row.get("queryParameters", {}))
 
 
 def _kind(gv: GroupVersion, kind: dict[str, str]) -> GroupVersionKind:

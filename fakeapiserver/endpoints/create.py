@@ -19,7 +19,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)
     if scope.virtual is not None:
-        return respond.encoded(request, await scope.virtual.connect(request, "create", obj), accept, 201)
+        return respond.encoded(request, await scope.virtual.create(request, obj), accept, 201)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)

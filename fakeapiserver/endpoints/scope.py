@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import Store
@@ -17,11 +17,28 @@ from fakeapiserver.registry.generic.store import Store
 Row = Callable[[Object, float], list[object] | None]
 
 
-class Connecter(Protocol):
-    """A resource or subresource that isn't stored: answers a create or get by itself (reviews, scale, tokens ...)."""
+class Virtual(Protocol):
+    """A resource that isn't stored: a create is answered on the spot (reviews)."""
 
-    async def connect(self, request: Request, verb: str, body: Object | None) -> Object:
+    async def create(self, request: Request, obj: Object) -> Object:
         """The answer's object; StatusError to refuse."""
+
+
+class Connecter(Protocol):
+    """A subresource with code of its own (bindings, tokens ...)."""
+
+    async def __call__(self, request: Request, scope: "RequestScope") -> Response:
+        """The answer; StatusError to refuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a kind keeps its replicas: dotted paths without the leading dot. `selector` names a map of labels, a
+    LabelSelector or (custom resources) a string; empty where there is none."""
+
+    spec_replicas: str = "spec.replicas"
+    status_replicas: str = "status.replicas"
+    selector: str = "spec.selector"
 
 
 @dataclass(kw_only=True)
@@ -34,7 +51,8 @@ class RequestScope:
     recognizes: Callable[[GroupVersionKind], bool]
     store: Store | None = None
     row: Row | None = None
-    virtual: Connecter | None = None
+    virtual: Virtual | None = None
+    scale_paths: ScalePaths = ScalePaths()
     subresources: Mapping[str, Connecter] = field(default_factory=dict)
 
     @property

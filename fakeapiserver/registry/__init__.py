@@ -1,1 +1,29 @@
-"""What each resource does of its own, and the generic store that all share."""
+"""What each resource does of its own, and the generic store that all share.
+
+One package a group; its `RESOURCES` table names the strategy of each resource that differs from the default.
+"""
+
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+
+from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.registry.generic.strategy import Strategy
+
+# The first word of a group names its package, but for these.
+_PACKAGES = {"": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
+
+
+def package_of(group: str) -> str:
+    """`rbac.authorization.k8s.io` -> `rbac`, the legacy group -> `core` (upstream: pkg/registry/<package>)."""
+    return _PACKAGES.get(group) or group.partition(".")[0]
+
+
+def strategy_for(resource: APIResource) -> Strategy:
+    """The strategy of a built-in resource; what has no row gets the default one."""
+    module = f"{__name__}.{package_of(resource.gvr.group)}"
+    table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
+    found = table.get(resource.gvr.resource) or Strategy()
+    if found.reset_fields is None:
+        found = replace(found, reset_fields=("status",) if "status" in resource.subresources else ())
+    return found

@@ -5,8 +5,7 @@ A resource without a file of its own gets `Strategy` as it stands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
@@ -25,38 +24,40 @@ class DeletePlan:
     grace_period_seconds: int = 0
 
 
+@dataclass(kw_only=True)
 class Strategy:
-    """Default behaviour. The call order on create: default, (admission), prepare_for_create, validate, canonicalize; on
-    update: default, (admission), prepare_for_update, validate_update, canonicalize. Only the prepare hooks and
-    canonicalize may change the object."""
+    """Default behaviour; a resource's table row sets the facts, a subclass in the resource's own file adds behaviour.
 
-    validate_name: ClassVar[NameFunction] = staticmethod(names.name_is_dns_subdomain)
+    The call order on create: default, (admission), prepare_for_create, validate; on update: default, (admission),
+    prepare_for_update, validate_update. Only default and the prepare hooks may change the object."""
+
+    validate_name: NameFunction = names.name_is_dns_subdomain
     # A PUT to a name that doesn't exist creates it (upstream: AllowCreateOnUpdate).
-    allow_create_on_update: ClassVar[bool] = False
+    allow_create_on_update: bool = False
     # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
-    allow_unconditional_update: ClassVar[bool] = True
+    allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
-    has_generation: ClassVar[bool] = False
-    # Fields that the main resource's writes can't set (upstream: GetResetFields); status, where there is a subresource.
-    reset_fields: ClassVar[tuple[str, ...]] = ()
+    has_generation: bool = False
+    # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
+    reset_fields: tuple[str, ...] | None = None
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
-    returns_deleted_object: ClassVar[bool] = False
-    # Deleting without a propagation policy orphans dependents (upstream: DefaultGarbageCollectionPolicy).
-    default_propagation: ClassVar[str] = "Background"
+    returns_deleted_object: bool = False
+    # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
+    default_propagation: str = "Background"
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
-    selectable_fields: ClassVar[Mapping[str, str]] = {}
+    selectable_fields: Mapping[str, str] = field(default_factory=dict)
 
     def default(self, obj: Object, version: str) -> None:
         """Sets in place what upstream's defaulting functions of this served version set."""
 
     def prepare_for_create(self, obj: Object) -> None:
         """Drops or computes fields that a client can't set; must not remove what would be a validation error."""
-        for name in self.reset_fields:
+        for name in self.reset_fields or ():
             obj.pop(name, None)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """As prepare_for_create, from the stored object: fields of subresources stay as they are."""
-        for name in self.reset_fields:
+        for name in self.reset_fields or ():
             _copy(name, old, obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
@@ -101,7 +102,7 @@ class Strategy:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":
             return ("spec",)
-        return self.reset_fields
+        return self.reset_fields or ()
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         """As prepare_for_update, for a subresource other than status that writes the whole object."""
@@ -117,6 +118,10 @@ class Strategy:
         for selector, path in self.selectable_fields.items():
             found[selector] = _value_at(obj, path)
         return found
+
+    def field_labels(self) -> frozenset[str]:
+        """The fields that a field selector may name."""
+        return frozenset(("metadata.name", "metadata.namespace", *self.selectable_fields))
 
     def table_row(self, obj: Object, now: float) -> Cells | None:
         """The cells of the recorded columns; None for the generic row (name and creation time)."""

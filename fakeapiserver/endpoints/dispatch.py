@@ -1,0 +1,82 @@
+"""From a request's path to the function of its verb.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/installer.go and the go-restful routes it makes.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.create import create
+from fakeapiserver.endpoints.delete import delete
+from fakeapiserver.endpoints.deletecollection import deletecollection
+from fakeapiserver.endpoints.get import get
+from fakeapiserver.endpoints.list import list_
+from fakeapiserver.endpoints.patch import patch
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request_info import RequestInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.subresource import subresource
+from fakeapiserver.endpoints.update import update
+from fakeapiserver.endpoints.watch import watch
+
+Handler = Callable[[Request, RequestScope], Awaitable[Response]]
+
+VERBS: Final[Mapping[str, Handler]] = {
+    "get": get,
+    "list": list_,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": deletecollection,
+}
+# The verbs of a collection; the others are of one object.
+_COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
+
+
+async def dispatch(request: Request, scopes: RequestScopes) -> Response:
+    """Answers a resource request; StatusError 404 and 405 for paths and verbs that nobody serves."""
+    info = request.info
+    scope = scopes.lookup(info.group, info.version, info.resource)
+    if scope is None:
+        if scopes.table.group(info.group) is None:
+            return respond.text(404, "404 page not found\n")
+        raise new_generic_not_found()
+    if not _is_served_path(info, scope):
+        raise new_generic_not_found()
+    if info.subresource:
+        return await subresource(request, scope, VERBS)
+    handler = VERBS.get(info.verb)
+    if handler is None or not _is_served_verb(request, scope):
+        raise new_generic_method_not_allowed()
+    return await handler(request, scope)
+
+
+def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
+    namespaced = scope.resource.namespaced
+    if info.namespaced_path != namespaced and (info.namespaced_path or _names_object(info)):
+        return False
+    if info.subresource:
+        return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
+    return True
+
+
+def _names_object(info: RequestInfo) -> bool:
+    """The path goes down to an object (a selector by name or an old watch path doesn't count)."""
+    return bool(info.name) and info.verb not in _COLLECTION
+
+
+def _is_served_verb(request: Request, scope: RequestScope) -> bool:
+    info, verbs = request.info, scope.resource.verbs
+    if request.method == "HEAD" or info.verb not in verbs:
+        return False
+    if info.verb in _COLLECTION:
+        if info.name and info.verb == "create":
+            return False
+        crosses_namespaces = scope.resource.namespaced and not info.namespace
+        return not (crosses_namespaces and info.verb in ("create", "deletecollection"))
+    return bool(info.name)

@@ -1,0 +1,165 @@
+"""Every served resource version with what its verbs work with, made when it is first asked for.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest/storage_<group>.go.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis import conversion
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.scope import RequestScope, Virtual
+from fakeapiserver.registry import strategy_for
+from fakeapiserver.registry.generic.interfaces import AdmissionChain
+from fakeapiserver.registry.generic.kind import BuiltinKind
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.storage.interface import Storage
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_MAX_BASE: Final = 63 - _SUFFIX_LENGTH
+# Where upstream's keys in etcd differ from the resource's name; some messages show them.
+_KEY_NAMES: Final = {
+    GroupResource("", "endpoints"): "services/endpoints",
+    GroupResource("", "nodes"): "minions",
+    GroupResource("", "replicationcontrollers"): "controllers",
+    GroupResource("", "services"): "services/specs",
+    GroupResource("networking.k8s.io", "ingresses"): "ingress",
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
+    GroupResource("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
+}
+
+
+def generate_name(base: str) -> str:
+    """`web-` -> `web-x7k2p` (upstream: k8s.io/apiserver/pkg/storage/names/generate.go)."""
+    return base[:_MAX_BASE] + "".join(random.choices(_ALPHABET, k=_SUFFIX_LENGTH))
+
+
+@dataclass(kw_only=True)
+class RequestScopes:
+    """`virtual` are the resources that aren't stored (reviews); `make_custom` makes the scope of a custom resource."""
+
+    table: ResourceTable
+    storage: Storage
+    admission: AdmissionChain
+    clock: Clock
+    virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
+    make_custom: Callable[[APIResource], RequestScope] | None = None
+    _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
+    _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
+    _generation: int = -1
+
+    def lookup(self, group: str, version: str, resource: str) -> RequestScope | None:
+        """None for what isn't served."""
+        if self._generation != self.table.generation:
+            self._drop_stale()
+        key = (group, version, resource)
+        scope = self._scopes.get(key)
+        if scope is None and (row := self.table.lookup(*key)) is not None:
+            scope = self._scopes[key] = self._make(row)
+        return scope
+
+    def store_for(self, resource: GroupResource) -> Store | None:
+        """The store of a resource, whichever version it is served in (built-in resources: the preferred one)."""
+        for view in self.table.groups():
+            if view.name == resource.group:
+                for version in view.versions:
+                    scope = self.lookup(resource.group, version.gv.version, resource.resource)
+                    if scope is not None and scope.store is not None:
+                        return scope.store
+        return None
+
+    def _drop_stale(self) -> None:
+        """Keeps the scopes whose row is still the same."""
+        kept = {key: scope for key, scope in self._scopes.items() if self.table.lookup(*key) is scope.resource}
+        self._scopes, self._generation = kept, self.table.generation
+
+    def _make(self, row: APIResource) -> RequestScope:
+        if row.custom:
+            assert self.make_custom is not None
+            return self.make_custom(row)
+        strategy = strategy_for(row)
+        kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), strategy.default)
+        virtual = self.virtual.get(row.gvr.group_resource)
+        stored = virtual is None and "get" in row.verbs
+        return RequestScope(
+            resource=row,
+            kind=kind,
+            clock=self.clock,
+            recognizes=self._recognizes,
+            store=self._store(row) if stored else None,
+            row=strategy.table_row,
+            virtual=virtual,
+        )
+
+    def _recognizes(self, gvk: GroupVersionKind) -> bool:
+        return self.table.for_kind(gvk) is not None
+
+    def _store(self, row: APIResource) -> Store:
+        """Two served versions of one kind share a store, and so do the two faces of events."""
+        gvk = conversion.storage_gvk(row.gvk)
+        home = self.table.for_kind(gvk) or row
+        key = (home.gvr.group_resource, gvk)
+        store = self._stores.get(key)
+        if store is None:
+            store = self._stores[key] = self.make_store(home, gvk)
+        return store
+
+    def make_store(self, row: APIResource, gvk: GroupVersionKind) -> Store:
+        group_resource = row.gvr.group_resource
+        return Store(
+            gvr=row.gvr,
+            gvk=gvk,
+            namespaced=row.namespaced,
+            prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
+            strategy=strategy_for(row),
+            storage=self.storage,
+            admission=self.admission,
+            clock=self.clock,
+            name_generator=generate_name,
+            convert=conversion.convert,
+        )
+
+
+class ObjectGetter:
+    """Reads stored objects for admission plugins and authorizers, within the same turn (no await).
+
+    Objects are decoded on demand and kept while they don't change."""
+
+    def __init__(self, scopes: RequestScopes) -> None:
+        self._scopes = scopes
+        self._decoded: dict[str, tuple[int, Object]] = {}
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        store = self._store(resource)
+        found = store.storage.get_now(store.key(namespace, name)) if store else None
+        if store is None or found is None:
+            return None
+        return self._decode(store, found.key, found.mod_revision, found.value)
+
+    def list(self, resource: str, namespace: str = "") -> list[Object]:
+        store = self._store(resource)
+        if store is None:
+            return []
+        items = store.storage.list_now(store.collection(namespace)).items
+        return [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
+
+    def _store(self, resource: str) -> Store | None:
+        plural, _, group = resource.partition(".")
+        return self._scopes.store_for(GroupResource(group, plural))
+
+    def _decode(self, store: Store, key: str, revision: int, value: bytes) -> Object:
+        cached = self._decoded.get(key)
+        if cached is not None and cached[0] == revision:
+            return cached[1]
+        obj = store.decode(value)
+        self._decoded[key] = (revision, obj)
+        return obj
+
+

@@ -1,0 +1,10 @@
+"""The certificates.k8s.io group."""
+
+from fakeapiserver.registry.generic.strategy import Strategy
+
+RESOURCES = {
+    "certificatesigningrequests": Strategy(selectable_fields={"spec.signerName": "spec.signerName"}),
+    "clustertrustbundles": Strategy(
+        allow_unconditional_update=False, selectable_fields={"spec.signerName": "spec.signerName"}
+    ),
+}

@@ -1,0 +1,45 @@
+"""Namespaces: born active with a finalizer of their own, ended in two steps.
+
+Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.generic.strategy import Strategy
+
+FINALIZER = "kubernetes"
+
+
+@dataclass(kw_only=True)
+class NamespaceStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        """Every namespace carries its name as a label, so that selectors can find it."""
+        meta = obj["metadata"]
+        if meta.get("name"):
+            labels = dict(meta.get("labels") or {})
+            labels.setdefault("kubernetes.io/metadata.name", meta["name"])
+            meta["labels"] = labels
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {"phase": "Active"}
+        spec = dict(obj.get("spec") or {})
+        if FINALIZER not in spec.get("finalizers", ()):
+            spec["finalizers"] = [*spec.get("finalizers", ()), FINALIZER]
+        obj["spec"] = spec
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """spec.finalizers belongs to the finalize subresource."""
+        super().prepare_for_update(obj, old)
+        obj["spec"] = {**(obj.get("spec") or {}), "finalizers": (old.get("spec") or {}).get("finalizers", [])}
+
+    def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
+        """Only finalize writes the whole object beside the main path; it leaves status alone."""
+        if "status" in old:
+            obj["status"] = old["status"]
+
+    def deletion_blocked(self, obj: Object) -> bool:
+        return bool((obj.get("spec") or {}).get("finalizers"))
+
+    def on_marked(self, obj: Object) -> None:
+        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}

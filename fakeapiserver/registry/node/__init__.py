@@ -1,0 +1,5 @@
+"""The node.k8s.io group."""
+
+from fakeapiserver.registry.generic.strategy import Strategy
+
+RESOURCES = {"runtimeclasses": Strategy(allow_create_on_update=True, allow_unconditional_update=False)}

@@ -1,0 +1,7 @@
+"""The rbac.authorization.k8s.io group."""
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.registry.generic.strategy import Strategy
+
+_ROW = Strategy(validate_name=names.path_segment_name, allow_create_on_update=True)
+RESOURCES = {"clusterrolebindings": _ROW, "clusterroles": _ROW, "rolebindings": _ROW, "roles": _ROW}

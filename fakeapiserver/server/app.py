@@ -1,0 +1,84 @@
+"""The ASGI application, and the only place where an exception becomes a response.
+
+`Application` is what the server runs: it knows no framework, because importing FastAPI takes longer than the whole start may
+(ARCHITECTURE.md gives the figures). FastAPI routes, where there are any, are behind `control`, imported when first asked for.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import StatusError, status_error
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.request import Receive, Request, Response, Scope, Send, parse_query
+
+log = logging.getLogger(__name__)
+
+Handle = Callable[[Request], Awaitable[Response]]
+_INTERNAL_ERROR: Final = "Internal error occurred: the server could not process the request; its log tells more"
+
+
+class Application:
+    """`handle` is the handler chain."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(
+            scope["method"], scope["path"], parse_query(scope["query_string"]), scope["headers"], receive, scope
+        )
+        response = await self._answer(request)
+        headers = [(b"content-type", response.content_type.encode()), (b"audit-id", str(uuid.uuid4()).encode())]
+        headers += response.headers
+        headers += [respond.warning_header(text) for text in dict.fromkeys(request.warnings)]
+        if response.stream is None:
+            headers.append((b"content-length", b"%d" % len(response.body)))
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            await send({"type": "http.response.body", "body": response.body})
+        else:
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            await _stream(response, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            return await self._handle(request)
+        except StatusError as error:
+            response = respond.status_response(request, error.status)
+            response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
+            return response
+        except Exception:
+            log.exception("%s %r failed", request.method, request.path)
+            return respond.status_response(request, status_error(500, "InternalError", _INTERNAL_ERROR).status)
+
+
+async def _stream(response: Response, receive: Receive, send: Send) -> None:
+    """Sends chunks as they come, until they end or the client is gone."""
+    assert response.stream is not None
+    sending = asyncio.ensure_future(_send_chunks(response, send))
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, gone):
+            task.cancel()
+        results = await asyncio.gather(sending, gone, return_exceptions=True)
+    failure = results[0]
+    if isinstance(failure, Exception) and not isinstance(failure, ConnectionError):
+        raise failure
+
+
+async def _send_chunks(response: Response, send: Send) -> None:
+    assert response.stream is not None
+    async for chunk in response.stream:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

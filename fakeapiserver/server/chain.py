@@ -1,0 +1,89 @@
+"""The handler chain: what runs before a request's own handler, a line each.
+
+Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.auth.authorizers.attributes import forbidden
+from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
+from fakeapiserver.endpoints.dispatch import dispatch
+from fakeapiserver.endpoints.options import boolean
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request_info import RequestInfo, request_info
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.fixed_paths import FixedPaths
+from fakeapiserver.server.metrics import Metrics
+
+
+@dataclass(slots=True)
+class HandlerChain:
+    authenticator: Authenticator
+    authorizer: Authorizer
+    scopes: RequestScopes
+    fixed_paths: FixedPaths
+    metrics: Metrics
+
+    async def __call__(self, request: Request) -> Response:
+        request.info = _info(request)
+        request.user = await self._authenticate(request)
+        await self._authorize(request)
+        if request.info.resource_request:
+            return await dispatch(request, self.scopes)
+        return await self.fixed_paths.answer(request)
+
+    async def _authenticate(self, request: Request) -> UserInfo:
+        user = await self.authenticator.authenticate(credentials(request))
+        if user is None:
+            raise new_unauthorized()
+        return user
+
+    async def _authorize(self, request: Request) -> None:
+        attributes = attributes_of(request.info, request.user)
+        decision, reason = await self.authorizer.authorize(attributes)
+        if decision is not Decision.ALLOW:
+            raise forbidden(attributes, reason)
+
+
+def _info(request: Request) -> RequestInfo:
+    if not request.query:
+        return request_info(request.method, request.path)
+    return request_info(
+        request.method,
+        request.path,
+        watch=boolean(request.query, "watch"),
+        name_selector=_selected_name(request.param("fieldSelector")),
+    )
+
+
+def _selected_name(selector: str) -> str:
+    """The name that a list's field selector asks for, so that `resourceNames` in RBAC can allow it."""
+    for requirement in selector.split(","):
+        field, equals, name = requirement.partition("=")
+        if equals and field == "metadata.name":
+            return name.removeprefix("=")
+    return ""
+
+
+def credentials(request: Request) -> Credentials:
+    tls = request.scope.get("extensions", {}).get("tls")
+    chain = tls.get("client_cert_der", ()) if tls else ()
+    if chain:
+        return Credentials(request.header(b"authorization"), chain[0], tuple(chain[1:]), request.headers)
+    return Credentials(request.header(b"authorization"), headers=request.headers)
+
+
+def attributes_of(info: RequestInfo, user: UserInfo) -> Attributes:
+    return Attributes(
+        user=user,
+        verb=info.verb,
+        path=info.path,
+        resource_request=info.resource_request,
+        api_group=info.group,
+        api_version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+    )

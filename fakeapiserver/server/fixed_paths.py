@@ -1,0 +1,109 @@
+"""The paths that aren't resources: health, version, discovery, OpenAPI, metrics.
+
+Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints import discovery, openapi, respond
+from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.server import health
+from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
+
+Answer = Callable[[Request], Response | None]
+
+
+class FixedPaths:
+    """Documents are built when first asked for, and kept as bytes until what is served changes."""
+
+    def __init__(self, table: ResourceTable, metrics: Metrics, address: Callable[[], str]) -> None:
+        self._table = table
+        self._metrics = metrics
+        self._address = address
+        self._documents = DocumentCache(table)
+        self._answers: Final[Mapping[str, Answer]] = {
+            "": self._root,
+            "api": self._discovery,
+            "apis": self._discovery,
+            "healthz": self._health,
+            "livez": self._health,
+            "metrics": self._metrics_text,
+            "openapi": self._openapi,
+            "readyz": self._health,
+            "version": self._version,
+        }
+
+    async def answer(self, request: Request) -> Response:
+        """404 as text, as Go's mux answers what nobody registered."""
+        first = request.path.strip("/").partition("/")[0]
+        answer = self._answers.get(first) if not request.path.startswith("//") else None
+        found = answer(request) if answer is not None else None
+        return found if found is not None else respond.text(404, "404 page not found\n")
+
+    def _root(self, request: Request) -> Response:
+        return respond.encoded(request, discovery.root_paths(self._table))
+
+    def _version(self, request: Request) -> Response:
+        if request.method != "GET":
+            raise new_generic_method_not_allowed()
+        return respond.encoded(request, discovery.version_info(self._table))
+
+    def _health(self, request: Request) -> Response | None:
+        return health.health(request)
+
+    def _metrics_text(self, request: Request) -> Response:
+        return Response(200, self._metrics.render(), CONTENT_TYPE)
+
+    def _discovery(self, request: Request) -> Response | None:
+        """/api, /apis, /apis/GROUP, /api/v1 and /apis/GROUP/VERSION."""
+        prefix, *rest = [part for part in request.path.split("/") if part]
+        if not rest:
+            if discovery.AGGREGATED_MEDIA_TYPE in request.header(b"accept").replace(" ", ""):
+                return self._aggregated(request, prefix)
+            if prefix == "api":
+                return respond.encoded(request, discovery.api_versions(self._address()))
+            return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
+        if prefix == "apis" and len(rest) == 1:
+            group = rest[0]
+            return self._document(request, ("group", group), lambda: discovery.api_group(self._table, group))
+        group, version = ("", rest[0]) if prefix == "api" else (rest[0], rest[1])
+        if request.method != "GET":
+            raise new_generic_method_not_allowed()
+        if self._table.group(group) is None:
+            return None
+        if self._table.version(group, version) is None:
+            raise new_generic_not_found()
+        key = ("resources", group, version)
+        return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
+
+    def _document(self, request: Request, key: object, build: Callable[[], discovery.Document | None]) -> Response | None:
+        body = self._documents.get(key, lambda: _encoded(build()))
+        return respond.raw(request, body, respond.accepted(request)) if body is not None else None
+
+    def _aggregated(self, request: Request, prefix: str) -> Response:
+        legacy = prefix == "api"
+        body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))
+        headers = [(key.lower().encode(), value.encode()) for key, value in discovery.AGGREGATED_HEADERS.items()]
+        headers.append((b"etag", etag.encode()))
+        if request.header(b"if-none-match") == etag:
+            return Response(304, b"", discovery.AGGREGATED_MEDIA_TYPE, headers)
+        response = respond.raw(request, body, respond.PLAIN)
+        compressed = [header for header in response.headers if header[0] != b"cache-control"]
+        return Response(200, response.body, discovery.AGGREGATED_MEDIA_TYPE, headers + compressed)
+
+    def _openapi(self, request: Request) -> Response | None:
+        return self._openapi_documents.answer(request)
+
+
+def _encoded(document: discovery.Document | None) -> bytes | None:
+    return None if document is None else json.encode(document)
+
+
+def _aggregated_bytes(table: ResourceTable, legacy: bool) -> tuple[bytes, str]:
+    document, etag = discovery.aggregated(table, legacy)
+    return json.encode(document), etag

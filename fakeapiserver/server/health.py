@@ -1,0 +1,82 @@
+"""/healthz, /livez and /readyz, whole or by single check, with `verbose` and `exclude`.
+
+Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go. The checks carry kube-apiserver's names. Everything they stand for is
+done before the server listens, so a check can only fail while the server shuts down (readyz).
+"""
+
+from typing import Final
+
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.request import Request, Response
+
+_HOOKS: Final = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "peer-endpoint-reconciler-controller",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "storage-readiness",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+)
+_OPENAPI_HOOKS: Final = ("apiservice-openapi-controller", "apiservice-openapiv3-controller")
+
+
+def _named(*first: str) -> tuple[str, ...]:
+    hooks = tuple(f"poststarthook/{hook}" for hook in _HOOKS)
+    return (*first, *hooks, "autoregister-completion", *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS))
+
+
+CHECKS: Final = {
+    "healthz": _named("ping", "log", "etcd"),
+    "livez": _named("ping", "log", "etcd"),
+    "readyz": (*_named("ping", "log", "etcd", "etcd-readiness", "informer-sync"), "shutdown"),
+}
+
+
+def health(request: Request, *, shutting_down: bool = False) -> Response | None:
+    """None for a check that doesn't exist."""
+    endpoint, _, check = request.path.strip("/").partition("/")
+    checks = CHECKS[endpoint]
+    failed = {"shutdown"} if shutting_down else set()
+    if check:
+        if check not in checks:
+            return None
+        return respond.text(500, "internal server error: shutdown\n") if check in failed else _ok()
+    excluded = set(request.query.get("exclude", ()))
+    failed = {name for name in checks if name in failed and name not in excluded}
+    if not failed and "verbose" not in request.query:
+        return _ok()
+    lines = [_line(name, failed, excluded) for name in checks]
+    lines += [f"warn: some health checks cannot be excluded: no matches for {name!r}" for name in excluded - set(checks)]
+    lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
+    return respond.text(500 if failed else 200, "\n".join(lines) + "\n")
+
+
+def _line(name: str, failed: set[str], excluded: set[str]) -> str:
+    if name in excluded:
+        return f"[+]{name} excluded: ok"
+    return f"[-]{name} failed: reason withheld" if name in failed else f"[+]{name} ok"
+
+
+def _ok() -> Response:
+    return respond.text(200, "ok")

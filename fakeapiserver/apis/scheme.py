@@ -187,7 +187,9 @@ def _resources(
 
 def _subresource(gv: GroupVersion, row: dict[str, Any]) -> Subresource:
     gvk = _kind(gv, row["responseKind"])
-    return Subresource(row["subresource"], gvk, frozenset(row["verbs"]), row.get("definition", ""), row.get("queryParameters", {}))
+    return Subresource(
+        row["subresource"], gvk, frozenset(row["verbs"]), row.get("definition", ""), row.get("queryParameters", {})
+    )
 
 
 def _kind(gv: GroupVersion, kind: dict[str, str]) -> GroupVersionKind:

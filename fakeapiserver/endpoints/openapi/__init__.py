@@ -1,0 +1,195 @@
+"""OpenAPI v3: the index and one document for each group version.
+
+Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/builder3/openapi.go
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apis.resource_table import ResourceTable, VersionView
+from fakeapiserver.apis.scheme import VERSIONS, APIResource
+from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.openapi import operations
+from fakeapiserver.endpoints.openapi.operations import (
+    META,
+    REFERENCE,
+    camel_group,
+    discovery_item,
+    fixed_operation,
+    group_tag,
+    paths_of,
+)
+
+Document = dict[str, Any]
+
+OPENAPI_VERSION: Final = "3.0.0"
+SECURITY: Final = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}}
+# The kinds that are part of every group version; each document names its own group version's only.
+EVERYWHERE: Final = (META + "DeleteOptions", META + "WatchEvent")
+CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+# Groups of the server that client-go's scheme, which custom resources' documents are made with, does not have.
+UNKNOWN_TO_CLIENTS: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
+INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+GVK: Final = "x-kubernetes-group-version-kind"
+
+
+class OpenAPI:
+    """Serves documents as JSON bytes with their hashes; each is built when first asked for, once per generation of the table."""
+
+    def __init__(self, table: ResourceTable) -> None:
+        self.table = table
+        self._cache = DocumentCache(table)
+        # Built-in documents cannot change while no custom resource shares their group version.
+        self._built_in: dict[str, tuple[bytes, str]] = {}
+
+    def listed(self) -> list[str]:
+        """What the index lists: `api/v1`, `apis/apps`, `apis/apps/v1`, `version` ..., sorted."""
+        return self._cache.get("keys", lambda: sorted(self._keys()))
+
+    def index(self) -> bytes:
+        """/openapi/v3: each document's address, which carries its hash."""
+        return self._cache.get("index", self._index)
+
+    def document(self, key: str) -> tuple[bytes, str] | None:
+        """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
+        if key not in self.listed():
+            return None
+        if key in self._built_in:
+            return self._built_in[key]
+        return self._cache.get(key, lambda: self._build(key))
+
+    def _keys(self) -> Iterator[str]:
+        yield from self.table.scheme.facts["openapi"]
+        for view in self.table.groups():
+            if view.name in self.table.scheme.groups and view.name:
+                yield f"apis/{view.name}"
+            for version in view.versions:
+                yield f"apis/{version.gv}" if view.name else f"api/{version.gv}"
+
+    def _index(self) -> bytes:
+        urls = {key: f"/openapi/v3/{key}?hash={self._hash(key)}" for key in self.listed()}
+        return _encode({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}})
+
+    def _build(self, key: str) -> tuple[bytes, str]:
+        built = (_encode(self.build(key)), self._hash(key))
+        if not any(row.custom for row in self._rows(key)):
+            self._built_in[key] = built
+        return built
+
+    def _hash(self, key: str) -> str:
+        """Of what a document is made from rather than of its bytes, so that the index needs no document built."""
+        digest = self._cache.get("recorded", lambda: _recorded_digest(self.table.scheme.version)).copy()
+        digest.update(key.encode())
+        for row in self._rows(key):
+            if row.custom:
+                digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
+                digest.update(_encode(dict(row.definitions or {})))
+        return digest.hexdigest().upper()
+
+    def _rows(self, key: str) -> tuple[APIResource, ...]:
+        view = self._view(key)
+        return view.resources if view else ()
+
+    def _view(self, key: str) -> VersionView | None:
+        parts = key.split("/")
+        return self.table.version("" if parts[0] == "api" else parts[-2], parts[-1]) if len(parts) > 1 else None
+
+    def build(self, key: str) -> Document:
+        """The document of a key in `listed()` as JSON data."""
+        facts = self.table.scheme.facts
+        view = self._view(key)
+        if key in facts["openapi"]:
+            return self._document(facts["openapi"][key], ())
+        if view is None:
+            return self._document({f"/{key}/": _group_item(key.removeprefix("apis/"))}, ())
+        return self._document(dict(self._paths(key, view)), view.resources, view.gv)
+
+    def _paths(self, key: str, view: VersionView) -> Iterator[tuple[str, Document]]:
+        if not all(row.custom for row in view.resources):
+            yield f"/{key}/", discovery_item(view.gv)
+        for resource in view.resources:
+            for path, item in paths_of(resource):
+                if item:
+                    yield path, item
+
+    def _document(self, paths: Document, rows: tuple[APIResource, ...], gv: GroupVersion | None = None) -> Document:
+        custom = any(row.custom for row in rows)
+        schemas = {name: self._schema(name, rows) for name in sorted(self._needed(paths, rows))}
+        if gv is not None and not custom:
+            schemas |= {name: _of_group_version(schemas[name], gv) for name in EVERYWHERE if name in schemas}
+        if custom:
+            schemas |= {name: _of_clients(schemas[name]) for name in EVERYWHERE if name in schemas}
+        return {
+            "openapi": OPENAPI_VERSION,
+            "info": CUSTOM_INFO if custom else self.table.scheme.facts["openapiInfo"]["info"],
+            "paths": dict(sorted(paths.items())),
+            "components": _components(schemas, secured=not custom),
+        }
+
+    def _schema(self, name: str, rows: tuple[APIResource, ...]) -> Document:
+        for row in rows:
+            if row.definitions is not None and name in row.definitions:
+                return row.definitions[name]
+        return self.table.scheme.definitions[name]
+
+    def _needed(self, paths: Document, rows: tuple[APIResource, ...]) -> set[str]:
+        needed: set[str] = set()
+        waiting = list(_references(paths))
+        while waiting:
+            name = waiting.pop()
+            if name not in needed:
+                needed.add(name)
+                waiting.extend(_references(self._schema(name, rows)))
+        return needed
+
+
+def _references(value: Any) -> Iterator[str]:
+    """The names of all schemas that JSON data refers to."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _references(item)
+    elif isinstance(value, dict):
+        target = value.get("$ref")
+        if isinstance(target, str):
+            yield target.removeprefix(REFERENCE)
+        for item in value.values():
+            if isinstance(item, dict | list):
+                yield from _references(item)
+
+
+def _of_group_version(schema: Document, gv: GroupVersion) -> Document:
+    own = (GroupVersion("", "v1"), gv)
+    return {**schema, GVK: [row for row in schema[GVK] if (row["group"], row["version"]) in own]}
+
+
+def _of_clients(schema: Document) -> Document:
+    return {**schema, GVK: [row for row in schema[GVK] if row["group"] not in UNKNOWN_TO_CLIENTS]}
+
+
+def _components(schemas: Document, secured: bool) -> Document:
+    filled = {"schemas": schemas} if schemas else {}
+    return {**filled, "securitySchemes": SECURITY} if secured else filled
+
+
+def _group_item(group: str) -> Document:
+    return fixed_operation(group_tag(group), f"get{camel_group(group)}APIGroup", META + "APIGroup")
+
+
+def _recorded_digest(version: str) -> "hashlib._Hash":
+    """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
+    digest = hashlib.sha512()
+    for path in (Path(__file__), Path(operations.__file__)):
+        digest.update(path.read_bytes())
+    for name in ("schemas.json", "discovery.json", "paths.json"):
+        digest.update((VERSIONS / version / name).read_bytes())
+    return digest
+
+
+def _encode(document: Document) -> bytes:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,298 @@
+"""The operations of an OpenAPI v3 document, generated from the rows of the resource table.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/kube-openapi/pkg/builder3/openapi.go,
+k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apis.scheme import APIResource, Subresource
+
+Document = dict[str, Any]
+
+REFERENCE: Final = "#/components/schemas/"
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+JSON_YAML: Final = ("application/json", "application/yaml")
+OBJECT_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+STREAM_TYPES: Final = (
+    "application/json",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/yaml",
+)
+PATCH_TYPES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+STRATEGIC_TYPE: Final = "application/strategic-merge-patch+json"
+DESCRIPTIONS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+
+PRETTY: Final = {"pretty": "string"}
+WRITE: Final = {"dryRun": "string", "fieldManager": "string", "fieldValidation": "string"}
+PATCH: Final = {**WRITE, "force": "boolean"}
+DELETE: Final = {
+    "dryRun": "string",
+    "gracePeriodSeconds": "integer",
+    "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
+    "orphanDependents": "boolean",
+    "propagationPolicy": "string",
+}
+SELECT: Final = {
+    "continue": "string",
+    "fieldSelector": "string",
+    "labelSelector": "string",
+    "limit": "integer",
+    "resourceVersion": "string",
+    "resourceVersionMatch": "string",
+    "sendInitialEvents": "boolean",
+    "shardSelector": "string",
+    "timeoutSeconds": "integer",
+}
+LIST: Final = {**SELECT, "allowWatchBookmarks": "boolean", "watch": "boolean"}
+
+# HTTP methods in the order documents list them, and what a connecting subresource's verbs allow.
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+CONNECT_VERBS: Final = {"get": "get", "update": "put", "create": "post", "delete": "delete", "patch": "patch"}
+# verb -> (method, action, first word of the operation's id)
+COLLECTION_VERBS: Final = {
+    "create": ("post", "post", "create"),
+    "deletecollection": ("delete", "deletecollection", "delete"),
+}
+ITEM_VERBS: Final = {
+    "get": ("get", "get", "read"),
+    "update": ("put", "put", "replace"),
+    "delete": ("delete", "delete", "delete"),
+    "patch": ("patch", "patch", "patch"),
+}
+
+
+def camel_group(group: str) -> str:
+    """A group as operation ids spell it: `Core`, `Apps`, `RbacAuthorization`, `StableExampleCom`."""
+    words = (group.removesuffix(".k8s.io") or "core").replace("-", ".").split(".")
+    return "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def group_tag(group: str) -> str:
+    """A group as tags spell it: `core`, `rbacAuthorization`."""
+    camel = camel_group(group)
+    return camel[:1].lower() + camel[1:]
+
+
+def paths_of(resource: APIResource) -> Iterator[tuple[str, Document]]:
+    """Every path a resource is served at, with its path item; watches under /watch are not told of custom resources."""
+    return _Paths(resource).build()
+
+
+def fixed_operation(tag: str, operation_id: str, definition: str) -> Document:
+    """The path item of a discovery document: a plain GET without parameters."""
+    responses = {"200": _content(OBJECT_TYPES, definition), "401": {}}
+    operation = {"tags": [tag], "operationId": operation_id, "responses": _described(responses)}
+    return {"get": operation}
+
+
+def _reference(definition: str) -> Document:
+    return {"$ref": REFERENCE + definition} if definition else {"type": "string"}
+
+
+def _content(types: tuple[str, ...], definition: str) -> Document:
+    return {"content": {media_type: {"schema": _reference(definition)} for media_type in types}}
+
+
+def _described(responses: Mapping[str, Document]) -> Document:
+    return {code: {"description": DESCRIPTIONS[code], **response} for code, response in responses.items()}
+
+
+def _parameter(name: str, place: str, json_type: str) -> Document:
+    required = {"required": True} if place == "path" else {}
+    return {"name": name, "in": place, **required, "schema": {"type": json_type, "uniqueItems": True}}
+
+
+class _Paths:
+    """Builds the path items of one resource."""
+
+    def __init__(self, resource: APIResource) -> None:
+        self.resource = resource
+        gv = resource.gvr.group_version
+        self.gv = gv
+        self.root = f"/apis/{gv}" if gv.group else f"/api/{gv.version}"
+        self.plural = resource.gvr.resource
+        self.scope = ("namespace",) if resource.namespaced else ()
+        self.namespaces = "/namespaces/{namespace}" if resource.namespaced else ""
+        self.object_types = JSON_YAML if resource.custom else OBJECT_TYPES
+        self.stream_types = JSON_YAML if resource.custom else STREAM_TYPES
+
+    def build(self) -> Iterator[tuple[str, Document]]:
+        collection = f"{self.root}{self.namespaces}/{self.plural}"
+        item = f"{collection}/{{name}}"
+        yield collection, self._item(self.scope, {**PRETTY}, self._collection())
+        yield item, self._item(("name", *self.scope), {**PRETTY}, self._named())
+        for subresource in self.resource.subresources.values():
+            yield from self._subresource(f"{item}/{subresource.name}", subresource)
+        if self.resource.namespaced and "list" in self.resource.verbs:
+            operations = {"get": self._list("ForAllNamespaces")}
+            yield f"{self.root}/{self.plural}", self._item((), {**PRETTY}, operations)
+        if "watch" in self.resource.verbs and not self.resource.custom:
+            yield from self._watches()
+
+    def _collection(self) -> dict[str, Document]:
+        operations: dict[str, Document] = {}
+        if "list" in self.resource.verbs:
+            operations["get"] = self._list("")
+        for verb in COLLECTION_VERBS:
+            if verb in self.resource.verbs:
+                operations[COLLECTION_VERBS[verb][0]] = self._verb(verb, COLLECTION_VERBS[verb], None)
+        return operations
+
+    def _named(self) -> dict[str, Document]:
+        served = [verb for verb in ITEM_VERBS if verb in self.resource.verbs]
+        return {ITEM_VERBS[verb][0]: self._verb(verb, ITEM_VERBS[verb], None) for verb in served}
+
+    def _subresource(self, path: str, subresource: Subresource) -> Iterator[tuple[str, Document]]:
+        names = ("name", *self.scope)
+        if not subresource.definition:
+            yield path, self._item(names, subresource.query_parameters, self._connects(subresource, ""))
+            if subresource.name == "proxy":
+                operations = self._connects(subresource, "WithPath")
+                yield f"{path}/{{path}}", self._item((*names, "path"), subresource.query_parameters, operations)
+            return
+        table = {**ITEM_VERBS, **COLLECTION_VERBS}
+        served = [verb for verb in table if verb in subresource.verbs]
+        operations = {table[verb][0]: self._verb(verb, table[verb], subresource) for verb in served}
+        yield path, self._item(names, {**PRETTY, **subresource.query_parameters}, operations)
+
+    def _connects(self, subresource: Subresource, suffix: str) -> dict[str, Document]:
+        methods = {CONNECT_VERBS[verb] for verb in subresource.verbs}
+        if "delete" in methods:
+            methods |= {"options", "head"}
+        return {method: self._connect(method, subresource, suffix) for method in METHODS if method in methods}
+
+    def _connect(self, method: str, subresource: Subresource, suffix: str) -> Document:
+        name = f"{method.capitalize()}{self._name()}{_title(subresource.name)}{suffix}"
+        responses = {"200": _content(("*/*",), ""), "401": {}}
+        return self._operation("connect", f"connect{self._prefix()}{name}", {}, responses, gvk=subresource.gvk)
+
+    def _watches(self) -> Iterator[tuple[str, Document]]:
+        collection = f"{self.root}/watch{self.namespaces}/{self.plural}"
+        query = {**PRETTY, **LIST}
+        watch_list = {"get": self._watch("watchlist", f"{self._name()}List")}
+        yield collection, self._item(self.scope, query, watch_list)
+        if "get" in self.resource.verbs:
+            yield (
+                f"{collection}/{{name}}",
+                self._item(("name", *self.scope), query, {"get": self._watch("watch", self._name())}),
+            )
+        if self.resource.namespaced:
+            name = f"{self.resource.gvk.kind}ListForAllNamespaces"
+            yield f"{self.root}/watch/{self.plural}", self._item((), query, {"get": self._watch("watchlist", name)})
+
+    def _watch(self, action: str, name: str) -> Document:
+        responses = {"200": _content(STREAM_TYPES, META + "WatchEvent"), "401": {}}
+        return self._operation(action, f"watch{self._prefix()}{name}", {}, responses)
+
+    def _list(self, suffix: str) -> Document:
+        name = f"{self.resource.gvk.kind}{suffix}" if suffix else self._name()
+        responses = {"200": _content(self.stream_types, self.resource.definition + "List"), "401": {}}
+        return self._operation("list", f"list{self._prefix()}{name}", LIST, responses)
+
+    def _verb(self, verb: str, row: tuple[str, str, str], subresource: Subresource | None) -> Document:
+        _, action, word = row
+        definition = subresource.definition if subresource else self.resource.definition
+        collection = "Collection" if verb == "deletecollection" else ""
+        name = self._name() + (_title(subresource.name) if subresource else "")
+        return self._operation(
+            action,
+            f"{word}{self._prefix()}{collection}{name}",
+            self._query(verb),
+            self._responses(verb, definition, subresource),
+            body=self._body(verb, definition),
+            gvk=subresource.gvk if subresource and not self.resource.custom else None,
+        )
+
+    def _query(self, verb: str) -> Mapping[str, str]:
+        if self.resource.custom and verb == "deletecollection":
+            return LIST
+        if self.resource.custom and verb == "get":
+            return {"resourceVersion": "string"}
+        collection = {**SELECT, **DELETE}
+        table = {"create": WRITE, "update": WRITE, "patch": PATCH, "delete": DELETE, "deletecollection": collection}
+        return table.get(verb, {})
+
+    def _body(self, verb: str, definition: str) -> Document | None:
+        types = JSON_YAML if self.resource.custom else ("*/*",)
+        if verb in ("create", "update"):
+            return {**_content(types, definition), "required": True}
+        if verb == "patch":
+            patches = PATCH_TYPES if self.resource.custom else (*PATCH_TYPES, STRATEGIC_TYPE)
+            return {**_content(patches, META + "Patch"), "required": True}
+        if verb == "delete" or (verb == "deletecollection" and not self.resource.custom):
+            return _content(types, META + "DeleteOptions")
+        return None
+
+    def _responses(self, verb: str, definition: str, subresource: Subresource | None) -> Mapping[str, Document]:
+        codes = {
+            "create": ("200", "201", "202"),
+            "update": ("200", "201"),
+            "patch": ("200", "201"),
+            "delete": ("200", "202"),
+        }
+        if verb in ("delete", "deletecollection"):
+            own = verb == "delete" and self.resource.returns_deleted
+            definition = definition if own else META + "Status"
+        types = self.object_types
+        if subresource is not None and subresource.name == "log":
+            definition, types = "", (*types, "text/plain")
+        served = ("200",) if verb == "patch" and self.resource.custom else codes.get(verb, ("200",))
+        return {**{code: _content(types, definition) for code in served}, "401": {}}
+
+    def _prefix(self) -> str:
+        version = self.gv.version
+        return f"{camel_group(self.gv.group)}{version[:1].upper()}{version[1:]}"
+
+    def _name(self) -> str:
+        return ("Namespaced" if self.resource.namespaced else "") + self.resource.gvk.kind
+
+    def _operation(
+        self,
+        action: str,
+        operation_id: str,
+        query: Mapping[str, str],
+        responses: Mapping[str, Document],
+        *,
+        body: Document | None = None,
+        gvk: GroupVersionKind | None = None,
+    ) -> Document:
+        kind = gvk or self.resource.gvk
+        return {
+            "tags": [f"{group_tag(self.gv.group)}_{self.gv.version}"],
+            "operationId": operation_id,
+            "parameters": [_parameter(name, "query", query[name]) for name in sorted(query)],
+            **({"requestBody": body} if body else {}),
+            "responses": _described(responses),
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        }
+
+    def _item(self, places: tuple[str, ...], query: Mapping[str, str], operations: dict[str, Document]) -> Document:
+        """Parameters that all operations share move to the path item, whose own are path parameters and `query`."""
+        shared = [_parameter(name, "path", "string") for name in places]
+        shared += [_parameter(name, "query", json_type) for name, json_type in query.items()]
+        lists = [operation["parameters"] for operation in operations.values()]
+        common = [row for row in lists[0] if all(row in other for other in lists)] if lists else []
+        for operation in operations.values():
+            operation["parameters"] = [row for row in operation["parameters"] if row not in common]
+            if not operation["parameters"]:
+                del operation["parameters"]
+        ordered: Document = {method: operations[method] for method in METHODS if method in operations}
+        parameters = sorted(shared + common, key=lambda row: (row["name"], row["in"]))
+        return {**ordered, "parameters": parameters} if ordered else {}
+
+
+def _title(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def discovery_item(gv: GroupVersion) -> Document:
+    """The path item of a group version's own APIResourceList."""
+    version = gv.version[:1].upper() + gv.version[1:]
+    tag = f"{group_tag(gv.group)}_{gv.version}"
+    return fixed_operation(tag, f"get{camel_group(gv.group)}{version}APIResources", META + "APIResourceList")

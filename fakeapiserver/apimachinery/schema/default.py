@@ -1,0 +1,64 @@
+"""Defaults of structural schemas.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{algorithm,prunenulls}.go
+"""
+
+from copy import deepcopy
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.schema.prune import additional
+from fakeapiserver.apimachinery.schema.resolve import Schema
+
+_NO_SCHEMA: Final[Schema] = {}
+
+
+def default(obj: dict[str, Any], schema: Schema) -> None:
+    """Applies the schema's defaults to a resource, in place.
+
+    A null the schema does not allow counts as absent: it is dropped, or replaced by the field's default.
+    """
+    _drop_nulls(obj, schema)
+    _default(obj, schema)
+
+
+def _drop_nulls(value: Any, schema: Schema | None) -> None:
+    if isinstance(value, dict):
+        properties, others = (schema or _NO_SCHEMA).get("properties", _NO_SCHEMA), additional(schema or _NO_SCHEMA)
+        dropped = []
+        for key, item in value.items():
+            known = properties.get(key, others)
+            if item is None and known is not None and not known.get("nullable") and known.get("default") is None:
+                dropped.append(key)
+            elif isinstance(item, dict | list):
+                _drop_nulls(item, known)
+        for key in dropped:
+            del value[key]
+    elif isinstance(value, list):
+        for item in value:
+            _drop_nulls(item, (schema or _NO_SCHEMA).get("items"))
+
+
+def _default(value: Any, schema: Schema) -> None:
+    if isinstance(value, dict):
+        _default_fields(value, schema)
+    elif isinstance(value, list) and (items := schema.get("items")):
+        for i, item in enumerate(value):
+            if item is None and not items.get("nullable"):
+                value[i] = deepcopy(items.get("default"))
+            _default(value[i], items)
+
+
+def _default_fields(value: dict[str, Any], schema: Schema) -> None:
+    properties, others = schema.get("properties", _NO_SCHEMA), additional(schema)
+    for key, known in properties.items():
+        preset = known.get("default")
+        if preset is not None and value.get(key) is None and (key not in value or not known.get("nullable")):
+            value[key] = deepcopy(preset)
+    for key, item in value.items():
+        known = properties.get(key)
+        if known is not None:
+            _default(item, known)
+        elif others is not None:
+            if item is None and not others.get("nullable"):
+                value[key] = deepcopy(others.get("default"))
+            _default(value[key], others)

@@ -1,0 +1,68 @@
+"""Lists that are sets or maps: no element, no key may be there twice.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import msgspec
+
+from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
+from fakeapiserver.apimachinery.schema.resolve import Schema
+
+
+def validate_lists(value: Any, schema: Schema, path: Path) -> ErrorList:
+    """Duplicates in every x-kubernetes-list-type set or map below a value."""
+    errors: ErrorList = []
+    if isinstance(value, list):
+        errors += _validate_list(value, schema, path)
+        if items := schema.get("items"):
+            for i, item in enumerate(value):
+                if isinstance(item, dict | list):
+                    errors += validate_lists(item, items, path.index(i))
+    elif isinstance(value, dict):
+        _validate_fields(value, schema, path, errors)
+    return errors
+
+
+def _validate_fields(value: dict[str, Any], schema: Schema, path: Path, errors: ErrorList) -> None:
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+    for key, item in value.items():
+        if not isinstance(item, dict | list):
+            continue
+        if isinstance(others, dict):
+            errors += validate_lists(item, others, path.key(key))
+        if key in properties:
+            errors += validate_lists(item, properties[key], path.child(key))
+
+
+def _validate_list(value: list[Any], schema: Schema, path: Path) -> ErrorList:
+    kind = schema.get("x-kubernetes-list-type")
+    if kind == "set":
+        return [duplicate(path.index(i), value[i]) for i in _repeated(value)]
+    if kind != "map":
+        return []
+    for i, item in enumerate(value):
+        if item is not None and not isinstance(item, dict):
+            return [invalid(path.index(i), item, "must be an object for an array of list-type map")]
+    keys = [map_key(item, schema) for item in value]
+    return [duplicate(path.index(i), keys[i]) for i in _repeated(keys)]
+
+
+def map_key(item: Any, schema: Schema) -> dict[str, Any]:
+    """The key fields an element of a list of type map has."""
+    return {k: item[k] for k in schema.get("x-kubernetes-list-map-keys", ()) if k in item} if item else {}
+
+
+def _repeated(values: list[Any]) -> list[int]:
+    """The index of the first repetition of each value that is there more than once."""
+    counts: dict[Hashable, int] = {}
+    found = []
+    for i, value in enumerate(values):
+        # JSON tells true from 1 and 1 from 1.0, as Go does.
+        key = msgspec.json.encode(value, order="deterministic")
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] == 2:
+            found.append(i)
+    return found

@@ -1,0 +1,55 @@
+"""Structural schemas of custom resources: prune, default, validate.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema, pkg/registry/customresource/strategy.go
+
+    widget = compile_structural({"type": "object", "properties": {"spec": {"type": "object", "properties": {...}}}})
+    widget.prune(obj)        # ['unknown field "spec.foo"']
+    widget.default(obj)
+    widget.validate(obj)     # [Error(...), ...]
+"""
+
+from typing import Any
+
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.schema import default, prune
+from fakeapiserver.apimachinery.schema.embedded import validate_embedded
+from fakeapiserver.apimachinery.schema.list_type import validate_lists
+from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, validate_object
+
+
+class StructuralType:
+    """A custom resource's version. Nothing is compiled before the first object needs it."""
+
+    __slots__ = ("_schema", "_validator")
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._validator: Validator | None = None
+
+    def prune(self, obj: dict[str, Any]) -> list[str]:
+        """Drops unspecified fields in place; returns them (`unknown field "spec.foo"`), sorted by path."""
+        return [f'unknown field "{path}"' for path in prune.prune(obj, self._schema)]
+
+    def default(self, obj: dict[str, Any]) -> None:
+        """Applies the schema's defaults in place; nulls the schema does not allow count as absent."""
+        default.default(obj, self._schema)
+
+    def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> ErrorList:
+        """What is wrong with an object, in upstream's order: values first, then duplicates in sets and maps.
+
+        `old` is the stored object of an update: what was wrong there and did not change is let pass.
+        """
+        if self._validator is None:
+            self._validator = Validator(self._schema)
+        errors = validate_object(self._validator, obj, UNCORRELATED if old is None else old)
+        errors += validate_embedded(obj, self._schema, Path())
+        if old is None or not validate_lists(old, self._schema, Path()):
+            errors += validate_lists(obj, self._schema, Path())
+        # x-kubernetes-validations (CEL) follow here.
+        return errors
+
+
+def compile_structural(open_api_v3_schema: Schema) -> StructuralType:
+    """The type of a CRD version's openAPIV3Schema, which must not be changed afterwards."""
+    return StructuralType(open_api_v3_schema)

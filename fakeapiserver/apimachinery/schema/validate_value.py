@@ -1,0 +1,238 @@
+"""Checks of single values (text, numbers, enums) and the errors they find.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate/{validator,values,formats,result}.go,
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go (how errors become field errors)
+"""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.field import (
+    Error,
+    go_quote,
+    invalid,
+    too_many,
+    type_invalid,
+)
+from fakeapiserver.apimachinery.schema.formats import FORMATS
+from fakeapiserver.apimachinery.schema.resolve import Schema
+
+_MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
+_EPSILON: Final = 1e-9
+_MAX_FLOAT32: Final = 3.4028235677973366e38
+_EXPONENT_FROM: Final = 6
+_INT_RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
+
+
+class Findings:
+    """Errors by their text (upstream tells each text once) and how much matched."""
+
+    __slots__ = ("errors", "matches")
+
+    def __init__(self) -> None:
+        self.errors: dict[str, Error] = {}
+        self.matches = 0
+
+    def merge(self, other: "Findings") -> None:
+        self.matches += other.matches
+        for text, error in other.errors.items():
+            self.errors.setdefault(text, error)
+
+    def add(self, text: str, error: Error) -> None:
+        self.errors.setdefault(text, error)
+
+    def invalid(self, path: str, value: Any, text: str) -> None:
+        self.add(text, invalid(field_name(path), shown_value(value), text))
+
+    def too_many(self, path: str, size: int, most: int, text: str) -> None:
+        self.add(text, too_many(field_name(path), size, most))
+
+    def message(self, text: str) -> None:
+        """An error that upstream knows no field of."""
+        self.add(text, invalid("<nil>", "", text))
+
+
+Check = Callable[[Any, str, Findings, Any], None]
+
+
+def field_name(path: str) -> str:
+    """A path as field errors show it: fields at the root and keys of additionalProperties have a dot too many."""
+    return path.removeprefix(".") or "<nil>"
+
+
+def format_of(schema: Schema, types: list[str]) -> str:
+    """The schema's format if upstream knows it for the type, else empty."""
+    found: str = schema.get("format", "")
+    kind = types[0] if len(types) == 1 else ""
+    if kind in ("", "string"):
+        return found if found.replace("-", "") in FORMATS else ""
+    known = {"integer": ("int32", "int64"), "number": ("float", "double")}
+    return found if found in known.get(kind, ()) else ""
+
+
+def is_json_integer(number: float) -> bool:
+    """Whether upstream takes a float for an integer; it forgives a relative error of 1e-9."""
+    if not abs(number) <= _MAX_JSON_INTEGER:
+        return False
+    whole = math.trunc(number)
+    if number == whole:
+        return True
+    if whole <= 0:
+        return False
+    return (number - whole) / (number + whole) < _EPSILON
+
+
+@cache
+def _pattern(pattern: str) -> Any:
+    import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
+    """The checks of a text, and whether one of them is a format."""
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
+
+    def check_text(value: str, path: str, found: Findings, _: Any) -> None:
+        if longest is not None and len(value) > longest:
+            detail = f"may not be more than {longest} byte{'' if longest == 1 else 's'}"
+            error = Error("FieldValueTooLong", field_name(path), "", detail)
+            found.add(f"{path} in body should be at most {longest} chars long", error)
+        elif shortest is not None and len(value) < shortest:
+            found.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
+        elif pattern and not _pattern(pattern).search(value):
+            found.invalid(path, value, f"{path} in body should match '{pattern}'")
+
+    is_valid = FORMATS.get(value_format.replace("-", ""))
+
+    def check_format(value: str, path: str, found: Findings, _: Any) -> None:
+        if is_valid is not None and not is_valid(value):
+            text = f"{path} in body must be of type {value_format}: {go_quote(value)}"
+            found.add(text, type_invalid(field_name(path), value, text))
+
+    checks: list[Check] = [check_text] if pattern or longest is not None or shortest is not None else []
+    return ([*checks, check_format], True) if is_valid else (checks, False)
+
+
+def value_checks(schema: Schema) -> list[Check]:
+    """The check of an enum."""
+    allowed: list[Any] = schema["enum"]
+    shown = [v if isinstance(v, str) else msgspec.json.encode(v).decode() for v in allowed]
+
+    # In the schema's order, and numbers quoted too.
+    detail = "supported values: " + ", ".join(map(go_quote, shown))
+
+    def check_enum(value: Any, path: str, found: Findings, _: Any) -> None:
+        if not any(_enum_equal(value, v) for v in allowed):
+            text = f"{path} in body should be one of [{' '.join(shown)}]"
+            found.add(text, Error("FieldValueNotSupported", field_name(path), shown_value(value), detail))
+
+    return [check_enum]
+
+
+def _enum_equal(value: Any, allowed: Any) -> bool:
+    """Equal after Go's conversion of the value to the allowed one's type; null equals nothing."""
+    if value is None or allowed is None:
+        return False
+    if type(value) is type(allowed):
+        return bool(value == allowed)
+    if isinstance(value, bool) or isinstance(allowed, bool):
+        return False
+    if isinstance(value, int | float) and isinstance(allowed, int | float):
+        return type(allowed)(value) == allowed
+    return isinstance(value, int) and isinstance(allowed, str) and 0 < value < 0xD800 and chr(value) == allowed
+
+
+def go_number(number: float) -> str:
+    """Go's %v of an integer or float64: with an exponent from 1e+06 on and below 1e-04."""
+    if isinstance(number, int):
+        return str(number)
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    power = len(digits) + int(exponent) - 1
+    if -4 <= power < _EXPONENT_FROM:
+        return str(int(number)) if number == int(number) else format(Decimal(repr(number)), "f")
+    mantissa = "".join(map(str, digits))
+    mantissa = mantissa[0] + ("." + mantissa[1:] if len(mantissa) > 1 else "")
+    return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def shown_value(value: Any) -> Any:
+    """A value such that it is shown as Go shows it: a float in Go's own way, which JSON's is not."""
+    return msgspec.Raw(go_number(value).encode()) if isinstance(value, float) else value
+
+
+def number_check(schema: Schema, types: list[str], value_format: str) -> list[Check]:
+    """The checks of a number: range of its type, multipleOf, minimum, maximum."""
+    kind = types[0] if len(types) == 1 and types[0] in ("integer", "number") else ""
+    number_format = value_format if kind else ""
+
+    def fits(number: float, prefix: str, path: str, found: Findings) -> bool:
+        if _in_range(number, kind, number_format):
+            return True
+        of = f"with format {number_format}" if number_format else "(default format)"
+        found.message(f"{prefix} value must be of type {kind} {of} in {path}")
+        return False
+
+    def check_range(value: float, path: str, found: Findings, _: Any) -> None:
+        fits(value, "Checked", path, found)
+
+    checks: list[Check] = [check_range] if kind == "integer" or number_format == "float" else []
+    if (factor := schema.get("multipleOf")) is not None:
+        checks.append(_multiple_check(factor, fits))
+    for bound, prefix, sign in (("minimum", "Minimum boundary", -1), ("maximum", "Maximum boundary", 1)):
+        if (limit := schema.get(bound)) is not None:
+            exclusive = bool(schema.get("exclusive" + bound.capitalize()))
+            checks.append(_bound_check(limit, prefix, sign, exclusive, fits))
+    return checks
+
+
+_Fits = Callable[[float, str, str, Findings], bool]
+
+
+def _bound_check(limit: float, prefix: str, sign: int, exclusive: bool, fits: _Fits) -> Check:
+    words = {1: ("less than", "less than or equal to"), -1: ("greater than", "greater than or equal to")}[sign]
+
+    def check_bound(value: float, path: str, found: Findings, _: Any) -> None:
+        # An integer is held against the limit's whole part, where the limit's type is right.
+        native = fits(float(limit), prefix, path, found) and isinstance(value, int)
+        number, bound = (value, int(limit)) if native else (float(value), float(limit))
+        beyond = (number > bound) - (number < bound) if sign > 0 else (number < bound) - (number > bound)
+        if beyond > 0 or (exclusive and beyond == 0):
+            text = f"{path} in body should be {words[not exclusive]} {go_number(bound)}"
+            found.invalid(path, number, text)
+
+    return check_bound
+
+
+def _multiple_check(factor: float, fits: _Fits) -> Check:
+    def check_multiple(value: float, path: str, found: Findings, _: Any) -> None:
+        native = fits(float(factor), "MultipleOf", path, found) and isinstance(value, int)
+        divisor: float = int(factor) if native else float(factor)
+        number: float = value if native else float(value)
+        if divisor <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {go_number(divisor)}"
+            found.invalid(path, divisor, text)
+        elif not _is_multiple(number, divisor):
+            found.invalid(path, number, f"{path} in body should be a multiple of {go_number(divisor)}")
+
+    return check_multiple
+
+
+def _is_multiple(number: float, divisor: float) -> bool:
+    if isinstance(number, int) and isinstance(divisor, int):
+        return number % divisor == 0
+    return is_json_integer(1 / divisor * number if divisor < 1 else number / divisor)
+
+
+def _in_range(number: float, kind: str, number_format: str) -> bool:
+    if kind == "integer":
+        limit = _INT_RANGES[number_format]
+        return number == int(number) and -limit <= number < limit
+    return number_format != "float" or abs(number) < _MAX_FLOAT32

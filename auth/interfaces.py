@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authoriz
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError
 
@@ -39,6 +39,13 @@ class Authenticator(Protocol):
     async def authenticate(self, credentials: Credentials) -> UserInfo | None: ...
 
 
+class TokenAuthenticator(Protocol):
+    """Knows bearer tokens of one method. None when the token is not one of its own, so that the next method may know it;
+    raises StatusError 401 when it is its own and fails."""
+
+    async def authenticate_token(self, token: str) -> UserInfo | None: ...
+
+
 class Decision(Enum):
     ALLOW = "Allow"
     DENY = "Deny"
@@ -67,6 +74,16 @@ class Authorizer(Protocol):
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]: ...
 
 
+class ObjectReader(Protocol):
+    """Reads stored objects for an authorizer. Objects must not be changed. `resource` is `roles.rbac.authorization.k8s.io`."""
+
+    def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]:
+        """All objects of a resource, in one namespace or (empty) in all."""
+
+    def generation(self, resources: tuple[str, ...]) -> int:
+        """A number that changes whenever an object of one of these resources does. Asked on every request: a dict lookup, not a read."""
+
+
 class RuleResolver(Protocol):
     """Lists what a user may do in a namespace (SelfSubjectRulesReview): resource rules, non-resource rules, incomplete, error."""
 
@@ -81,7 +98,9 @@ __all__ = [
     "Authorizer",
     "Credentials",
     "Decision",
+    "ObjectReader",
     "RuleResolver",
     "StatusError",
+    "TokenAuthenticator",
     "UserInfo",
 ]

@@ -1,0 +1,50 @@
+"""Authorizers that look at little: AlwaysAllow, AlwaysDeny, the privileged group, and Node.
+
+Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/builtin.go.
+"""
+
+from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
+
+_Rules = tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]
+
+
+class AlwaysAllow:
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        return Decision.ALLOW, ""
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> _Rules:
+        everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        return [everything], [{"verbs": ["*"], "nonResourceURLs": ["*"]}], False, ""
+
+
+class AlwaysDeny:
+    """Upstream's name; it has no opinion, so an authorizer after it may still allow."""
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        return Decision.NO_OPINION, "Everything is forbidden."
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> _Rules:
+        return [], [], False, ""
+
+
+class PrivilegedGroups:
+    """Allows everything to members of these groups, before any other authorizer is asked."""
+
+    def __init__(self, *groups: str) -> None:
+        self._groups = frozenset(groups or ("system:masters",))
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        if self._groups.isdisjoint(attributes.user.groups):
+            return Decision.NO_OPINION, ""
+        return Decision.ALLOW, ""
+
+
+class Node:
+    """The mode `Node`, accepted so that a real server's flags work. It has no opinion yet: a kubelet's own rights
+    (system:node:NAME in system:nodes) must come from RBAC."""
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        return Decision.NO_OPINION, ""
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> _Rules:
+        return [], [], True, "node authorizer does not support user rule resolution"

@@ -13,12 +13,16 @@ import sys
 from pathlib import Path
 
 _FLAG = re.compile(r"^ +(?:-\w, )?--(?P<name>[\w-]+)(?: (?P<type>[\w/=,.\[\]'-]+))?(?:   .*)?$")
-_CONTROLLERS = re.compile(r"^ *(All|Disabled-by-default) controllers: (?P<names>[\w, -]+?)(?: \(default.*)?$", re.MULTILINE)
+_CONTROLLERS = re.compile(
+    r"^ *(All|Disabled-by-default) controllers: (?P<names>[\w, -]+?)(?: \(default.*)?$", re.MULTILINE
+)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--assets", type=Path, required=True, help="folder with kube-apiserver and kube-controller-manager")
+    parser.add_argument(
+        "--assets", type=Path, required=True, help="folder with kube-apiserver and kube-controller-manager"
+    )
     parser.add_argument("--out", type=Path, required=True, help="file to write")
     arguments = parser.parse_args()
     flags = flag_types(_help(arguments.assets / "kube-apiserver"))

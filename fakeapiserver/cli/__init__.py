@@ -1,1 +1,40 @@
-"""The fakeapiserver command."""
+"""The fakeapiserver command: `serve`, and `run -- CMD`. Each subcommand is imported when it is called."""
+
+import sys
+from collections.abc import Sequence
+
+USAGE = """\
+usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
+       fakeapiserver run [the same flags] -- COMMAND [ARGUMENT ...]
+       fakeapiserver --version
+
+serve   starts an API server on this machine and prints how to reach it; Ctrl-C ends it
+run     starts one, runs COMMAND with KUBECONFIG set, stops it, and exits as COMMAND did
+
+Without flags: loopback, a free port, a certificate authority of its own, RBAC.
+`fakeapiserver serve --help` lists the flags.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: done; 1: could not start, or lost; 2: the command line is wrong."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        return 0 if words else 2
+    command, *rest = words
+    if command == "serve":
+        from fakeapiserver.cli import serve
+
+        return serve.main(rest)
+    if command == "run":
+        from fakeapiserver.cli import run
+
+        return run.main(rest)
+    if command == "--version":
+        from fakeapiserver import __version__
+
+        print(f"fakeapiserver {__version__} (Kubernetes v1.36.3)")
+        return 0
+    print(f"fakeapiserver: there is no command {command!r}; see fakeapiserver --help", file=sys.stderr)
+    return 2

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.serializer import json
@@ -18,13 +18,20 @@ from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
 Answer = Callable[[Request], Response | None]
 
 
+class ServingState(Protocol):
+    """What changes while a server runs: `address` is host:port as clients reach it."""
+
+    address: str
+    shutting_down: bool
+
+
 class FixedPaths:
     """Documents are built when first asked for, and kept as bytes until what is served changes."""
 
-    def __init__(self, table: ResourceTable, metrics: Metrics, address: Callable[[], str]) -> None:
+    def __init__(self, table: ResourceTable, metrics: Metrics, server: "ServingState") -> None:
         self._table = table
         self._metrics = metrics
-        self._address = address
+        self._server = server
         self._documents = DocumentCache(table)
         self._answers: Final[Mapping[str, Answer]] = {
             "": self._root,
@@ -54,7 +61,7 @@ class FixedPaths:
         return respond.encoded(request, discovery.version_info(self._table))
 
     def _health(self, request: Request) -> Response | None:
-        return health.health(request)
+        return health.health(request, shutting_down=self._server.shutting_down)
 
     def _metrics_text(self, request: Request) -> Response:
         return Response(200, self._metrics.render(), CONTENT_TYPE)
@@ -66,7 +73,7 @@ class FixedPaths:
             if discovery.AGGREGATED_MEDIA_TYPE in request.header(b"accept").replace(" ", ""):
                 return self._aggregated(request, prefix)
             if prefix == "api":
-                return respond.encoded(request, discovery.api_versions(self._address()))
+                return respond.encoded(request, discovery.api_versions(self._server.address))
             return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
         if prefix == "apis" and len(rest) == 1:
             group = rest[0]

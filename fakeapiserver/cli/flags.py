@@ -1,0 +1,181 @@
+"""kube-apiserver's flags: which this server heeds, which it accepts with a warning, and all others refused.
+
+Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in apis/versions/<version>/flags.json.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.server.config import Config
+
+AUTHORIZATION_MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+_BUILT_MODES: Final = ("AlwaysAllow", "AlwaysDeny", "RBAC", "Node")
+
+
+class UsageError(ValueError):
+    """The command line is wrong; the text is one sentence that says what to do."""
+
+
+@dataclass(slots=True)
+class Parsed:
+    """`warnings` are lines for standard error; `command` is what follows `--`."""
+
+    config: Config
+    write_kubeconfig: Path | None = None
+    verbosity: int = 0
+    output: str = "text"
+    help: bool = False
+    warnings: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise UsageError(f"--secure-port must be a number from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise UsageError(f"--bind-address must be an IP address, not {text!r}") from None
+
+
+def _ip_range(text: str) -> str:
+    try:
+        return ",".join(str(ipaddress.ip_network(part)) for part in _list(text))
+    except ValueError as error:
+        raise UsageError(f"--service-cluster-ip-range must be a CIDR such as 10.0.0.0/24: {error}") from None
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    modes = _list(text)
+    for mode in modes:
+        if mode not in AUTHORIZATION_MODES:
+            raise UsageError(f"--authorization-mode {mode!r} is not one of {', '.join(AUTHORIZATION_MODES)}")
+        if mode not in _BUILT_MODES:
+            raise UsageError(f"--authorization-mode {mode} is not built yet; there are {', '.join(_BUILT_MODES)}")
+    if not modes:
+        raise UsageError("--authorization-mode needs at least one mode")
+    return modes
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0", "t", "f"):
+        raise UsageError(f"{text!r} is neither true nor false")
+    return text.lower() in ("true", "1", "t")
+
+
+# flag -> (field of Config, how its text is read)
+HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "anonymous-auth": ("anonymous_auth", _boolean),
+    "authorization-mode": ("authorization_mode", _modes),
+    "bind-address": ("bind_address", _address),
+    "cert-dir": ("cert_dir", Path),
+    "client-ca-file": ("client_ca_file", Path),
+    "controllers": ("controllers", _list),
+    "disable-admission-plugins": ("disable_admission_plugins", _list),
+    "enable-admission-plugins": ("enable_admission_plugins", _list),
+    "secure-port": ("secure_port", _port),
+    "service-account-issuer": ("service_account_issuer", str),
+    "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
+    "tls-cert-file": ("tls_cert_file", Path),
+    "tls-private-key-file": ("tls_private_key_file", Path),
+    "token-auth-file": ("token_auth_file", Path),
+}
+_OWN: Final = {"write-kubeconfig": "string", "controllers": "strings", "output": "string", "help": "bool"}
+
+
+def parse(arguments: Sequence[str]) -> Parsed:
+    """UsageError for a flag nobody has, a missing value or a value that can't be read."""
+    table = read_table("v1.36", "flags.json")
+    types: dict[str, str] = {**table["flags"], **_OWN, "v": "Level"}
+    parsed = Parsed(Config())
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            parsed.command = words
+            break
+        name, value = _split(word, words, types)
+        _set(parsed, name, value, table)
+    _check(parsed.config)
+    return parsed
+
+
+def _split(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:
+    """`--flag value`, `--flag=value`, and `--flag` alone where it is a boolean; `-v 2` and `-h` as upstream."""
+    if not word.startswith("-"):
+        raise UsageError(f"unexpected argument {word!r}; a command to run comes after --")
+    name, equals, value = word.lstrip("-").partition("=")
+    name = {"h": "help"}.get(name, name).replace("_", "-")
+    if name not in types:
+        raise UsageError(f"unknown flag: {word.partition('=')[0]}")
+    if equals:
+        return name, value
+    if types[name] == "bool" or types[name].endswith("[=true]"):
+        return name, "true"
+    if not rest:
+        raise UsageError(f"flag needs an argument: --{name}")
+    return name, rest.pop(0)
+
+
+def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> None:
+    if name == "help":
+        parsed.help = True
+    elif name == "write-kubeconfig":
+        parsed.write_kubeconfig = Path(value)
+    elif name == "output":
+        if value not in ("text", "json"):
+            raise UsageError(f"--output must be text or json, not {value!r}")
+        parsed.output = value
+    elif name == "v":
+        if not value.lstrip("-").isdigit():
+            raise UsageError(f"--v must be a number, not {value!r}")
+        parsed.verbosity = int(value)
+    elif name in HEEDED:
+        attribute, read = HEEDED[name]
+        setattr(parsed.config, attribute, read(value))
+        if name == "controllers":
+            _check_controllers(parsed, table)
+    else:
+        parsed.warnings.append(f"--{name} is kube-apiserver's, but has no effect here")
+
+
+def _check_controllers(parsed: Parsed, table: Mapping[str, Any]) -> None:
+    """kube-controller-manager's syntax: `*`, `name`, `-name`; and `none`."""
+    for item in parsed.config.controllers:
+        if item not in ("*", "none") and item.removeprefix("-") not in table["controllers"]:
+            raise UsageError(f"--controllers: {item.removeprefix('-')!r} is not in the list of known controllers")
+
+
+def _check(config: Config) -> None:
+    if (config.tls_cert_file is None) != (config.tls_private_key_file is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both or none")
+    for flag, path in (
+        ("tls-cert-file", config.tls_cert_file),
+        ("tls-private-key-file", config.tls_private_key_file),
+        ("client-ca-file", config.client_ca_file),
+        ("token-auth-file", config.token_auth_file),
+    ):
+        if path is not None and not path.is_file():
+            raise UsageError(f"--{flag}: there is no file {path}")
+
+
+def help_text() -> str:
+    heeded = "\n".join(f"  --{name}" for name in sorted({*HEEDED, "write-kubeconfig", "v", "output"}))
+    return (
+        "usage: fakeapiserver serve [FLAG ...]\n\nflags that are heeded, with kube-apiserver's meaning:\n"
+        f"{heeded}\n\n--write-kubeconfig FILE  where the admin's kubeconfig goes (default: a new file, its name is printed)\n"
+        "--output json            one JSON line instead of text when the server is ready\n"
+        "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"
+    )

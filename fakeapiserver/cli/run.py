@@ -1,0 +1,43 @@
+"""`fakeapiserver run -- CMD`: a cluster for the time of one command."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from fakeapiserver.cli.serve import complain, read_flags
+from fakeapiserver.cluster import Cluster
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command's own exit status (128 + N when signal N ended it); 1 when the server can't start, 2 for wrong usage."""
+    parsed = read_flags(arguments, "run")
+    if isinstance(parsed, int):
+        return parsed
+    if not parsed.command:
+        return complain("which command? usage: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
+    try:
+        with Cluster.from_config(parsed.config) as cluster:
+            if parsed.write_kubeconfig is not None:
+                cluster.write_kubeconfig(parsed.write_kubeconfig)
+            return _run(parsed.command, cluster.kubeconfig)
+    except (OSError, ValueError) as error:
+        return complain(str(error), 1)
+
+
+def _run(command: list[str], kubeconfig: str) -> int:
+    try:
+        child = subprocess.Popen(command, env={**os.environ, "KUBECONFIG": kubeconfig})
+    except FileNotFoundError:
+        return complain(f"there is no command {command[0]!r}", 127)
+    except PermissionError:
+        return complain(f"{command[0]!r} can't be executed", 126)
+    previous = {number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        status = child.wait()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    sys.stdout.flush()
+    return status if status >= 0 else 128 - status

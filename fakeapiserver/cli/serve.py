@@ -1,0 +1,88 @@
+"""`fakeapiserver serve`: an API server in the foreground, until SIGINT or SIGTERM."""
+
+import asyncio
+import json
+import logging
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from fakeapiserver.cli.flags import Parsed, UsageError, help_text, parse
+from fakeapiserver.server.local import LocalServer
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 after a signal, 1 when it can't start, 2 for a wrong command line."""
+    parsed = read_flags(arguments, "serve")
+    if isinstance(parsed, int):
+        return parsed
+    if parsed.command:
+        return complain("serve runs no command; use: fakeapiserver run -- " + " ".join(parsed.command), 2)
+    try:
+        return run_loop(_serve(parsed))
+    except (OSError, ValueError) as error:
+        return complain(str(error), 1)
+
+
+def read_flags(arguments: Sequence[str], command: str) -> Parsed | int:
+    """The parsed flags with their warnings printed, or an exit status."""
+    try:
+        parsed = parse(arguments)
+    except UsageError as error:
+        return complain(f"{error} (see fakeapiserver {command} --help)", 2)
+    if parsed.help:
+        print(help_text(), end="")
+        return 0
+    for warning in parsed.warnings:
+        print(f"fakeapiserver: warning: {warning}", file=sys.stderr)
+    level = logging.DEBUG if parsed.verbosity >= 4 else logging.INFO if parsed.verbosity >= 1 else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    return parsed
+
+
+def complain(text: str, status: int) -> int:
+    print(f"fakeapiserver: {text}", file=sys.stderr)
+    return status
+
+
+async def _serve(parsed: Parsed) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    folder = None
+    if parsed.write_kubeconfig is None:
+        folder = tempfile.mkdtemp(prefix="fakeapiserver-")
+        parsed.write_kubeconfig = Path(folder) / "kubeconfig"
+    server = LocalServer(parsed.config)
+    try:
+        await server.start()
+        server.write_kubeconfig(parsed.write_kubeconfig)
+        _announce(parsed, server)
+        await stop.wait()
+    finally:
+        await server.stop()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _announce(parsed: Parsed, server: LocalServer) -> None:
+    if parsed.output == "json":
+        facts = {"url": server.url, "kubeconfig": str(parsed.write_kubeconfig)}
+        print(json.dumps(facts), flush=True)
+        return
+    print(f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}", flush=True)
+
+
+def run_loop(work: "asyncio.coroutines.Coroutine[None, None, int]") -> int:
+    """On uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)

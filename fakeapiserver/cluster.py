@@ -1,0 +1,175 @@
+"""`Cluster`: an API server in this process, in a thread of its own or in the running event loop.
+
+    with Cluster() as cluster:
+        subprocess.run(["kubectl", "get", "namespaces"], env={**os.environ, "KUBECONFIG": cluster.kubeconfig})
+
+    async with Cluster() as cluster: ...       # in the running event loop, no thread
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.local import LocalServer
+
+T = TypeVar("T")
+_START_TIMEOUT: Final = 30.0
+
+
+class Cluster:
+    """A private API server with ports, certificates and storage of its own.
+
+    `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
+    kube-controller-manager; this version bundles none yet. `kubernetes_version` defaults to the newest, v1.36.
+    Raises OSError or ValueError with one sentence that says what to do.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        authorization_mode: Sequence[str] = ("RBAC",),
+        controllers: Sequence[str] = ("*",),
+        kubernetes_version: str = "v1.36",
+    ) -> None:
+        self._config = Config(
+            secure_port=port,
+            authorization_mode=tuple(authorization_mode),
+            controllers=tuple(controllers),
+            kubernetes_version=kubernetes_version,
+        )
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._server: LocalServer | None = None
+        self._thread: _LoopThread | None = None
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        """A cluster with everything that `fakeapiserver serve` has flags for."""
+        cluster = cls()
+        cluster._config = config
+        return cluster
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """Another copy of the admin's kubeconfig, mode 0600."""
+        self._running.write_kubeconfig(path)
+
+    # ------------------------------------------------- what clients connect with
+
+    @property
+    def url(self) -> str:
+        """`https://127.0.0.1:PORT`."""
+        return self._running.url
+
+    @property
+    def kubeconfig(self) -> str:
+        """Path of a kubeconfig (mode 0600) for the cluster's admin; gone when the cluster stops."""
+        return str(Path(self._require_folder()) / "kubeconfig")
+
+    @property
+    def ca(self) -> bytes:
+        """The certificate authority clients must trust, as PEM."""
+        return self._running.ca
+
+    @property
+    def token(self) -> str:
+        """A bearer token of a user in system:masters."""
+        return self._running.admin_token
+
+    # ----------------------------------------------------------- start and stop
+
+    def start(self) -> Self:
+        """Starts in a thread of its own; returns when requests are answered."""
+        self._thread = _LoopThread()
+        try:
+            self._thread.call(self._start)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Ends watches, closes sockets, removes files. Calling it again does nothing."""
+        if self._thread is not None:
+            self._thread.call(self._stop)
+            self._thread.stop()
+            self._thread = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stop()
+
+    async def _start(self) -> None:
+        if self._server is not None:
+            raise ValueError("this cluster is running already: make another Cluster() for a second one")
+        self._folder = tempfile.TemporaryDirectory(prefix="fakeapiserver-")
+        self._server = LocalServer(self._config)
+        await self._server.start()
+        self._server.write_kubeconfig(Path(self.kubeconfig))
+
+    async def _stop(self) -> None:
+        if self._server is not None:
+            await self._server.stop()
+            self._server = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    @property
+    def _running(self) -> LocalServer:
+        if self._server is None:
+            raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")
+        return self._server
+
+    def _require_folder(self) -> str:
+        if self._folder is None:
+            raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")
+        return self._folder.name
+
+
+class _LoopThread:
+    """A thread with an event loop of its own, run from outside one call at a time."""
+
+    def __init__(self) -> None:
+        self._loop = _new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fakeapiserver", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(_START_TIMEOUT)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed (the extra `uvloop`): a third faster."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

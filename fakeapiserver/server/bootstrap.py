@@ -1,0 +1,42 @@
+"""What a fresh server holds: namespaces, roles, priority classes, the service `kubernetes` ..., recorded from the real one.
+
+Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/registry/flowcontrol/rest.
+"""
+
+import uuid
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis import bootstrap
+from fakeapiserver.clock import rfc3339
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic import canonical
+
+_CONDITION_TIMES: Final = ("lastTransitionTime",)
+
+
+async def store_objects(scopes: RequestScopes, version: str, now: float) -> None:
+    """Straight into storage: they are as the real server stored them, but for identity and time."""
+    stamp = rfc3339(now)
+    for obj in bootstrap.objects(version):
+        gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
+        row = scopes.table.for_kind(gvk)
+        scope = scopes.lookup(*row.gvr) if row is not None else None
+        if scope is None or scope.store is None:
+            continue
+        _stamp(obj, stamp)
+        meta = metadata(obj)
+        key = scope.store.key(meta.get("namespace", ""), meta["name"])
+        await scopes.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))
+
+
+def _stamp(obj: Object, stamp: str) -> None:
+    meta = obj["metadata"]
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = stamp
+    for entry in meta.get("managedFields", ()):
+        entry["time"] = stamp
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        for name in _CONDITION_TIMES:
+            condition[name] = stamp

@@ -1,0 +1,34 @@
+"""What a server is started with. Field names are kube-apiserver's flags.
+
+Upstream: cmd/kube-apiserver/app/options.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+# Off until the service account controller runs by default, as envtest has it.
+OFF_BY_DEFAULT: Final = ("ServiceAccount",)
+
+
+@dataclass(slots=True, kw_only=True)
+class Config:
+    """Every default works: loopback, a free port, a CA made on the spot."""
+
+    bind_address: str = "127.0.0.1"
+    secure_port: int = 0
+    cert_dir: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    token_auth_file: Path | None = None
+    anonymous_auth: bool = True
+    authorization_mode: tuple[str, ...] = ("RBAC",)
+    service_cluster_ip_range: str = "10.0.0.0/24"
+    service_account_issuer: str = DEFAULT_ISSUER
+    enable_admission_plugins: tuple[str, ...] = ()
+    disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
+    controllers: tuple[str, ...] = ("*",)
+    kubernetes_version: str = "v1.36"
+    warnings: list[str] = field(default_factory=list)

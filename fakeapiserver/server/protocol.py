@@ -1,0 +1,565 @@
+"""HTTP/1.1 as Go's server speaks it: refusals, deadlines and streaming on top of uvicorn's httptools protocol.
+
+Upstream: net/http (server.go, request.go, transfer.go); k8s.io/apiserver/pkg/server/secure_serving.go
+"""
+
+import asyncio
+import http
+import logging
+import re
+import time
+from asyncio import AbstractEventLoop
+from collections import deque
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+logger = logging.getLogger("fakeapiserver.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one connection may cost. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
+
+    header_timeout: float = 32.0  # silent peers, unfinished handshakes, headers and bodies
+    idle_timeout: float = 90.0  # between two requests of a kept connection
+    write_timeout: float = 60.0  # a reader that takes nothing for so long is cut
+    linger_timeout: float = 0.5  # how long a body nobody wants is swallowed, so that the answer is not lost to a reset
+    max_header_bytes: int = (1 << 20) + 4096  # request line and headers
+    max_body_bytes: int = 3 << 20  # told to the application, which answers 413
+    max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
+
+
+class Refusal(Exception):
+    """The request is answered by the edge: (status line's code and text, body)."""
+
+    def __init__(self, code: int, text: str, body: str | None = None, headers: bytes = b"") -> None:
+        super().__init__(text)
+        self.code = code
+        self.line = f"{code} {text}"
+        self.body = self.line if body is None else body
+        self.headers = headers
+
+    def encode(self) -> bytes:
+        """The whole answer as bytes; the connection ends after it, so it has no length."""
+        head = f"HTTP/1.1 {self.line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+        return head.encode("ascii") + self.body.encode("ascii")
+
+
+BAD_REQUEST = Refusal(400, "Bad Request")
+MISSING_HOST = Refusal(400, "Bad Request: missing required Host header")
+MALFORMED_HOST = Refusal(400, "Bad Request: malformed Host header")
+BAD_HEADER_NAME = Refusal(400, "Bad Request: invalid header name")
+HEADERS_TOO_LARGE = Refusal(431, "Request Header Fields Too Large")
+BAD_VERSION = Refusal(505, "HTTP Version Not Supported: unsupported protocol version")
+BAD_TRANSFER_ENCODING = Refusal(501, "Not Implemented", "Unsupported transfer encoding")
+BAD_EXPECTATION = Refusal(417, "Expectation Failed", "")
+
+# what the parser says about a request it does not take; anything else is a plain 400
+PARSER_REFUSALS = (
+    ("HTTP version", BAD_VERSION),
+    ("HTTP/2", BAD_VERSION),
+    ("Pause on PRI", BAD_VERSION),
+    ("header token", BAD_HEADER_NAME),
+)
+
+_CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
+_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_HOST = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%@]*")
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/?]*")
+
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
+BODILESS = frozenset((204, 304))
+DISCONNECT = {"type": "http.disconnect"}
+_FAILURE_HEADERS = [
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"21"),
+    (b"connection", b"close"),
+]
+
+
+class ClientDisconnected(ConnectionError):
+    """Raised by `send` when the peer is gone, so that a stream that only sends ends too."""
+
+
+class EdgeState(ServerState):
+    """What the connections of one server share."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self.limits = limits
+        self._second = 0
+        self._date_line = b""
+
+    def date_line(self) -> bytes:
+        """The `date` header line, made once a second."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._date_line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
+        return self._date_line
+
+
+class Exchange:
+    """One request and its response. `receive` and `send` are the application's; the protocol fills in the body."""
+
+    def __init__(
+        self, protocol: "EdgeProtocol", scope: dict[str, Any], expects_continue: bool, keep_alive: bool
+    ) -> None:
+        self.protocol = protocol
+        self.transport = protocol.transport
+        self.flow = protocol.flow
+        self.scope = scope
+        self.expects_continue = expects_continue
+        self.keep_alive = keep_alive
+        self.body = bytearray()
+        self.more_body = True  # the peer has not sent all of it
+        self.discarded = 0  # bytes of the body that came after the response
+        self.disconnected = False
+        self.response_started = False
+        self.response_complete = False
+        self._delivered = False  # the application has got the end of the body
+        self._chunked = False
+        self._bodiless = False
+        self._owed: int | None = None  # bytes left of a declared Content-Length
+        self._head = b""  # kept back for the rest of this turn, to leave in one record with the first piece of body
+        self._waiter: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """Something for `receive` has come."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def disconnect(self) -> None:
+        """The peer is gone or was refused: nothing more is read or written."""
+        self.disconnected = True
+        self.wake()
+
+    async def run_asgi(self, app: Any) -> None:
+        """Call the application; its exception is logged and, if nothing was sent yet, answered as 500."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except asyncio.CancelledError:
+            self._cut()
+            raise
+        except Exception as error:
+            if not (self.disconnected and isinstance(error, ConnectionError)):
+                logger.error("exception in the application", exc_info=error)
+                await self._fail()
+        else:
+            if not self.response_complete and not self.disconnected:
+                logger.error("the application returned without completing its response")
+                await self._fail()
+
+    async def _fail(self) -> None:
+        if self.response_complete or self.disconnected:
+            return
+        if self.response_started and not self._head:
+            self._cut()
+            return
+        self._head = b""
+        self._start_response(500, _FAILURE_HEADERS)
+        await self.send({"type": "http.response.body", "body": b"Internal Server Error"})
+
+    def _cut(self) -> None:
+        """End the connection with the response unfinished; the peer must see that it is not whole."""
+        if not self.disconnected and not self.response_complete:
+            self._flush_head()
+            self.disconnect()
+            self.transport.close()
+
+    async def receive(self) -> dict[str, Any]:
+        """The next piece of the body; once it is all read, waits until the peer is gone or the response is complete."""
+        if self.expects_continue and self.more_body and not self.response_started and not self.transport.is_closing():
+            self.transport.write(CONTINUE)
+        self.expects_continue = False
+        while not (self.disconnected or self.response_complete):
+            if self.body or not (self.more_body or self._delivered):
+                message = {"type": "http.request", "body": bytes(self.body), "more_body": self.more_body}
+                self._delivered = not self.more_body
+                self.body = bytearray()
+                return message
+            if self.more_body:
+                self.flow.resume_reading()
+            self._waiter = self.protocol.loop.create_future()
+            await self._waiter
+        return DISCONNECT
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write one ASGI message at once. Waits while the peer takes nothing; raises ClientDisconnected when it is gone."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            raise ClientDisconnected("the peer is gone")
+        kind = message["type"]
+        if kind == "http.response.body" and self.response_started and not self.response_complete:
+            self._write_body(message.get("body", b""), message.get("more_body", False))
+        elif kind == "http.response.start" and not self.response_started:
+            self._start_response(message["status"], message.get("headers", ()))
+            self.protocol.loop.call_soon(self._flush_head)
+        else:
+            raise RuntimeError(f"unexpected ASGI message {kind!r}")
+
+    def _start_response(self, status: int, headers: Any) -> None:
+        self.response_started = True
+        self._bodiless = self.scope["method"] == "HEAD" or status in BODILESS
+        self._chunked, self._owed = False, None
+        lines = [STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
+        names = set()
+        for name, value in headers:
+            name = name.lower()
+            names.add(name)
+            if name == b"content-length":
+                self._owed = int(value)
+            elif name == b"connection" and b"close" in value.lower():
+                self.keep_alive = False
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if b"date" not in names:
+            lines.append(self.protocol.server_state.date_line())
+        self._frame(lines, names)
+        head = b"".join(lines)
+        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
+            raise RuntimeError("a response header contains a line break")
+        self._head = head + b"\r\n"
+
+    def _frame(self, lines: list[bytes], names: set[bytes]) -> None:
+        """Decide how the peer finds the end of the body and whether the connection stays."""
+        if self._owed is None and not self._bodiless and b"transfer-encoding" not in names:
+            if self.scope["http_version"] == "1.0":
+                self.keep_alive = False
+            else:
+                self._chunked = True
+                lines.append(b"transfer-encoding: chunked\r\n")
+        elif b"transfer-encoding" in names:
+            self._chunked = True
+        if self.expects_continue and self.more_body:
+            self.keep_alive = False  # the peer may or may not send the body nobody asked for
+        if not self.keep_alive and b"connection" not in names:
+            lines.append(b"connection: close\r\n")
+
+    def _flush_head(self) -> None:
+        if self._head and not self.disconnected:
+            self.transport.write(self._head)
+        self._head = b""
+
+    def _write_body(self, body: bytes, more: bool) -> None:
+        if self._bodiless:
+            body = b""
+        elif self._chunked:
+            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            if not more:
+                body += b"0\r\n\r\n"
+        elif self._owed is not None:
+            self._owed -= len(body)
+            if self._owed < 0 or (self._owed and not more):
+                raise RuntimeError("the response's body is not as long as its Content-Length")
+        if self._head:
+            body, self._head = self._head + body, b""
+        if body:
+            self.transport.write(body)
+        if not more:
+            self.response_complete = True
+            self.wake()
+            self.protocol.on_exchange_complete(self)
+
+
+class EdgeProtocol(HttpToolsProtocol):
+    """One connection. Deadlines are plain numbers here; the server's sweep compares them with the time."""
+
+    server_state: EdgeState
+
+    def __init__(self, config: Config, state: EdgeState, loop: AbstractEventLoop) -> None:
+        super().__init__(config=config, server_state=state, app_state={}, _loop=loop)
+        self.limits = state.limits
+        self.deadline: float | None = None  # for the peer's next byte, header or body
+        self.stalled_since: float | None = None  # the peer takes no bytes since then
+        self.active: Exchange | None = None  # the one being answered
+        self.incoming: Exchange | None = (
+            None  # the one whose body is being read; the same unless requests are pipelined
+        )
+        self.waiting: deque[Exchange] = deque()
+        self._extensions: dict[str, Any] = {}
+        self._header_bytes = 0
+        self._in_headers = True
+        self._checked: list[tuple[bytes, bytes]] = []
+        self._refused = False
+
+    # connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.deadline = self.loop.time() + self.limits.header_timeout
+        self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}}
+        connection = transport.get_extra_info("ssl_object")
+        if connection is not None:
+            chain = getattr(connection, "peer_certificates", tuple)()
+            self._extensions["tls"] = describe_tls(connection, chain)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connections.discard(self)
+        self.deadline = self.stalled_since = None
+        for exchange in (self.active, *self.waiting):
+            if exchange is not None and not exchange.response_complete:
+                exchange.disconnect()
+        self.waiting.clear()
+        self.flow.resume_writing()
+        self.parser = None  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.parser is None:
+            return
+        if self._in_headers:
+            if self._header_bytes == 0:
+                self.deadline = self.loop.time() + self.limits.header_timeout
+            self._header_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if self.incoming is not None:  # served as a plain request; the parser reads no other after it
+                self.incoming.keep_alive = False
+        except httptools.HttpParserError as error:
+            self.refuse(refusal_of(error))
+        else:
+            if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
+                self.refuse(HEADERS_TOO_LARGE)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer without the application and close; a response that has begun is only cut."""
+        self._refused = True
+        exchange = self.active
+        running = exchange is not None and not exchange.response_complete
+        if self.transport.is_closing():
+            return
+        if exchange is None or not (running and exchange.response_started):
+            self.transport.write(refusal.encode())
+        if running and exchange is not None:
+            exchange.disconnect()
+        if running or refusal is HEADERS_TOO_LARGE:
+            self._close_after_rest()
+        else:
+            self.transport.close()
+
+    def _close_after_rest(self) -> None:
+        """Swallow what the peer is still sending for a moment: closing over unread bytes resets the connection,
+        and the peer would lose the answer."""
+        self._refused = True
+        self.deadline = None
+        self.flow.resume_reading()
+        self.loop.call_later(self.limits.linger_timeout, self.transport.close)
+
+    def eof_received(self) -> None:
+        if self._refused:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        self.stalled_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self.stalled_since = None
+        super().resume_writing()
+
+    def sweep(self, now: float) -> None:
+        """Cut the connection if one of its deadlines has passed."""
+        if self.stalled_since is not None and now - self.stalled_since > self.limits.write_timeout:
+            self.transport.abort()
+        elif self.deadline is not None and now > self.deadline:
+            if self.flow.read_paused:  # it is the application that does not read
+                self.deadline = now + self.limits.header_timeout
+            elif self.transport.is_closing():
+                self.transport.abort()
+            else:
+                self.transport.close()
+                self.deadline = now + self.limits.linger_timeout
+
+    # parser callbacks
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.headers = []
+        self._checked = []
+        self._in_headers = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        header = (name, value)
+        self.headers.append(header)
+        if name in _CHECKED_HEADERS:
+            self._checked.append(header)
+
+    def on_headers_complete(self) -> None:
+        parser = self.parser
+        version: str = parser.get_http_version()
+        expects = self._check_request(version)
+        self._in_headers = False
+        raw_path, query = split_target(self.url)
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": self.headers,
+            "state": {},
+            "method": parser.get_method().decode("ascii"),
+            "path": decode_path(raw_path),
+            "raw_path": raw_path,
+            "query_string": query,
+            "extensions": self._extensions,
+        }
+        self._start(Exchange(self, scope, expects, version != "1.0" and parser.should_keep_alive()))
+
+    def _start(self, exchange: Exchange) -> None:
+        self.incoming = exchange
+        # the body's time; cleared as soon as it is complete, mostly in this same turn
+        self.deadline = self.loop.time() + self.limits.header_timeout
+        if self.active is None or self.active.response_complete:
+            self._run(exchange)
+        else:
+            self.flow.pause_reading()
+            self.waiting.append(exchange)
+
+    def _run(self, exchange: Exchange) -> None:
+        self.active = exchange
+        task = self.loop.create_task(exchange.run_asgi(self.app))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _check_request(self, version: str) -> bool:
+        """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
+        if self._header_bytes > self.limits.max_header_bytes and self._header_size() > self.limits.max_header_bytes:
+            raise HEADERS_TOO_LARGE
+        if version not in ("1.1", "1.0"):
+            raise BAD_REQUEST if version == "0.9" else BAD_VERSION
+        seen: dict[bytes, bytes] = {}
+        for name, value in self._checked:
+            if name in seen:
+                raise BAD_TRANSFER_ENCODING if name == b"transfer-encoding" else BAD_REQUEST
+            seen[name] = value
+        host = seen.get(b"host")
+        if host is None and version == "1.1":
+            raise MISSING_HOST
+        if host and not _HOST.fullmatch(host):
+            raise MALFORMED_HOST
+        if seen.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            raise BAD_TRANSFER_ENCODING
+        if b"transfer-encoding" in seen and b"content-length" in seen:
+            raise BAD_REQUEST
+        expect = seen.get(b"expect", b"").lower()
+        if expect and expect != b"100-continue":
+            raise BAD_EXPECTATION
+        return bool(expect) and version == "1.1"
+
+    def _header_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self.incoming
+        if exchange is None or self._refused:
+            return
+        if exchange.response_complete:
+            exchange.discarded += len(body)
+            if exchange.discarded > self.limits.max_discard_bytes:
+                self._close_after_rest()
+            return
+        exchange.body += body
+        if len(exchange.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        exchange.wake()
+
+    def on_message_complete(self) -> None:
+        self._header_bytes = 0
+        self._in_headers = True
+        exchange = self.incoming
+        if exchange is None or self._refused:
+            return
+        exchange.more_body = False
+        if exchange.response_complete:
+            self._after_both(exchange)
+        else:
+            self.deadline = None
+            exchange.wake()
+
+    # after a response
+
+    def on_exchange_complete(self, exchange: Exchange) -> None:
+        """The application has answered: go on with the next request, wait for one, or close."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if not exchange.more_body:
+            self._after_both(exchange)
+        elif not exchange.keep_alive:
+            self._close_after_rest()
+
+    def _after_both(self, exchange: Exchange) -> None:
+        if not exchange.keep_alive:
+            self.transport.close()
+        elif self.waiting:
+            self._run(self.waiting.popleft())
+        elif self.incoming is exchange:
+            self.deadline = self.loop.time() + self.limits.idle_timeout
+
+    def shutdown(self) -> None:
+        """No further request: close now when idle, else after the running response."""
+        self.waiting.clear()
+        if self.active is None or self.active.response_complete:
+            self.transport.close()
+        else:
+            self.active.keep_alive = False
+
+
+def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:
+    """The ASGI TLS extension of one connection, shared by all its requests; `client_cert_der` is an addition of ours."""
+    from ssl import DER_cert_to_PEM_cert
+
+    return {
+        "server_cert": None,
+        "client_cert_chain": tuple(DER_cert_to_PEM_cert(der) for der in chain),
+        "client_cert_name": None,
+        "client_cert_error": None,
+        "tls_version": {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}.get(connection.version()),
+        "cipher_suite": None,
+        "client_cert_der": chain,
+    }
+
+
+def refusal_of(error: httptools.HttpParserError) -> Refusal:
+    """The answer to what the parser, or one of our callbacks, did not take."""
+    cause = error.__context__
+    if isinstance(cause, Refusal):
+        return cause
+    text = str(error)
+    return next((refusal for part, refusal in PARSER_REFUSALS if part in text), BAD_REQUEST)
+
+
+def split_target(target: bytes) -> tuple[bytes, bytes]:
+    """Path and query of a request target, undecoded. Raises Refusal for one that is neither a path nor a URL."""
+    if target[:1] != b"/" and target != b"*":
+        absolute = _ABSOLUTE.match(target)
+        if absolute is None:
+            raise BAD_REQUEST
+        target = target[absolute.end() :] or b"/"
+    path, _, query = target.partition(b"?")
+    return path, query
+
+
+def decode_path(raw_path: bytes) -> str:
+    """The path with escapes undone; bytes that are no UTF-8 become U+FFFD. Raises Refusal for a broken escape."""
+    if b"%" in raw_path:
+        if _BAD_ESCAPE.search(raw_path):
+            raise BAD_REQUEST
+        raw_path = unquote_to_bytes(raw_path)
+    return raw_path.decode("utf-8", "replace")

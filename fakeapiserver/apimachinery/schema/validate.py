@@ -212,26 +212,27 @@ class Validator:
                 name = f"{path}.{key}"
                 found.add(f"{name} in body is required", required(field_name(name)))
 
-    def _check_junctors(self, value: Any, path: str, found: Findings, old: Any) -> None:
+    def _check_junctors(self, value: Any, path: str, found: Findings, _: Any) -> None:
+        # Upstream correlates nothing below these with the old object.
         junctors = self._junctors
         if "anyOf" in junctors:
-            self._check_any_of(value, path, found, old)
+            self._check_any_of(value, path, found)
         if "oneOf" in junctors:
-            self._check_one_of(value, path, found, old)
+            self._check_one_of(value, path, found)
         if "allOf" in junctors:
-            results = [_result(v, value, path, old) for v in junctors["allOf"]]
+            results = [_result(v, value, path) for v in junctors["allOf"]]
             for result in results:
                 found.merge(result)
             if any(result.errors for result in results):
                 none = "" if any(not result.errors for result in results) else ". None validated"
                 found.message(f"{go_quote(path)} must validate all the schemas (allOf){none}")
-        if "not" in junctors and not _result(junctors["not"][0], value, path, old).errors:
+        if "not" in junctors and not _result(junctors["not"][0], value, path).errors:
             found.message(f"{go_quote(path)} must not validate the schema (not)")
 
-    def _check_any_of(self, value: Any, path: str, found: Findings, old: Any) -> None:
+    def _check_any_of(self, value: Any, path: str, found: Findings) -> None:
         best: Findings | None = None
         for validator in self._junctors["anyOf"]:
-            result = _result(validator, value, path, old)
+            result = _result(validator, value, path)
             if not result.errors:
                 found.merge(result)
                 return
@@ -241,8 +242,8 @@ class Validator:
         if best is not None:
             found.merge(best)
 
-    def _check_one_of(self, value: Any, path: str, found: Findings, old: Any) -> None:
-        results = [_result(v, value, path, old) for v in self._junctors["oneOf"]]
+    def _check_one_of(self, value: Any, path: str, found: Findings) -> None:
+        results = [_result(v, value, path) for v in self._junctors["oneOf"]]
         valid = [result for result in results if not result.errors]
         if len(valid) == 1:
             found.merge(valid[0])
@@ -254,9 +255,9 @@ class Validator:
             found.merge(max(results, key=lambda result: result.matches))
 
 
-def _result(validator: Validator, value: Any, path: str, old: Any) -> Findings:
+def _result(validator: Validator, value: Any, path: str) -> Findings:
     result = Findings()
-    validator.check(value, path, result, old)
+    validator.check(value, path, result, UNCORRELATED)
     return result
 
 

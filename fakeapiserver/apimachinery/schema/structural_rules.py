@@ -319,8 +319,11 @@ def _pattern_problem(pattern: str) -> str:
     except re2.error as error:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error.args[0])
         problem, _, piece = text.partition(": ")
-        problem = _PATTERN_PROBLEMS.get(problem, problem)
-        return f"error parsing regexp: {problem}: `{piece}`" if piece else f"error parsing regexp: {problem}"
+        if piece.startswith("(?<"):
+            # Go takes every (?< for the beginning of a name.
+            rest = pattern[pattern.index(piece) :]
+            problem, piece = "invalid named capture", rest[: rest.find(">") + 1] or rest
+        return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem, problem)}: `{piece}`"
     return ""
 
 

@@ -1,5 +1,6 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -37,6 +38,16 @@ class Getter(Protocol):
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
         """All objects of a resource, in one namespace or (empty) in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Initializer:
+    """What a plugin is made with (upstream: admission initializers). `create_namespace` is NamespaceAutoProvision's."""
+
+    getter: Getter
+    create_namespace: Callable[[str], Awaitable[None]] | None = None
+    default_not_ready_toleration_seconds: int = 300
+    default_unreachable_toleration_seconds: int = 300
 
 
 @runtime_checkable

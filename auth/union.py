@@ -1,6 +1,7 @@
 """Who a request comes from: every method in turn, the first success wins.
 
-Upstream: k8s.io/apiserver/pkg/authentication/request/union/union.go, pkg/authentication/group and pkg/kubeapiserver/authenticator/config.go.
+Upstream: k8s.io/apiserver/pkg/authentication/request/union/union.go, pkg/authentication/group,
+k8s.io/kubernetes/pkg/kubeapiserver/authenticator/config.go.
 The order is certificate, bearer token, anonymous. A refused credential does not stop the methods after it, but it does rule out
 anonymous: a valid certificate with a bad token is the certificate's user, a bad certificate alone is a 401.
 """

@@ -1,0 +1,129 @@
+"""The names of all admission plugins, their order and which are on: `--enable-admission-plugins`, `--disable-admission-plugins`.
+
+Upstream: k8s.io/kubernetes/pkg/kubeapiserver/options/plugins.go, k8s.io/apiserver/pkg/server/options/admission.go (1.36).
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+from fakeapiserver.admission.chain import Chain, Plugin
+from fakeapiserver.admission.interfaces import Initializer
+from fakeapiserver.apimachinery.field import go_quote
+
+ORDER: Final = (
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NamespaceExists",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "ServiceAccount",
+    "NodeRestriction",
+    "TaintNodesByCondition",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodSecurity",
+    "PodNodeSelector",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "PodGroupProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DenyServiceExternalIPs",
+    "PodTopologyLabels",
+    "PodGroupWorkloadExists",
+    "NodeDeclaredFeatureValidator",
+    "JobValidation",
+    "PodResizeValidator",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+    "AlwaysDeny",
+)
+
+DEFAULT_OFF: Final = frozenset(
+    {
+        "AlwaysAdmit",
+        "NamespaceAutoProvision",
+        "NamespaceExists",
+        "LimitPodHardAntiAffinityTopology",
+        "NodeRestriction",
+        "AlwaysPullImages",
+        "ImagePolicyWebhook",
+        "PodNodeSelector",
+        "PodTolerationRestriction",
+        "EventRateLimit",
+        "ExtendedResourceToleration",
+        "OwnerReferencesPermissionEnforcement",
+        "DenyServiceExternalIPs",
+        "AlwaysDeny",
+    }
+)
+
+# Each plugin's class stands in plugins/<its name in lower case>.py under the same name.
+IMPLEMENTED: Final = frozenset(
+    {
+        "AlwaysAdmit",
+        "AlwaysDeny",
+        "AlwaysPullImages",
+        "DefaultIngressClass",
+        "DefaultStorageClass",
+        "DefaultTolerationSeconds",
+        "DenyServiceExternalIPs",
+        "LimitPodHardAntiAffinityTopology",
+        "NamespaceAutoProvision",
+        "NamespaceExists",
+        "NamespaceLifecycle",
+        "PersistentVolumeClaimResize",
+        "Priority",
+        "RuntimeClass",
+        "StorageObjectInUseProtection",
+        "TaintNodesByCondition",
+    }
+)
+
+
+def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[str]:
+    """The names of the plugins that are on, in order. ValueError with upstream's sentences on unknown or contradicting names."""
+    errors = [f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, name in _named(enable, disable)]
+    both = sorted(set(enable) & set(disable))
+    if both:
+        errors.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+    if errors:
+        raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    off = (DEFAULT_OFF | set(disable)) - set(enable)
+    return [name for name in ORDER if name not in off]
+
+
+def _named(enable: Sequence[str], disable: Sequence[str]) -> list[tuple[str, str]]:
+    named = [("enable", name) for name in enable] + [("disable", name) for name in disable]
+    return [(flag, name) for flag, name in named if name not in ORDER]
+
+
+def new_chain(initializer: Initializer, enable: Sequence[str] = (), disable: Sequence[str] = ()) -> tuple[Chain, str]:
+    """The chain of the enabled plugins, and one line of warning (empty when there is nothing to say) naming plugins that were
+    asked for by name but do nothing yet."""
+    names = enabled_plugins(enable, disable)
+    missing = [name for name in names if name in enable and name not in IMPLEMENTED]
+    warning = f"admission plugins accepted but not implemented yet: {', '.join(missing)}" if missing else ""
+    return Chain([_load(name, initializer) for name in names if name in IMPLEMENTED]), warning
+
+
+def _load(name: str, initializer: Initializer) -> Plugin:
+    module = import_module(f"fakeapiserver.admission.plugins.{name.lower()}")
+    plugin: Plugin = getattr(module, name)(initializer)
+    return plugin

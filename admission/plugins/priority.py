@@ -1,0 +1,77 @@
+"""A pod's priority comes from its PriorityClass. Upstream: k8s.io/kubernetes/plugin/pkg/admission/priority/admission.go."""
+
+from typing import Final
+
+from fakeapiserver.admission.handler import PODS, Handler, forbidden
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object
+
+_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
+# What a pod gets when it names no class and no class is the global default.
+_NO_CLASS: Final[Object] = {"metadata": {"name": ""}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+
+
+class Priority(Handler):
+    resources = frozenset({PODS, GroupResource("scheduling.k8s.io", "priorityclasses")})
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != PODS:
+            return
+        spec = (attributes.object or {}).setdefault("spec", {})
+        if attributes.operation == "UPDATE":
+            _keep(spec, (attributes.old_object or {}).get("spec") or {})
+        else:
+            self._set(attributes, spec)
+
+    async def validate(self, attributes: Attributes) -> None:
+        new = attributes.object or {}
+        if attributes.resource.group_resource == PODS or not new.get("globalDefault"):
+            return
+        default = self._default()
+        if default is None:
+            return
+        name = default["metadata"]["name"]
+        if attributes.operation == "CREATE" or name != new["metadata"].get("name"):
+            raise forbidden(
+                attributes, f"PriorityClass {name} is already marked as default. Only one default can exist"
+            )
+
+    def _set(self, attributes: Attributes, spec: Object) -> None:
+        found = self._class_of(attributes, spec.get("priorityClassName") or "")
+        name, value, policy = found["metadata"]["name"], found.get("value", 0), found.get("preemptionPolicy")
+        given, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
+        computed = "must not be provided in pod spec; priority admission controller computed"
+        if given is not None and given != value:
+            raise forbidden(
+                attributes,
+                f"the integer value of priority ({given}) {computed} {value} from the given PriorityClass name",
+            )
+        if policy and given_policy is not None and given_policy != policy:
+            start = f"the string value of PreemptionPolicy ({given_policy})"
+            raise forbidden(attributes, f"{start} {computed} {policy} from the given PriorityClass name")
+        spec["priority"] = value
+        if name:
+            spec["priorityClassName"] = name
+        if policy:
+            spec["preemptionPolicy"] = policy
+
+    def _class_of(self, attributes: Attributes, name: str) -> Object:
+        if not name:
+            return self._default() or _NO_CLASS
+        found = self.initializer.getter.get(_CLASSES, "", name)
+        if found is None:
+            raise forbidden(attributes, f"no PriorityClass with name {name} was found")
+        return found
+
+    def _default(self) -> Object | None:
+        """Of several (a race made them) the one with the lowest value."""
+        marked = [obj for obj in self.initializer.getter.list(_CLASSES) if obj.get("globalDefault")]
+        return min(marked, key=lambda obj: int(obj.get("value", 0)), default=None)
+
+
+def _keep(spec: Object, old: Object) -> None:
+    """An update that leaves them out keeps them; validation refuses other values."""
+    for key in ("priority", "preemptionPolicy"):
+        if spec.get(key) is None and old.get(key) is not None:
+            spec[key] = old[key]

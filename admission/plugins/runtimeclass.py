@@ -1,0 +1,69 @@
+"""A pod's overhead, node selector and tolerations from its RuntimeClass.
+
+Upstream: k8s.io/kubernetes/plugin/pkg/admission/runtimeclass/admission.go.
+"""
+
+from copy import deepcopy
+
+from fakeapiserver.admission.handler import PODS, Handler, forbidden
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.quantities import same_amounts
+from fakeapiserver.admission.tolerations import merge_tolerations
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+
+_MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+class RuntimeClass(Handler):
+    operations = frozenset({"CREATE"})
+    resources = frozenset({PODS})
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec, found = self._find(attributes)
+        if found is None:
+            return
+        overhead = found.get("overhead")
+        if overhead is not None:
+            fixed = overhead.get("podFixed") or {}
+            if spec.get("overhead") and not same_amounts(fixed, spec["overhead"]):
+                raise forbidden(attributes, _MISMATCH)
+            if fixed:
+                spec["overhead"] = dict(fixed)
+        if found.get("scheduling") is not None:
+            _schedule(attributes, spec, found["scheduling"])
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec, found = self._find(attributes)
+        overhead = (found or {}).get("overhead")
+        if overhead is None:
+            if spec.get("overhead") is not None:
+                text = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+                raise forbidden(attributes, text)
+        elif not same_amounts(overhead.get("podFixed") or {}, spec.get("overhead") or {}):
+            raise forbidden(attributes, _MISMATCH)
+
+    def _find(self, attributes: Attributes) -> tuple[Object, Object | None]:
+        """The pod's spec and its class, None when it names none."""
+        spec = (attributes.object or {}).get("spec") or {}
+        name = spec.get("runtimeClassName")
+        if name is None:
+            return spec, None
+        found = self.initializer.getter.get("runtimeclasses.node.k8s.io", "", name)
+        if found is None:
+            raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
+        return spec, found
+
+
+def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        own = selector.setdefault(key, value)
+        if own != value:
+            text = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {own}"
+            raise forbidden(attributes, f"conflict: {text}")
+    if selector:
+        spec["nodeSelector"] = selector
+    tolerations = merge_tolerations(spec.get("tolerations") or (), deepcopy(scheduling.get("tolerations") or []))
+    if tolerations:
+        spec["tolerations"] = tolerations

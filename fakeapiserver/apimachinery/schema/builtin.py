@@ -28,6 +28,7 @@ from fakeapiserver.apimachinery.schema.decoders import (
     nothing,
     number,
     scalar,
+    schema_or,
     timestamp,
 )
 from fakeapiserver.apimachinery.schema.go_types import (
@@ -46,16 +47,8 @@ __all__ = ["BuiltinType", "DecodeError", "compile_builtin"]
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 # Types that keep whatever JSON they are given.
-_RAW: Final = frozenset(
-    {
-        _META + "FieldsV1",
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
-        *(
-            _API + n
-            for n in ("JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")
-        ),
-    }
-)
+_RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
+_SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +140,11 @@ class _Compiler:
             QUANTITY: GoType(decode_quantity, lambda: "0", is_struct=True),
             INT_OR_STRING: GoType(decode_int_or_string, lambda: 0, is_struct=True),
             **{name: GoType(lambda value, _: value, nothing, is_struct=True) for name in _RAW},
+            **{_API + "JSONSchemaPropsOr" + kind: schema_or(kind, self._json_schema) for kind in _SCHEMA_OR},
         }
+
+    def _json_schema(self) -> GoType:
+        return self.named(_API + "JSONSchemaProps")
 
     def named(self, name: str) -> GoType:
         if name not in self._types:

@@ -23,11 +23,14 @@ _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 class State:
     """Where the decoder is and what it found so far."""
 
-    __slots__ = ("error", "fields", "path", "struct", "unknown")
+    __slots__ = ("error", "fields", "outer", "path", "struct", "unknown")
 
-    def __init__(self) -> None:
+    def __init__(self, outer: "State | None" = None) -> None:
+        """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it."""
         self.struct = ""
-        self.fields: list[str] = []
+        # Go puts the outer struct's name on the inner fields.
+        self.outer = outer.struct if outer else ""
+        self.fields: list[str] = list(outer.fields) if outer else []
         self.path: list[str] = []
         self.error = ""
         self.unknown: dict[str, None] = {}
@@ -39,7 +42,8 @@ class State:
 
     def mismatch(self, value: Any, go_type: str, *, exact: bool = False) -> str:
         """Go's words for a value that does not fit; `exact` shows the number itself."""
-        where = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.struct else "value"
+        struct = self.outer or self.struct
+        where = f"struct field {struct}.{'.'.join(self.fields)}" if struct else "value"
         return f"json: cannot unmarshal {_described(value, exact)} into Go {where} of type {go_type}"
 
     def save(self, value: Any, go_type: str, *, exact: bool = False) -> None:
@@ -176,6 +180,30 @@ def _decode_byte(value: Any, state: State) -> int:
     if value is not None:
         state.save(value, "uint8", exact=True)
     return 0
+
+
+def schema_or(kind: str, schema: Callable[[], GoType]) -> GoType:
+    """A JSONSchemaPropsOr*: a JSON schema, or what `kind` (Bool, Array, StringArray) says. Unknown fields aren't told."""
+
+    def decode_schema(value: Any, state: State) -> Any:
+        inner = State(state)
+        decoded = schema().decode(value, inner)
+        if inner.error:
+            raise DecodeError(inner.error)
+        return decoded
+
+    def decode(value: Any, state: State) -> Any:
+        if isinstance(value, dict):
+            return decode_schema(value, state)
+        if kind == "Bool":
+            if not isinstance(value, bool):
+                raise DecodeError("boolean or JSON schema expected")
+            return value
+        if not isinstance(value, list):
+            return None
+        return value if kind == "StringArray" else [decode_schema(item, state) for item in value]
+
+    return GoType(decode, nothing, is_struct=True)
 
 
 def list_of(element: GoType, go_type: str) -> GoType:

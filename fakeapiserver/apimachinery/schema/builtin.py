@@ -11,7 +11,7 @@ first mismatch and the unknown fields in that order. What OpenAPI does not know 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.schema.decoders import (
@@ -155,10 +155,14 @@ class _Compiler:
     def fields(self, name: str) -> dict[str, _Field]:
         schema, recorded = self.definitions[name], recorded_go_types().get(name, {})
         required = schema.get("required", ())
-        return {
+        found = {
             key: self._field(prop, recorded.get(key) or expected_go_type(prop, key in required))
             for key, prop in schema.get("properties", {}).items()
         }
+        if "x-kubernetes-group-version-kind" in schema:
+            for key in found.keys() & {"apiVersion", "kind"}:
+                found[key] = replace(found[key], embedded="TypeMeta")
+        return found
 
     def _field(self, schema: Schema, marked: str) -> _Field:
         marked, _, embedded = marked.partition(" @")

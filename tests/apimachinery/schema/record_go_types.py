@@ -48,7 +48,8 @@ def fields(name: str, package_structs: dict[str, str], package: str) -> dict[str
         if not json_name and (not go_name or "inline" in options):
             if "." not in go:
                 inner = fields(go, package_structs, package)
-                found |= {k: v if "@" in v else f"{v} @{go_name or go}" for k, v in inner.items()}
+                outer = go_name or go
+                found |= {k: v.replace("@", f"@{outer}.") if "@" in v else f"{v} @{outer}" for k, v in inner.items()}
             continue
         marks = ("" if "omitempty" in options else "!") + ("~" if "omitzero" in options else "")
         found[json_name or go_name] = qualify(go, package) + marks

@@ -1,7 +1,8 @@
 """Built-in kinds decode as a real server (v1.36.3) decoded the recorded bodies.
 
 builtin_cases.json: kind, body and what the server said: `error` (the tail of its 400), or `unknown` (its warnings) and
-`decoded` (the part of its answer that decoding alone decides; its own defaults are left out).
+`decoded` (the part of its answer that decoding alone decides; its own defaults are left out). builtin_mismatches.json: one
+wrong value each, in fields of all kinds, and the tail of the server's 400.
 """
 
 import copy
@@ -16,6 +17,7 @@ from fakeapiserver.apimachinery.schema.builtin import BuiltinType, DecodeError, 
 
 DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
 CASES = json.loads(Path(__file__).with_name("builtin_cases.json").read_bytes())
+MISMATCHES = json.loads(Path(__file__).with_name("builtin_mismatches.json").read_bytes())
 
 
 def kind(name: str) -> BuiltinType:
@@ -34,6 +36,13 @@ def test_decodes_as_the_server_does(case: dict[str, Any]) -> None:
         return
     assert compiled.decode(obj) == case["unknown"]
     assert obj == case["decoded"]
+
+
+@pytest.mark.parametrize("case", MISMATCHES, ids=lambda case: case["error"].partition("into ")[2] or case["error"])
+def test_tells_mismatches_in_the_words_of_go(case: dict[str, Any]) -> None:
+    with pytest.raises(DecodeError) as raised:
+        compile_builtin(DEFINITIONS, case["kind"]).decode(case["body"])
+    assert str(raised.value) == case["error"]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "decoded" in c])

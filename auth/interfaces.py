@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authoriz
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.errors import StatusError
 
@@ -84,6 +84,7 @@ class ObjectReader(Protocol):
         """A number that changes whenever an object of one of these resources does. Asked on every request: a dict lookup, not a read."""
 
 
+@runtime_checkable
 class RuleResolver(Protocol):
     """Lists what a user may do in a namespace (SelfSubjectRulesReview): resource rules, non-resource rules, incomplete, error."""
 

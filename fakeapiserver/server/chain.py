@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
-from fakeapiserver.auth.authorizers.attributes import forbidden
+from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.options import boolean
@@ -43,7 +43,7 @@ class HandlerChain:
         attributes = attributes_of(request.info, request.user)
         decision, reason = await self.authorizer.authorize(attributes)
         if decision is not Decision.ALLOW:
-            raise forbidden(attributes, reason)
+            raise forbidden_error(attributes, reason)
 
 
 def _info(request: Request) -> RequestInfo:

@@ -6,6 +6,7 @@ Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.clock import rfc3339
 from fakeapiserver.registry.generic.strategy import Strategy
 
 FINALIZER = "kubernetes"
@@ -41,5 +42,8 @@ class NamespaceStrategy(Strategy):
     def deletion_blocked(self, obj: Object) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))
 
-    def on_marked(self, obj: Object) -> None:
+    def begin_deletion(self, obj: Object, now: float) -> bool:
+        """Unlike other kinds, without a grace period; the namespace controller and finalize do the rest."""
+        obj["metadata"]["deletionTimestamp"] = rfc3339(now)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+        return True

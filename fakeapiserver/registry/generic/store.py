@@ -26,7 +26,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, owner_references
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock, rfc3339
 from fakeapiserver.registry.generic import canonical, deletion
@@ -217,16 +217,7 @@ class Store:
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if new == old:
             return Written(current.value)
-        if request.dry_run:
-            return Written(_restamped(new, current.mod_revision))
-        stored = await self.storage.update(
-            current.key,
-            canonical.encode(new),
-            canonical.REVISION_OFFSET,
-            self.index(new),
-            expected_revision=current.mod_revision,
-        )
-        return Written(stored.value)
+        return await self._put(request, current, new)
 
     # ----------------------------------------------------------------- delete
 
@@ -249,17 +240,28 @@ class Store:
         await self._admission.validate(attributes)
         if refused := self.strategy.check_deletion(old):
             raise refused
-        plan = self.strategy.plan_deletion(old, options.grace_period_seconds)
-        finalizer_list = deletion.collector_finalizers(old, options, self.strategy)
-        waits = bool(finalizer_list) or plan.grace_period_seconds > 0 or self.strategy.deletion_blocked(old)
-        if not waits:
-            if request.dry_run:
-                return Written(current.value, deleted=True)
-            return await self._remove(current, old)
-        new = deletion.marked(old, finalizer_list, self._clock.now(), plan.grace_period_seconds)
-        self.strategy.on_marked(new)
+        new = self._marked(old, options)
+        if new is None:
+            return Written(current.value, deleted=True) if request.dry_run else await self._remove(current, old)
         if new == old:
             return Written(current.value)
+        return await self._put(request, current, new)
+
+    def _marked(self, old: Object, options: Deletion) -> Object | None:
+        """The object as it waits for its end; None when there is nothing to wait for."""
+        now = self._clock.now()
+        if not is_terminating(old):
+            own = {**old, "metadata": dict(metadata(old))}
+            if self.strategy.begin_deletion(own, now):
+                return own
+        plan = self.strategy.plan_deletion(old, options.grace_period_seconds)
+        finalizer_list = deletion.collector_finalizers(old, options, self.strategy)
+        if not (finalizer_list or plan.grace_period_seconds > 0 or self.strategy.deletion_blocked(old)):
+            return None
+        return deletion.marked(old, finalizer_list, now, plan.grace_period_seconds)
+
+    async def _put(self, request: WriteRequest, current: StoredObject, new: Object) -> Written:
+        """Compare-and-swap, or what it would be."""
         if request.dry_run:
             return Written(_restamped(new, current.mod_revision))
         stored = await self.storage.update(

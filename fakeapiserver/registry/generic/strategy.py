@@ -95,8 +95,9 @@ class Strategy:
         """Something beside finalizers keeps a terminating object (a namespace's spec.finalizers)."""
         return False
 
-    def on_marked(self, obj: Object) -> None:
-        """Changes what deletion changes beside metadata (a namespace's phase)."""
+    def begin_deletion(self, obj: Object, now: float) -> bool:
+        """The first DELETE of a kind that marks its objects in its own way: marks in place and answers True."""
+        return False
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""

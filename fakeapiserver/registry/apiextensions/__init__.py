@@ -1,0 +1,5 @@
+"""The apiextensions.k8s.io group, and what custom resources are made of."""
+
+from fakeapiserver.registry.apiextensions.customresourcedefinition import CustomResourceDefinitionStrategy
+
+RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(has_generation=True)}

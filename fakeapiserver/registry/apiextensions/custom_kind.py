@@ -1,0 +1,60 @@
+"""A custom resource's kind: the same interface as a built-in kind's, from the schema in its CustomResourceDefinition.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, pkg/registry/customresource.
+"""
+
+from functools import cached_property
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.managedfields.typed import TypedSchema, structural_schema
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apimachinery.schema.structural import StructuralType, compile_structural
+
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class CustomKind:
+    """`schema` is the version's openAPIV3Schema; `definitions` are the server's own (for ObjectMeta)."""
+
+    custom = True
+
+    def __init__(self, gvk: GroupVersionKind, schema: Schema, definitions: Definitions) -> None:
+        self.gvk = gvk
+        self.definitions = definitions
+        self._schema = schema
+
+    @property
+    def definition(self) -> Schema:
+        return self._schema
+
+    @cached_property
+    def _structural(self) -> StructuralType:
+        return compile_structural(self._schema)
+
+    @cached_property
+    def _metadata(self) -> BuiltinType:
+        return compile_builtin(self.definitions, _OBJECT_META)
+
+    @cached_property
+    def typed(self) -> TypedSchema:
+        return structural_schema(self._schema, self.definitions)
+
+    def decode(self, obj: Object) -> list[str]:
+        """Metadata as every kind's, the rest pruned to the schema."""
+        meta: Any = obj.get("metadata")
+        unknown: list[str] = []
+        if isinstance(meta, dict):
+            unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)]
+        return unknown + self._structural.prune(obj)
+
+    def default(self, obj: Object) -> None:
+        self._structural.default(obj)
+
+    def validate(self, obj: Object, old: Object | None) -> ErrorList:
+        if obj.get("kind") != self.gvk.kind:
+            return [invalid(Path("kind"), obj.get("kind"), f"must be {self.gvk.kind}")]
+        return self._structural.validate(obj, old)

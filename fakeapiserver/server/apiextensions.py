@@ -1,0 +1,281 @@
+"""Serves custom resources: follows CustomResourceDefinitions, accepts their names, adds and removes what is served.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.go,controller/{status,establish,finalizer}}.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
+from fakeapiserver.apis.scheme import APIResource, Subresource
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
+from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
+from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, set_condition
+from fakeapiserver.registry.apiextensions.printer import columns_of
+from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.storage.interface import Event
+
+_RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_VERBS: Final = frozenset(("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"))
+_SUBRESOURCE_VERBS: Final = frozenset(("get", "patch", "update"))
+_SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+_SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """One version of one custom resource."""
+
+    row: APIResource
+    kind: CustomKind
+    store: Store
+    version: Object
+
+
+class CustomResources:
+    """Works on the definitions' own watch, so a definition is served in the turn of the event loop after its write."""
+
+    def __init__(self, scopes: RequestScopes) -> None:
+        self._scopes = scopes
+        self._served: dict[GroupVersionResource, _Served] = {}
+        self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
+        scopes.make_custom = self._scope
+
+    async def run(self) -> None:
+        """Until cancelled, or the storage is closed."""
+        definitions = self._scopes.store_for(_RESOURCE)
+        assert definitions is not None
+        watcher = definitions.storage.watch(definitions.prefix, revision=None, predicate=None)
+        for item in (await definitions.storage.list(definitions.prefix)).items:
+            await self._follow(definitions, definitions.decode(item.value))
+        try:
+            while (events := await watcher.next_batch(3600.0)) is not None:
+                for event in events:
+                    await self._handle(definitions, event)
+        finally:
+            watcher.close()
+
+    async def _handle(self, definitions: Store, event: Event) -> None:
+        obj = definitions.decode(event.object.value)
+        if event.type == "DELETED":
+            self._withdraw(metadata(obj)["name"])
+        else:
+            await self._follow(definitions, obj)
+
+    async def _follow(self, definitions: Store, obj: Object) -> None:
+        if is_terminating(obj):
+            if FINALIZER in finalizers(obj):
+                await self._finalize(definitions, obj)
+            return
+        await self._accept(definitions, obj)
+        self._publish(definitions, obj)
+
+    # ------------------------------------------------------- names and serving
+
+    async def _accept(self, definitions: Store, obj: Object) -> None:
+        """The conditions NamesAccepted and Established, and the names that hold."""
+        conflict = self._conflict(obj)
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            new = {**current, "metadata": dict(metadata(current))}
+            now = self._scopes.clock.now()
+            if conflict is not None:
+                set_condition(new, "NamesAccepted", "False", conflict[0], conflict[1], now)
+                set_condition(new, "Established", "False", "NotAccepted", "not all names are accepted", now)
+                return new
+            set_condition(new, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
+            set_condition(new, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now)
+            new["status"]["acceptedNames"] = dict(new["spec"]["names"])
+            return new
+
+        await definitions.update(self._request(definitions, metadata(obj)["name"], "status"), transform)
+
+    def _conflict(self, obj: Object) -> tuple[str, str] | None:
+        """(reason, message) when another resource of the group has one of the names."""
+        spec, own = obj["spec"], set(self._by_definition.get(metadata(obj)["name"], ()))
+        names = spec["names"]
+        for row in self._scopes.table:
+            if row.gvr.group != spec["group"] or row.gvr in own:
+                continue
+            taken = {row.gvr.resource, row.singular, *row.short_names}
+            if names["plural"] in taken:
+                return "PluralConflict", f'"{names["plural"]}" is already in use'
+            if names["singular"] in taken:
+                return "SingularConflict", f'"{names["singular"]}" is already in use'
+            for short in names.get("shortNames") or ():
+                if short in taken:
+                    return "ShortNamesConflict", f'"{short}" is already in use'
+            if names["kind"] == row.gvk.kind:
+                return "KindConflict", f'"{names["kind"]}" is already in use'
+        return None
+
+    def _publish(self, definitions: Store, obj: Object) -> None:
+        name = metadata(obj)["name"]
+        if self._conflict(obj) is not None:
+            return
+        served = list(self._versions(obj))
+        before = set(self._by_definition.get(name, ()))
+        gvrs = tuple(item.row.gvr for item in served)
+        unchanged = before == set(gvrs) and all(self._served[item.row.gvr].version == item.version for item in served)
+        if unchanged and gvrs:
+            return
+        self._scopes.table.remove(*(before - set(gvrs)))
+        for item in served:
+            self._served[item.row.gvr] = item
+        self._by_definition[name] = gvrs
+        self._scopes.table.insert(*(item.row for item in served))
+
+    def _versions(self, obj: Object) -> Iterator[_Served]:
+        spec = obj["spec"]
+        store = self._store(obj)
+        for version in spec["versions"]:
+            if version.get("served"):
+                row = _row(obj, version)
+                schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+                yield _Served(row, CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions), store, version)
+
+    def _store(self, obj: Object) -> Store:
+        spec = obj["spec"]
+        storage_version = next(version for version in spec["versions"] if version.get("storage"))
+        gvk = GroupVersionKind(spec["group"], storage_version["name"], spec["names"]["kind"])
+        plural = spec["names"]["plural"]
+        has_status = "status" in (storage_version.get("subresources") or {})
+        selectable = {field["jsonPath"].lstrip("."): field["jsonPath"].lstrip(".") for field in storage_version.get("selectableFields") or ()}
+        strategy = Strategy(
+            has_generation=True,
+            allow_unconditional_update=False,
+            reset_fields=("status",) if has_status else (),
+            selectable_fields=selectable,
+        )
+        return Store(
+            gvr=GroupVersionResource(spec["group"], gvk.version, plural),
+            gvk=gvk,
+            namespaced=spec["scope"] == "Namespaced",
+            prefix=f"/registry/{spec['group']}/{plural}/",
+            strategy=strategy,
+            storage=self._scopes.storage,
+            admission=self._scopes.admission,
+            clock=self._scopes.clock,
+            name_generator=generate_name,
+            convert=_with_api_version,
+        )
+
+    def _scope(self, row: APIResource) -> RequestScope:
+        served = self._served[row.gvr]
+        _, print_row = columns_of(served.version.get("additionalPrinterColumns") or ())
+        scale = (served.version.get("subresources") or {}).get("scale") or {}
+        paths = ScalePaths(
+            scale.get("specReplicasPath", "").lstrip("."),
+            scale.get("statusReplicasPath", "").lstrip("."),
+            (scale.get("labelSelectorPath") or "").lstrip("."),
+        )
+        return RequestScope(
+            resource=row,
+            kind=served.kind,
+            clock=self._scopes.clock,
+            recognizes=lambda gvk: self._scopes.table.for_kind(gvk) is not None,
+            store=served.store,
+            row=print_row,
+            scale_paths=paths,
+        )
+
+    def _withdraw(self, name: str) -> None:
+        gvrs = self._by_definition.pop(name, ())
+        self._scopes.table.remove(*gvrs)
+        for gvr in gvrs:
+            del self._served[gvr]
+
+    # ------------------------------------------------------------------ the end
+
+    async def _finalize(self, definitions: Store, obj: Object) -> None:
+        """Deletes the instances, then lets the definition go."""
+        name = metadata(obj)["name"]
+        gvrs = self._by_definition.get(name, ())
+        if gvrs:
+            store = self._served[gvrs[0]].store
+            for item in (await store.storage.list(store.prefix)).items:
+                namespace, _, instance = item.key.removeprefix(store.prefix).rpartition("/")
+                request = self._request(store, instance, "")
+                request.namespace = namespace
+                await store.delete(request, Deletion())
+            if (await store.storage.list(store.prefix, limit=1)).items:
+                return  # instances with finalizers of their own: their end brings this one back
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            meta = dict(metadata(current))
+            meta["finalizers"] = [finalizer for finalizer in meta.get("finalizers", ()) if finalizer != FINALIZER]
+            new = {**current, "metadata": meta}
+            message = "removed all instances"
+            set_condition(new, "Terminating", "False", "InstanceDeletionCompleted", message, self._scopes.clock.now())
+            return new
+
+        request = self._request(definitions, name, "status")
+        request.uid_precondition = uid(obj)
+        await definitions.update(request, transform)
+
+    def _request(self, store: Store, name: str, subresource: str) -> WriteRequest:
+        gvk = store.gvk
+        row = self._scopes.table.for_kind(gvk)
+        scope = self._scopes.lookup(*row.gvr) if row is not None else None
+        assert scope is not None
+        return WriteRequest(
+            kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name, subresource=subresource
+        )
+
+
+def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:
+    """Conversion strategy None: nothing but the apiVersion differs."""
+    return {**obj, "apiVersion": str(gvk.group_version)}
+
+
+def _row(obj: Object, version: Object) -> APIResource:
+    spec = obj["spec"]
+    names = spec["names"]
+    gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
+    declared = version.get("subresources") or {}
+    subresources = {}
+    if "status" in declared:
+        subresources["status"] = Subresource("status", gvk, _SUBRESOURCE_VERBS)
+    if "scale" in declared:
+        subresources["scale"] = Subresource("scale", _SCALE, _SUBRESOURCE_VERBS)
+    columns, _ = columns_of(version.get("additionalPrinterColumns") or ())
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    definition = custom_definition_name(gvk)
+    return APIResource(
+        gvr=GroupVersionResource(spec["group"], version["name"], names["plural"]),
+        gvk=gvk,
+        singular=names["singular"],
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=_VERBS,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=subresources,
+        storage_version_hash=storage_version_hash(obj),
+        definition=definition,
+        columns=tuple(columns),
+        custom=True,
+        definitions={definition: schema},
+    )
+
+
+def custom_definition_name(gvk: GroupVersionKind) -> str:
+    """`q.example.com/v1 Widget` -> `com.example.q.v1.Widget` (upstream: ToRESTFriendlyName)."""
+    return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
+
+
+def storage_version_hash(obj: Object) -> str:
+    """Upstream: StorageVersionHash in k8s.io/apiserver/pkg/endpoints/discovery/storageversionhash.go."""
+    spec = obj["spec"]
+    version = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    digest = hashlib.sha256(f"{spec['group']}/{version}/{spec['names']['kind']}".encode()).digest()
+    return b64encode(digest[:8]).decode()

@@ -1,0 +1,63 @@
+"""Composes one API server from its parts: storage, tables, admission, auth, the handler chain, the application.
+
+Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
+"""
+
+import asyncio
+
+from fakeapiserver.admission.chain import Chain
+from fakeapiserver.apis import scheme
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.auth.interfaces import Authenticator, Authorizer
+from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.endpoints.reviews import reviews
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.server import authn_authz, bootstrap
+from fakeapiserver.server.apiextensions import CustomResources
+from fakeapiserver.server.app import Application
+from fakeapiserver.server.chain import HandlerChain
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.fixed_paths import FixedPaths
+from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.storage.memory import MemoryStorage
+
+
+class APIServer:
+    """One API server without its sockets: `application` is what a listener runs.
+
+    Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`."""
+
+    def __init__(self, config: Config, *, clock: Clock | None = None, admin_token: str = "", client_ca: bytes = b"") -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.storage = MemoryStorage()
+        self.table = ResourceTable(scheme.load(config.kubernetes_version))
+        self.metrics = Metrics(self.storage)
+        self.address = f"{config.bind_address}:{config.secure_port}"
+        self.shutting_down = False
+        self.scopes = RequestScopes(table=self.table, storage=self.storage, admission=Chain(()), clock=self.clock)
+        self.objects = ObjectGetter(self.scopes)
+        self.scopes.admission = authn_authz.admission(config, self.objects)
+        self.custom_resources = CustomResources(self.scopes)
+        authenticator = authn_authz.authenticator(config, admin_token=admin_token, client_ca=client_ca)
+        authorizer, rules = authn_authz.authorizer(config, self.objects)
+        self.scopes.virtual = reviews(authenticator, authorizer, rules)
+        self.application = Application(self._chain(authenticator, authorizer))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
+        fixed_paths = FixedPaths(self.table, self.metrics, self)
+        return HandlerChain(authenticator, authorizer, self.scopes, fixed_paths, self.metrics)
+
+    async def start(self) -> None:
+        """Stores what a fresh server has, and starts what runs beside requests."""
+        await bootstrap.store_objects(self.scopes, self.config.kubernetes_version, self.clock.now())
+        self._tasks = [asyncio.create_task(self.custom_resources.run(), name="customresources")]
+
+    async def stop(self) -> None:
+        """Ends watches and background work; nothing is left behind."""
+        self.shutting_down = True
+        self.storage.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,73 @@
+"""Builds the authenticator, the authorizer and the admission chain that a configuration asks for.
+
+Upstream: pkg/kubeapiserver/options/{authentication,authorization,admission}.go.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from fakeapiserver.admission.chain import Chain, plugins_for
+from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.auth.authenticators.anonymous import Anonymous
+from fakeapiserver.auth.authenticators.bearertoken import BearerToken
+from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
+from fakeapiserver.auth.authorizers import always
+from fakeapiserver.auth.authorizers.rbac import RBAC
+from fakeapiserver.auth.authorizers.union import Union as AuthorizerUnion
+from fakeapiserver.auth.interfaces import Authenticator, Authorizer, Credentials, ObjectReader, RuleResolver, UserInfo
+from fakeapiserver.auth.union import Union as AuthenticatorUnion
+from fakeapiserver.clock import Clock
+from fakeapiserver.server.config import Config
+
+_MODES: Final[Mapping[str, Callable[[ObjectReader], Authorizer]]] = {
+    "AlwaysAllow": lambda _: always.AlwaysAllow(),
+    "AlwaysDeny": lambda _: always.AlwaysDeny(),
+    "Node": lambda _: always.Node(),
+    "RBAC": RBAC,
+}
+
+
+class Objects(Getter, ObjectReader, Protocol):
+    """What plugins and authorizers read through."""
+
+
+def authenticator(config: Config, *, clock: Clock, token: str, client_ca: bytes) -> Authenticator:
+    """Certificates, then tokens, then (unless switched off) anonymous. ValueError for an unusable CA or token file."""
+    methods: list[Authenticator] = []
+    if client_ca:
+        methods.append(LazyX509(client_ca, clock))
+    tokens = [admin_token(token)]
+    if config.token_auth_file is not None:
+        tokens.append(load_token_file(config.token_auth_file))
+    methods.append(BearerToken(tokens))
+    return AuthenticatorUnion(methods, Anonymous() if config.anonymous_auth else None, clock)
+
+
+class LazyX509:
+    """Reads the CA bundle when the first client certificate comes: most tests use none, and cryptography is slow to load."""
+
+    def __init__(self, client_ca: bytes, clock: Clock) -> None:
+        self._client_ca = client_ca
+        self._clock = clock
+        self._x509: Authenticator | None = None
+
+    async def authenticate(self, credentials: Credentials) -> UserInfo | None:
+        if not credentials.peer_certificate:
+            return None
+        if self._x509 is None:
+            from fakeapiserver.auth.authenticators.x509 import X509
+
+            self._x509 = X509(self._client_ca, self._clock)
+        return await self._x509.authenticate(credentials)
+
+
+def authorizer(config: Config, objects: ObjectReader) -> AuthorizerUnion:
+    """The modes in the order given, behind system:masters, who may do everything."""
+    modes = [_MODES[mode](objects) for mode in config.authorization_mode]
+    resolvers = [mode for mode in modes if isinstance(mode, RuleResolver)]
+    return AuthorizerUnion([always.PrivilegedGroups(), *modes], resolvers)
+
+
+def admission(config: Config, objects: Getter) -> Chain:
+    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names."""
+    return Chain(plugins_for(config.enable_admission_plugins, config.disable_admission_plugins, objects))

@@ -1,0 +1,157 @@
+"""An API server with everything a client on this machine needs: HTTPS, a CA, an admin's credentials, a kubeconfig.
+
+Used by Cluster and by `fakeapiserver serve`.
+"""
+
+import asyncio
+import errno
+import ipaddress
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fakeapiserver.auth.authenticators.tokenfile import MASTERS
+from fakeapiserver.clock import Clock
+from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.serving import Server, server_context
+from fakeapiserver.transport import kubeconfig
+from fakeapiserver.transport.certificates import (
+    SERVER_NAMES,
+    KeyPair,
+    create_authority,
+    issue_client,
+    issue_server,
+    load,
+    load_pair,
+    save,
+)
+
+ADMIN: Final = "kubernetes-admin"
+_STOP_GRACE: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """`client_ca` is what client certificates are checked against: the own authority's and the operator's."""
+
+    authority: KeyPair
+    serving: KeyPair
+    admin: KeyPair
+    client_ca: bytes
+
+
+class LocalServer:
+    """Construct, `await start()` in the loop that serves, `await stop()`. OSError and ValueError are one clear sentence."""
+
+    def __init__(self, config: Config, *, clock: Clock | None = None) -> None:
+        self.config = config
+        self.admin_token = secrets.token_urlsafe(24)
+        self._clock = clock
+        self._certificates: Certificates | None = None
+        self._server: Server | None = None
+        self.api: APIServer | None = None
+
+    @property
+    def url(self) -> str:
+        host = self.config.bind_address
+        host = "127.0.0.1" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
+        return f"https://{host}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        return self._server.port if self._server is not None else self.config.secure_port
+
+    @property
+    def ca(self) -> bytes:
+        """What clients must trust, as PEM: the own authority, or the operator's serving certificate as it stands."""
+        assert self._certificates is not None
+        own = self.config.tls_cert_file is None
+        return self._certificates.authority.certificate if own else self._certificates.serving.certificate
+
+    async def start(self) -> None:
+        certificates = self._certificates = _certificates(self.config)
+        api = self.api = APIServer(
+            self.config, clock=self._clock, admin_token=self.admin_token, client_ca=certificates.client_ca
+        )
+        await api.start()
+        context = server_context(certificates.serving.certificate, certificates.serving.key)
+        self._server = Server(
+            api.application, host=self.config.bind_address, port=self.config.secure_port, ssl_context=context
+        )
+        try:
+            await self._server.start()
+        except OSError as error:
+            raise OSError(_bind_problem(self.config, error)) from error
+        api.address = self.url.removeprefix("https://")
+
+    async def stop(self) -> None:
+        """Ends watches first, so that their requests finish by themselves."""
+        if self.api is not None:
+            await self.api.stop()
+        if self._server is not None:
+            await self._server.stop(_STOP_GRACE)
+        await asyncio.sleep(0)
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """The admin's kubeconfig, mode 0600."""
+        assert self._certificates is not None
+        admin = self._certificates.admin
+        config = kubeconfig.render(
+            self.url, authority=self.ca, client=admin, user=ADMIN
+        )
+        try:
+            kubeconfig.write(path, config)
+        except OSError as error:
+            raise OSError(f"can't write the kubeconfig {path}: {error.strerror}") from error
+
+
+def _bind_problem(config: Config, error: OSError) -> str:
+    place = f"{config.bind_address}:{config.secure_port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"port {config.secure_port} is in use; choose another with --secure-port, or 0 for a free one"
+    return f"can't listen on {place}: {error.strerror or error}"
+
+
+def _certificates(config: Config) -> Certificates:
+    """Kept in --cert-dir when there is one, else made anew and never written."""
+    try:
+        authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", create_authority())
+        serving = _serving(config, authority)
+        admin = _kept(config.cert_dir, "admin") or _keep(
+            config.cert_dir, "admin", issue_client(authority, ADMIN, [MASTERS])
+        )
+        client_ca = authority.certificate
+        if config.client_ca_file is not None:
+            client_ca += config.client_ca_file.read_bytes()
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise OSError(f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files") from error
+    return Certificates(authority, serving, admin, client_ca)
+
+
+def _serving(config: Config, authority: KeyPair) -> KeyPair:
+    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
+        return load_pair(config.tls_cert_file, config.tls_private_key_file)
+    names = list(dict.fromkeys([*SERVER_NAMES, *_addresses(config)]))
+    return _kept(config.cert_dir, "apiserver") or _keep(config.cert_dir, "apiserver", issue_server(authority, names))
+
+
+def _addresses(config: Config) -> Iterator[str]:
+    """The bind address, and the first of the service range: the address of the service `kubernetes`."""
+    yield config.bind_address
+    network = ipaddress.ip_network(config.service_cluster_ip_range.partition(",")[0])
+    yield str(network.network_address + 1)
+
+
+def _kept(folder: Path | None, name: str) -> KeyPair | None:
+    return load(folder, name) if folder is not None else None
+
+
+def _keep(folder: Path | None, name: str, pair: KeyPair) -> KeyPair:
+    if folder is not None:
+        save(folder, name, pair)
+    return pair

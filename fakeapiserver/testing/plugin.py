@@ -1,0 +1,39 @@
+"""pytest fixtures: a Kubernetes API server per test (entry point `pytest11`).
+
+    def test_creates_a_namespace(fake_cluster): ...            # a fresh one, KUBECONFIG is set
+
+    @pytest.mark.fake_cluster(authorization_mode=["AlwaysAllow"])
+    def test_without_rbac(fake_kubeconfig): ...                # the kubeconfig's path
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from fakeapiserver.cluster import Cluster
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "fake_cluster(**options): options of fakeapiserver.Cluster for this test's `fake_cluster` fixture"
+    )
+
+
+@pytest.fixture
+def fake_cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator["Cluster"]:
+    """A fresh cluster for this test, running in a thread; KUBECONFIG points to it. Takes the options of the marker
+    `fake_cluster`. Works under pytest-xdist: every cluster has ports and files of its own."""
+    from fakeapiserver.cluster import Cluster
+
+    marker = request.node.get_closest_marker("fake_cluster")
+    with Cluster(**(marker.kwargs if marker else {})) as cluster:
+        monkeypatch.setenv("KUBECONFIG", cluster.kubeconfig)
+        yield cluster
+
+
+@pytest.fixture
+def fake_kubeconfig(fake_cluster: "Cluster") -> str:
+    """Path of a kubeconfig of this test's cluster."""
+    return fake_cluster.kubeconfig

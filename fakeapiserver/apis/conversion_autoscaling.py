@@ -129,7 +129,11 @@ def to_v2(obj: Object) -> Object:
 
 
 def _status_v1(status: Object) -> Object:
-    kept = {"currentReplicas": 0, "desiredReplicas": 0, **{key: status[key] for key in SHARED_STATUS if key in status}}
+    kept: Object = {
+        "currentReplicas": 0,
+        "desiredReplicas": 0,
+        **{key: status[key] for key in SHARED_STATUS if key in status},
+    }
     for metric in status.get("currentMetrics") or ():
         utilization = _at(metric, ("resource", "current", "averageUtilization"))
         if metric["type"] == "Resource" and metric["resource"]["name"] == "cpu" and utilization is not None:

@@ -89,7 +89,7 @@ class ResourceTable:
         return self.definitions_of(resource).get(resource.definition)
 
     def groups(self) -> tuple[GroupView, ...]:
-        """Every group in discovery order, the legacy group "" first."""
+        """Every group in discovery order, the legacy group "" among them."""
         if self._views is None:
             self._views = tuple(self._build())
         return self._views

@@ -60,7 +60,7 @@ class OpenAPI:
         """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
         if key not in self.listed():
             return None
-        if key in self._built_in:
+        if key in self._built_in and not self._customised(key):
             return self._built_in[key]
         return self._cache.get(key, lambda: self._build(key))
 
@@ -78,7 +78,7 @@ class OpenAPI:
 
     def _build(self, key: str) -> tuple[bytes, str]:
         built = (_encode(self.build(key)), self._hash(key))
-        if not any(row.custom for row in self._rows(key)):
+        if not self._customised(key):
             self._built_in[key] = built
         return built
 
@@ -91,6 +91,9 @@ class OpenAPI:
                 digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
                 digest.update(_encode(dict(row.definitions or {})))
         return digest.hexdigest().upper()
+
+    def _customised(self, key: str) -> bool:
+        return any(row.custom for row in self._rows(key))
 
     def _rows(self, key: str) -> tuple[APIResource, ...]:
         view = self._view(key)

@@ -1,0 +1,72 @@
+"""Rows of the resource table for a CustomResourceDefinition.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go, .../customresource_handler.go
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apis.custom_definitions import custom_definitions, definition_name
+from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
+
+Object = dict[str, Any]
+
+VERBS: Final = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
+SUBRESOURCE_VERBS: Final = frozenset({"get", "patch", "update"})
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+SCALE_DEFINITION: Final = "io.k8s.api.autoscaling.v1.Scale"
+
+NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "priority": 0}
+AGE_COLUMN: Final = {"name": "Age", "type": "date", "format": "", "priority": 0}
+
+
+def resources_of(definition: Object) -> tuple[APIResource, ...]:
+    """One row for each served version of an apiextensions.k8s.io/v1 CustomResourceDefinition.
+
+    Names are those its status accepted, or the wanted ones while there is no status.
+    """
+    spec = definition["spec"]
+    names = {**spec["names"], **(definition.get("status", {}).get("acceptedNames") or {})}
+    stored = next((version["name"] for version in spec["versions"] if version.get("storage")), "")
+    stored_hash = storage_version_hash(GroupVersionKind(spec["group"], stored, names["kind"]))
+    served = (version for version in spec["versions"] if version.get("served"))
+    return tuple(_row(spec, names, version, stored_hash) for version in served)
+
+
+def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str) -> APIResource:
+    gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    selectable = [field["jsonPath"] for field in version.get("selectableFields") or ()]
+    return APIResource(
+        gvr=GroupVersionResource(spec["group"], version["name"], names["plural"]),
+        gvk=gvk,
+        singular=names.get("singular") or names["kind"].lower(),
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=VERBS,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources={item.name: item for item in _subresources(gvk, version.get("subresources") or {})},
+        storage_version_hash=stored_hash,
+        definition=definition_name(gvk),
+        columns=tuple(_columns(version)),
+        custom=True,
+        definitions=custom_definitions(gvk, schema, selectable),
+    )
+
+
+def _subresources(gvk: GroupVersionKind, wanted: Object) -> Iterator[Subresource]:
+    if wanted.get("status") is not None:
+        yield Subresource("status", gvk, SUBRESOURCE_VERBS, definition_name(gvk))
+    if wanted.get("scale") is not None:
+        yield Subresource("scale", SCALE, SUBRESOURCE_VERBS, SCALE_DEFINITION)
+
+
+def _columns(version: Object) -> Iterator[Object]:
+    """The name and the version's own columns, or the age where it has none."""
+    yield NAME_COLUMN
+    for column in version.get("additionalPrinterColumns") or ():
+        rest = {"format": column.get("format", ""), "priority": column.get("priority", 0)}
+        yield {"name": column["name"], "type": column["type"], **rest}
+    if not version.get("additionalPrinterColumns"):
+        yield AGE_COLUMN

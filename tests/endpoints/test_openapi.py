@@ -1,0 +1,175 @@
+"""OpenAPI documents are those of a real kube-apiserver 1.36.3 without descriptions: digests of its documents."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from fakeapiserver.apis import scheme
+from fakeapiserver.apis.custom_resources import resources_of
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints.openapi import OpenAPI, v2
+from fakeapiserver.endpoints.openapi.operations import camel_group, group_tag
+
+SPEC = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {
+        "size": {"type": "integer", "default": 1},
+        "description": {"type": "string", "description": "a field of that name"},
+        "port": {"x-kubernetes-int-or-string": True},
+        "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "nul": {"type": "string", "nullable": True},
+    },
+    "x-kubernetes-validations": [{"rule": "self.size < 5", "message": "hm"}],
+}
+STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+WIDGET = {
+    "type": "object",
+    "description": "a widget",
+    "required": ["spec"],
+    "properties": {"spec": SPEC, "status": STATUS},
+}
+LIST = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+WIDGET_V1 = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"size": {"type": "integer"}, "list": LIST}},
+        "status": STATUS,
+    },
+}
+NAMED = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
+
+WIDGETS = {
+    "spec": {
+        "group": "zeta.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {"name": "v1alpha1", "served": True, "schema": {"openAPIV3Schema": WIDGET}},
+            {
+                "name": "v1",
+                "served": True,
+                "schema": {"openAPIV3Schema": WIDGET_V1},
+                "selectableFields": [{"jsonPath": ".spec.size"}],
+                "subresources": {"status": {}, "scale": {}},
+            },
+        ],
+    }
+}
+BOLTS = {
+    "spec": {
+        "group": "alpha.example.com",
+        "scope": "Cluster",
+        "names": {"plural": "bolts", "kind": "Bolt"},
+        "versions": [
+            {
+                "name": "v2",
+                "served": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"metadata": NAMED}}},
+            }
+        ],
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def plain() -> OpenAPI:
+    return OpenAPI(ResourceTable(scheme.load()))
+
+
+@pytest.fixture
+def custom() -> OpenAPI:
+    table = ResourceTable(scheme.load())
+    table.insert(*resources_of(WIDGETS), *resources_of(BOLTS))
+    return OpenAPI(table)
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_every_built_in_document(plain: OpenAPI) -> None:
+    assert digest({key: plain.build(key) for key in plain.listed()}) == "6ee98f0580dc9a50"
+
+
+# When the digest of all documents differs, these tell where.
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("api/v1", "5083d105582ce747"),
+        ("apis/apps", "18a9c178f918de70"),
+        ("apis/apps/v1", "c4a331c8f02c6ebc"),
+        ("apis/authorization.k8s.io/v1", "d89f0b1ab767dbb9"),
+        ("version", "d98f183e582dfd59"),
+    ],
+)
+def test_built_in_document(plain: OpenAPI, key: str, expected: str) -> None:
+    assert digest(plain.build(key)) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("apis/zeta.example.com/v1", "8c25256f74d1ed0c"),
+        ("apis/zeta.example.com/v1alpha1", "794b69b3e349250d"),
+        ("apis/alpha.example.com/v2", "02597a1c42e334f2"),
+    ],
+)
+def test_custom_document(custom: OpenAPI, key: str, expected: str) -> None:
+    assert digest(custom.build(key)) == expected
+
+
+def test_index_addresses_each_document_by_its_hash(plain: OpenAPI) -> None:
+    paths = json.loads(plain.index())["paths"]
+    built = plain.document("apis/apps/v1")
+    assert built is not None
+    assert paths["apis/apps/v1"] == {"serverRelativeURL": f"/openapi/v3/apis/apps/v1?hash={built[1]}"}
+    assert set(paths) == set(plain.listed())
+
+
+def test_unknown_document_is_none(plain: OpenAPI) -> None:
+    assert plain.document("apis/nope/v1") is None
+
+
+def test_hash_changes_with_the_schema_and_only_there(custom: OpenAPI) -> None:
+    before = json.loads(custom.index())["paths"]
+    changed = json.loads(json.dumps(BOLTS))
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {"type": "object"}
+    custom.table.insert(*resources_of(changed))
+    after = json.loads(custom.index())["paths"]
+    assert [key for key in after if after[key] != before[key]] == ["apis/alpha.example.com/v2"]
+
+
+def test_built_in_bytes_survive_a_new_generation(custom: OpenAPI) -> None:
+    first = custom.document("apis/apps/v1")
+    custom.table.insert(*resources_of(BOLTS))
+    second = custom.document("apis/apps/v1")
+    assert first is not None
+    assert second is not None
+    assert first[0] is second[0]
+
+
+def test_patch_tells_kubectl_of_dry_run_and_field_validation(plain: OpenAPI) -> None:
+    patch = plain.build("apis/apps/v1")["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert [row["name"] for row in patch["parameters"]] == ["dryRun", "fieldManager", "fieldValidation", "force"]
+
+
+def test_version_2_definitions(plain: OpenAPI) -> None:
+    document = v2.document(plain.table, plain)
+    assert digest(document["definitions"]) == "0438559a40b572ea"
+    assert digest(sorted(document["paths"])) == "a5382045677c67fe"
+
+
+@pytest.mark.parametrize(
+    ("group", "camel", "tag"),
+    [
+        ("", "Core", "core"),
+        ("apps", "Apps", "apps"),
+        ("rbac.authorization.k8s.io", "RbacAuthorization", "rbacAuthorization"),
+        ("stable.example.com", "StableExampleCom", "stableExampleCom"),
+    ],
+)
+def test_groups_in_operation_ids(group: str, camel: str, tag: str) -> None:
+    assert (camel_group(group), group_tag(group)) == (camel, tag)

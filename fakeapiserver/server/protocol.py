@@ -68,6 +68,7 @@ PARSER_REFUSALS = (
     ("HTTP/2", BAD_VERSION),
     ("Pause on PRI", BAD_VERSION),
     ("header token", BAD_HEADER_NAME),
+    ("nvalid `Transfer-Encoding`", BAD_TRANSFER_ENCODING),
 )
 
 _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
@@ -216,11 +217,11 @@ class Exchange:
         lines = [STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
         names = set()
         for name, value in headers:
-            name = name.lower()
-            names.add(name)
-            if name == b"content-length":
+            lower = name.lower()
+            names.add(lower)
+            if lower == b"content-length":
                 self._owed = int(value)
-            elif name == b"connection" and b"close" in value.lower():
+            elif lower == b"connection" and b"close" in value.lower():
                 self.keep_alive = False
             lines.append(b"%b: %b\r\n" % (name, value))
         if b"date" not in names:
@@ -301,7 +302,8 @@ class EdgeProtocol(HttpToolsProtocol):
         self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}}
         connection = transport.get_extra_info("ssl_object")
         if connection is not None:
-            chain = getattr(connection, "peer_certificates", tuple)()
+            peer_certificates = getattr(connection, "peer_certificates", None)
+            chain: tuple[bytes, ...] = peer_certificates() if peer_certificates else ()
             self._extensions["tls"] = describe_tls(connection, chain)
 
     def connection_lost(self, exc: Exception | None) -> None:

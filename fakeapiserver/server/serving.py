@@ -30,6 +30,7 @@ class TLSConnection:
         self._outgoing = outgoing
         self._connection = SSL.Connection(context.openssl, None)
         self._connection.set_accept_state()
+        self._undigested = False  # OpenSSL holds bytes that no read has asked for yet
 
     def do_handshake(self) -> None:
         self._pull()
@@ -44,6 +45,9 @@ class TLSConnection:
             data = self._call(self._connection.recv, min(size, RECORD))
         except ssl.SSLZeroReturnError:
             data = b""
+        except ssl.SSLWantReadError:
+            self._undigested = False
+            raise
         if buffer is None:
             return data
         buffer[: len(data)] = data
@@ -64,14 +68,15 @@ class TLSConnection:
             self._push(RECORD)
 
     def pending(self) -> int:
-        return int(self._connection.pending())
+        """Not 0 if a read may give something; uvloop reads no further without."""
+        return int(self._connection.pending()) or int(self._undigested)
 
     def getpeercert(self, binary_form: bool = False) -> None:
         """Not the certificate: nobody has verified it. See peer_certificates."""
 
     def cipher(self) -> tuple[str, str, int] | None:
         name = self._connection.get_cipher_name()
-        return name and (name, self.version(), self._connection.get_cipher_bits() or 0)
+        return (name, self.version(), self._connection.get_cipher_bits() or 0) if name else None
 
     def compression(self) -> None:
         return None
@@ -96,6 +101,7 @@ class TLSConnection:
     def _pull(self) -> None:
         if self._incoming.pending:
             data = self._incoming.read()
+            self._undigested = True
             while data:
                 data = data[self._connection.bio_write(data) :]
 

@@ -1,0 +1,254 @@
+"""What the edge answers without the application, on raw sockets: Go's answers, deadlines and limits."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fakeapiserver.server.protocol import Limits, decode_path, split_target
+from fakeapiserver.server.serving import Server
+
+QUICK = Limits(header_timeout=0.08, idle_timeout=0.12, write_timeout=0.08, linger_timeout=0.02)
+HOST = b"Host: x\r\n"
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """Answers with the method, the path and the length of the body; /early answers without reading it."""
+    size, more = 0, scope["path"] != "/early"
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size += len(message["body"])
+        more = message["more_body"]
+    body = f"{scope['method']} {scope['path']} {size}".encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve(test: Callable[[Server], Awaitable[None]], app: Any = echo, limits: Limits = QUICK) -> None:
+    """Run a test against a server; afterwards no task may be left."""
+
+    async def run() -> None:
+        server = Server(app, limits=limits)
+        await server.start()
+        try:
+            await asyncio.wait_for(test(server), 5)
+        finally:
+            await server.stop()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(run())
+
+
+async def ask(server: Server, request: bytes) -> bytes:
+    """Everything the server says until it closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(request)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+REFUSED = [
+    ("no Host", b"GET / HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
+    ("two Hosts", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400 Bad Request"),
+    ("a Host with a blank", b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b"400 Bad Request: malformed Host header"),
+    ("HTTP/0.9", b"GET /\r\n\r\n", b"400 Bad Request"),
+    ("no HTTP at all", b"\x00\x01\r\n\r\n", b"400 Bad Request"),
+    ("length and chunks", b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n", b"400 Bad Request"),
+    ("length 10^20", b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 100000000000000000000\r\n\r\n", b"400 Bad Request"),
+    ("length -1", b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", b"400 Bad Request"),
+    ("two lengths", b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n", b"400 Bad Request"),
+    ("chunk size zz", b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"400 Bad Request"),
+    ("chunk size 2^68", b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n1" + b"0" * 17 + b"\r\n", b"400 Bad Request"),
+    ("broken escape", b"GET /%zz HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("relative target", b"GET a HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("control byte in a value", b"GET / HTTP/1.1\r\n" + HOST + b"X: a\x01b\r\n\r\n", b"400 Bad Request"),
+    ("blank in a name", b"GET / HTTP/1.1\r\n" + HOST + b"X Y: a\r\n\r\n", b"400 Bad Request: invalid header name"),
+    ("HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
+    ("HTTP/2.0 line", b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
+    ("HTTP/3.0 line", b"GET / HTTP/3.0\r\n" + HOST + b"\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_bytes", "status"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_refused_as_go_does(request_bytes: bytes, status: bytes) -> None:
+    async def test(server: Server) -> None:
+        answer = await ask(server, request_bytes)
+        head = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+        assert answer == head + status
+
+    serve(test)
+
+
+@pytest.mark.parametrize("coding", [b"gzip", b"gzip, chunked", b"identity", b"chunked\r\nTransfer-Encoding: chunked"])
+def test_unknown_transfer_encoding(coding: bytes) -> None:
+    async def test(server: Server) -> None:
+        answer = await ask(
+            server, b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: " + coding + b"\r\n\r\n0\r\n\r\n"
+        )
+        assert answer.startswith(b"HTTP/1.1 501 Not Implemented\r\n")
+        assert answer.endswith(b"\r\n\r\nUnsupported transfer encoding")
+
+    serve(test)
+
+
+def test_expectations() -> None:
+    async def test(server: Server) -> None:
+        post = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\nConnection: close\r\nExpect: "
+        assert (
+            await ask(server, post + b"100-Continue\r\n\r\n")
+        ) == b"HTTP/1.1 100 Continue\r\n\r\n"  # cut in the body
+        other = await ask(server, post + b"foo\r\n\r\n{}")
+        assert other.startswith(b"HTTP/1.1 417 Expectation Failed\r\n")
+        early = await ask(server, post.replace(b"/", b"/early", 1) + b"100-continue\r\n\r\n")
+        assert b"100 Continue" not in early
+        assert early.endswith(b"POST /early 0")
+
+    serve(test)
+
+
+@pytest.mark.parametrize(("size", "status"), [((1 << 20) - 100, b"200"), (1_200_000, b"431")])
+def test_header_size(size: int, status: bytes) -> None:
+    async def test(server: Server) -> None:
+        answer = await ask(
+            server, b"GET / HTTP/1.1\r\nConnection: close\r\n" + HOST + b"X: " + b"a" * size + b"\r\n\r\n"
+        )
+        assert answer.split()[1] == status
+
+    serve(test, limits=Limits(linger_timeout=0.05))
+
+
+def test_any_number_of_headers() -> None:
+    async def test(server: Server) -> None:
+        lines = b"".join(b"X%d: a\r\n" % i for i in range(10_000))
+        answer = await ask(server, b"GET / HTTP/1.1\r\nConnection: close\r\n" + HOST + lines + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 OK")
+
+    serve(test, limits=Limits())
+
+
+SLOW = {
+    "silent": b"",
+    "half a header": b"GET / HT",
+    "half a body": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+}
+
+
+@pytest.mark.parametrize("request_bytes", SLOW.values(), ids=SLOW.keys())
+def test_slow_peers_are_cut(request_bytes: bytes) -> None:
+    async def test(server: Server) -> None:
+        assert await ask(server, request_bytes) == b""
+
+    serve(test)
+
+
+def test_idle_connections_are_cut_after_their_answer() -> None:
+    async def test(server: Server) -> None:
+        assert (await ask(server, b"GET /a HTTP/1.1\r\n" + HOST + b"\r\n")).endswith(b"GET /a 0")
+
+    serve(test)
+
+
+def test_a_stalled_reader_is_cut_and_holds_up_nobody() -> None:
+    ended = asyncio.Event()
+
+    async def flood(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] != "/flood":
+            return await echo(scope, receive, send)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        except OSError:
+            ended.set()
+            raise
+
+    async def test(server: Server) -> None:
+        stalled = socket.create_connection(("127.0.0.1", server.port))
+        stalled.sendall(b"GET /flood HTTP/1.1\r\n" + HOST + b"\r\n")
+        answer = await ask(server, b"GET /a HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+        assert answer.endswith(b"GET /a 0")
+        await ended.wait()
+        stalled.close()
+
+    serve(test, app=flood)
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    async def test(server: Server) -> None:
+        first = b"POST /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+        answer = await ask(
+            server,
+            first + b"GET /b HTTP/1.1\r\n" + HOST + b"\r\nGET /c HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n",
+        )
+        assert [answer.index(part) for part in (b"POST /a 2", b"GET /b 0", b"GET /c 0")] == sorted(
+            answer.index(part) for part in (b"POST /a 2", b"GET /b 0", b"GET /c 0")
+        )
+
+    serve(test)
+
+
+def test_an_exception_is_the_edges_last_resort(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/late":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"part", "more_body": True})
+        raise RuntimeError("on purpose")
+
+    async def test(server: Server) -> None:
+        early = await ask(server, b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert early.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+        assert early.endswith(b"\r\n\r\nInternal Server Error")
+        late = await ask(server, b"GET /late HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert late.endswith(b"4\r\npart\r\n")  # no last chunk: the peer sees that it is not whole
+
+    serve(test, app=broken)
+    assert "on purpose" in caplog.text
+
+
+def test_a_large_body_nobody_reads_does_not_cost_the_answer() -> None:
+    async def test(server: Server) -> None:
+        answer = await ask(
+            server, b"POST /early HTTP/1.1\r\n" + HOST + b"Content-Length: 2000000\r\n\r\n" + b"x" * 2_000_000
+        )
+        assert answer.endswith(b"POST /early 0")
+
+    serve(test, limits=Limits(linger_timeout=0.05))
+
+
+def test_headers_of_a_stream_leave_before_its_first_event() -> None:
+    async def watch(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def test(server: Server) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"transfer-encoding: chunked" in head
+        assert b"date: " in head
+        assert b"server:" not in head
+        writer.close()
+
+    serve(test, app=watch, limits=Limits())
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [(b"/a?b?c", b"/a", b"b?c"), (b"https://h/a?b", b"/a", b"b"), (b"http://h", b"/", b""), (b"//a", b"//a", b"")],
+)
+def test_targets(target: bytes, path: bytes, query: bytes) -> None:
+    assert split_target(target) == (path, query)
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"), [(b"/a%2fb", "/a/b"), (b"/%c3%a9", "/é"), (b"/\xc3\xa9", "/é"), (b"/%ff", "/\ufffd")]
+)
+def test_paths(raw: bytes, path: str) -> None:
+    assert decode_path(raw) == path

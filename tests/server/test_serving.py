@@ -1,0 +1,207 @@
+"""The runner and its TLS: certificates asked for but not judged, quick start and stop, nothing left behind."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakeapiserver.server.protocol import Limits
+from fakeapiserver.server.serving import Server, server_context
+from fakeapiserver.transport.certificates import CertificateCache, KeyPair, create_authority, issue_client
+
+CERTIFICATES = CertificateCache()
+
+
+def run_on_asyncio(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(main)
+
+
+def run_on_uvloop(main: Coroutine[Any, Any, None]) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+@pytest.fixture(params=[run_on_asyncio, run_on_uvloop], ids=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def context(*, request_client_certificates: bool = True) -> ssl.SSLContext:
+    serving = CERTIFICATES.serving()
+    return server_context(serving.certificate, serving.key, request_client_certificates=request_client_certificates)
+
+
+def client_context(folder: Path | None = None, pair: KeyPair | None = None) -> ssl.SSLContext:
+    client = ssl.create_default_context(cadata=CERTIFICATES.authority().certificate.decode())
+    client.set_alpn_protocols(["h2", "http/1.1"])
+    if folder and pair:
+        (folder / "client.pem").write_bytes(pair.certificate + pair.key)
+        client.load_cert_chain(folder / "client.pem")
+    return client
+
+
+async def remember(scope: Any, receive: Any, send: Any) -> None:
+    """Keeps each request's scope in `seen`; sends back as much as the query says."""
+    seen.append(scope)
+    size = int(scope["query_string"] or b"2")
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+    await send({"type": "http.response.body", "body": b"x" * size})
+
+
+seen: list[dict[str, Any]] = []
+
+
+async def get(port: int, client: ssl.SSLContext | None, times: int = 1, size: int = 2) -> ssl.SSLObject | None:
+    """GET over one connection, `times` times."""
+    reader, writer = await asyncio.open_connection("localhost", port, ssl=client)
+    for _ in range(times):
+        writer.write(b"GET /?%d HTTP/1.1\r\nHost: x\r\n\r\n" % size)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert await reader.readexactly(size) == b"x" * size
+    connection: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
+    writer.close()
+    return connection
+
+
+def serve(run: Any, test: Callable[[Server], Coroutine[Any, Any, None]], app: Any = remember, **named: Any) -> None:
+    async def main() -> None:
+        server = Server(app, **named)
+        await server.start()
+        await asyncio.wait_for(test(server), 5)
+        await server.stop()
+
+    seen.clear()
+    run(main())
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_any_client_certificate_reaches_the_application(run: Any, trusted: bool, tmp_path: Path) -> None:
+    authority = CERTIFICATES.authority() if trusted else create_authority("other")
+    pair = issue_client(authority, "jane", ["dev"])
+
+    async def test(server: Server) -> None:
+        connection = await get(server.port, client_context(tmp_path, pair), times=2)
+        assert connection is not None
+        assert connection.selected_alpn_protocol() == "http/1.1"
+        assert connection.version() == "TLSv1.3"
+
+    serve(run, test, ssl_context=context())
+    tls = seen[0]["extensions"]["tls"]
+    # OpenSSL's client adds the authority if it happens to know it
+    assert tls["client_cert_der"][0] == ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+    assert len(tls["client_cert_der"]) == (2 if trusted else 1)
+    assert tls["client_cert_chain"] == tuple(map(ssl.DER_cert_to_PEM_cert, tls["client_cert_der"]))
+    assert tls["tls_version"] == 0x0304
+    assert seen[1]["extensions"]["tls"] is tls  # one object per connection
+
+
+@pytest.mark.parametrize("requested", [True, False])
+def test_no_client_certificate(run: Any, requested: bool) -> None:
+    async def test(server: Server) -> None:
+        await get(server.port, client_context())
+
+    serve(run, test, ssl_context=context(request_client_certificates=requested))
+    assert seen[0]["extensions"]["tls"]["client_cert_der"] == ()
+    assert seen[0]["scheme"] == "https"
+
+
+def test_large_answers_arrive_whole_over_tls(run: Any) -> None:
+    async def test(server: Server) -> None:
+        await get(server.port, client_context(), times=2, size=3_000_001)
+
+    serve(run, test, ssl_context=context())
+
+
+def test_tls_1_2_is_the_least(run: Any) -> None:
+    async def test(server: Server) -> None:
+        client = client_context()
+        client.maximum_version = ssl.TLSVersion.TLSv1_2
+        connection = await get(server.port, client)
+        assert connection is not None
+        assert connection.version() == "TLSv1.2"
+
+    serve(run, test, ssl_context=context())
+
+
+def test_a_handshake_that_never_ends_is_cut(run: Any) -> None:
+    async def test(server: Server) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        assert await reader.read() == b""
+        writer.close()
+
+    serve(run, test, ssl_context=context(), limits=Limits(header_timeout=0.1))
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    async def test(server: Server) -> None:
+        started = asyncio.get_running_loop().time()
+        await get(server.port, None, times=25)
+        assert asyncio.get_running_loop().time() - started < 0.5  # 25 times 40 ms without TCP_NODELAY
+
+    serve(run_on_asyncio, test, limits=Limits())
+
+
+async def forever(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await asyncio.Event().wait()
+
+
+def test_stop_cuts_what_outlives_the_grace_and_leaves_nothing(run: Any) -> None:
+    async def main() -> None:
+        server = Server(forever, ssl_context=context())
+        await server.start()
+        reader, writer = await asyncio.open_connection("localhost", server.port, ssl=client_context())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        started = asyncio.get_running_loop().time()
+        await server.stop(0.05)
+        assert 0.04 < asyncio.get_running_loop().time() - started < 0.5
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", server.port))
+        assert len(asyncio.all_tasks()) == 1
+
+    run(main())
+
+
+def test_stop_lets_a_running_request_end(run: Any) -> None:
+    entered = asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        entered.set()
+        await asyncio.sleep(0.05)
+        await remember(scope, receive, send)
+
+    async def main() -> None:
+        server = Server(slow)
+        await server.start()
+        request = asyncio.ensure_future(get(server.port, None))
+        await entered.wait()
+        await server.stop(2.0)
+        await request
+
+    seen.clear()
+    run(main())
+    assert len(seen) == 1
+
+
+def test_a_taken_port_is_an_os_error() -> None:
+    async def main() -> None:
+        first = Server(remember)
+        await first.start()
+        with pytest.raises(OSError, match="in use"):
+            await Server(remember, port=first.port).start()
+        await first.stop()
+
+    asyncio.run(main())
+
+
+def test_certificate_and_key_must_fit() -> None:
+    with pytest.raises(ValueError, match="serving certificate and key cannot be used"):
+        server_context(CERTIFICATES.serving().certificate, CERTIFICATES.authority().key)

@@ -65,7 +65,7 @@ def store() -> Store:
     return found
 
 
-def ask(user: UserInfo, verb: str, what: str, namespace: str = "", name: str = "", group: str = "") -> Attributes:
+def ask(user: UserInfo, verb: str, what: str, namespace: str = "", name: str = "", *, group: str = "") -> Attributes:
     if what.startswith("/"):
         return Attributes(user, verb, path=what)
     resource, _, subresource = what.partition("/")

@@ -21,21 +21,23 @@ def default(obj: dict[str, Any], schema: Schema) -> None:
     _default(obj, schema)
 
 
-def _drop_nulls(value: Any, schema: Schema | None) -> None:
+def _drop_nulls(value: Any, schema: Schema) -> None:
     if isinstance(value, dict):
-        properties, others = (schema or _NO_SCHEMA).get("properties", _NO_SCHEMA), additional(schema or _NO_SCHEMA)
+        properties, others = schema.get("properties", _NO_SCHEMA), additional(schema)
         dropped = []
         for key, item in value.items():
             known = properties.get(key, others)
-            if item is None and known is not None and not known.get("nullable") and known.get("default") is None:
+            if known is None:
+                continue
+            if item is None and not known.get("nullable") and known.get("default") is None:
                 dropped.append(key)
             elif isinstance(item, dict | list):
                 _drop_nulls(item, known)
         for key in dropped:
             del value[key]
-    elif isinstance(value, list):
+    elif isinstance(value, list) and (items := schema.get("items")):
         for item in value:
-            _drop_nulls(item, (schema or _NO_SCHEMA).get("items"))
+            _drop_nulls(item, items)
 
 
 def _default(value: Any, schema: Schema) -> None:

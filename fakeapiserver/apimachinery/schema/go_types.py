@@ -6,10 +6,11 @@ A field's type is written `[*]TYPE[!][~][ @Embedded]`: `*` a pointer, `!` withou
 embedded struct it comes from. Only what OpenAPI does not let one expect is recorded.
 """
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from fakeapiserver.apimachinery.schema.resolve import Schema, reference
 
@@ -43,8 +44,8 @@ def go_type_of(schema: Schema) -> str:
 @cache
 def recorded_go_types() -> dict[str, dict[str, str]]:
     """Definition -> field -> its Go type and marks, where OpenAPI does not tell them."""
-    recorded: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "go_types.json").read_bytes())
-    return recorded
+    recorded = (Path(__file__).parent / "go_types.json").read_bytes()
+    return msgspec.json.decode(recorded, type=dict[str, dict[str, str]])
 
 
 def element_of(go_type: str, opening: str) -> str:

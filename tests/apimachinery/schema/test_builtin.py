@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fakeapiserver
 from fakeapiserver.apimachinery.schema.builtin import BuiltinType, DecodeError, compile_builtin
@@ -18,6 +20,19 @@ from fakeapiserver.apimachinery.schema.builtin import BuiltinType, DecodeError, 
 DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
 CASES = json.loads(Path(__file__).with_name("builtin_cases.json").read_bytes())
 MISMATCHES = json.loads(Path(__file__).with_name("builtin_mismatches.json").read_bytes())
+FIELDS = [
+    "containers",
+    "name",
+    "ports",
+    "env",
+    "resources",
+    "limits",
+    "volumes",
+    "hostNetwork",
+    "emptyDir",
+    "nodeSelector",
+    "x",
+]
 
 
 def kind(name: str) -> BuiltinType:
@@ -81,3 +96,23 @@ def test_the_first_mismatch_is_told_and_a_malformed_scalar_ends_the_reading() ->
 
 def test_at_most_a_hundred_unknown_fields_are_told() -> None:
     assert len(kind("core.v1.Pod").decode({f"f{i}": 1 for i in range(150)})) == 100
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(spec=st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES, max_size=6))
+def test_any_body_is_decoded_once_and_for_all_or_refused(spec: dict[str, Any]) -> None:
+    pod = {"spec": spec}
+    try:
+        kind("core.v1.Pod").decode(pod)
+    except DecodeError:
+        return
+    once = copy.deepcopy(pod)
+    assert kind("core.v1.Pod").decode(pod) == []
+    assert pod == once

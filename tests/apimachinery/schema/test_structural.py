@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.schema.structural import StructuralType, compile_structural
@@ -18,6 +20,14 @@ from fakeapiserver.apimachinery.schema.structural import StructuralType, compile
 RECORDED = json.loads(Path(__file__).with_name("structural_cases.json").read_bytes())
 RATCHETING = json.loads(Path(__file__).with_name("ratcheting_cases.json").read_bytes())
 RICH = compile_structural(RECORDED["schema"])
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "a", "b", "x"]), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+FIELDS = sorted(RECORDED["schema"]["properties"]["spec"]["properties"])
 
 
 def causes(errors: ErrorList) -> list[dict[str, str]]:
@@ -65,3 +75,18 @@ def test_defaults_are_copies() -> None:
 def test_what_was_wrong_before_and_did_not_change_is_let_pass(case: dict[str, Any]) -> None:
     found = causes(compile_structural(RATCHETING["schema"]).validate({"spec": case["new"]}, {"spec": case["old"]}))
     assert sorted(found, key=str) == sorted(case["causes"], key=str)
+
+
+@settings(max_examples=150, deadline=None)
+@given(spec=st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES, max_size=6))
+def test_any_spec_is_judged_and_pruning_and_defaulting_settle(spec: dict[str, Any]) -> None:
+    obj: dict[str, Any] = {"spec": spec}
+    RICH.prune(obj)
+    RICH.default(obj)
+    settled = copy.deepcopy(obj)
+    assert RICH.prune(obj) == []
+    RICH.default(obj)
+    assert obj == settled
+    RICH.validate(obj)
+    # Whatever is wrong with it, an update that changes nothing is let pass.
+    assert [e for e in RICH.validate(obj, settled) if not e.field.startswith("spec.embedded")] == []

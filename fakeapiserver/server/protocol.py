@@ -40,15 +40,16 @@ class Limits:
 class Refusal(Exception):
     """The request is answered by the edge: (status line's code and text, body)."""
 
-    def __init__(self, code: int, text: str, body: str | None = None, headers: bytes = b"") -> None:
+    def __init__(self, code: int, text: str, body: str | None = None) -> None:
         super().__init__(text)
         self.code = code
         self.line = f"{code} {text}"
         self.body = self.line if body is None else body
-        self.headers = headers
 
     def encode(self) -> bytes:
         """The whole answer as bytes; the connection ends after it, so it has no length."""
+        if not self.body:
+            return f"HTTP/1.1 {self.line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode("ascii")
         head = f"HTTP/1.1 {self.line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
         return head.encode("ascii") + self.body.encode("ascii")
 

@@ -205,3 +205,16 @@ def test_a_taken_port_is_an_os_error() -> None:
 def test_certificate_and_key_must_fit() -> None:
     with pytest.raises(ValueError, match="serving certificate and key cannot be used"):
         server_context(CERTIFICATES.serving().certificate, CERTIFICATES.authority().key)
+
+
+def test_stop_cuts_an_unfinished_handshake() -> None:
+    async def main() -> None:
+        server = Server(remember, ssl_context=context())
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await asyncio.sleep(0.01)  # until it is accepted
+        await server.stop()
+        assert await asyncio.wait_for(reader.read(), 2) == b""
+        writer.close()
+
+    asyncio.run(main())

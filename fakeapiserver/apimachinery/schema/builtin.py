@@ -41,6 +41,7 @@ from fakeapiserver.apimachinery.schema.go_types import (
 )
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import parse_micro_time, parse_time
+from fakeapiserver.apimachinery.schema.static_default import StaticDefaults
 
 __all__ = ["BuiltinType", "DecodeError", "compile_builtin"]
 
@@ -134,6 +135,7 @@ class _Compiler:
 
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
+        self.defaults = StaticDefaults(definitions)
         self._types: dict[str, GoType] = {
             _META + "Time": timestamp(parse_time),
             _META + "MicroTime": timestamp(parse_micro_time),
@@ -203,10 +205,10 @@ class _Compiler:
 class BuiltinType:
     """A built-in kind: decodes and normalises JSON objects of it."""
 
-    __slots__ = ("_type",)
+    __slots__ = ("_defaults", "_name", "_type")
 
-    def __init__(self, compiled: GoType) -> None:
-        self._type = compiled
+    def __init__(self, compiler: _Compiler, name: str) -> None:
+        self._name, self._type, self._defaults = name, compiler.named(name), compiler.defaults
 
     def decode(self, obj: dict[str, Any]) -> list[str]:
         """Makes obj, in place, what a round trip through Go's types makes of it.
@@ -223,11 +225,11 @@ class BuiltinType:
         return list(state.unknown)
 
     def default(self, obj: dict[str, Any]) -> None:
-        """Static defaults beyond zero values, in place: none.
+        """Fills in, in place, the defaults the recorded schema carries beyond zero values (`protocol: TCP`).
 
-        The server's own defaults (protocol: TCP among them) come from its Go code, which also knows when not to apply
-        them; the defaults in the recorded schemas only repeat some of those.
+        `obj` has been decoded. Defaults from the kinds' own Go code are not the schema's to know.
         """
+        self._defaults.apply(self._name, obj)
 
 
 # Compilers by the identity of their definitions, which they keep alive.
@@ -239,4 +241,4 @@ def compile_builtin(definitions: Definitions, name: str) -> BuiltinType:
     compiler = _compilers.get(id(definitions))
     if compiler is None:
         compiler = _compilers[id(definitions)] = _Compiler(definitions)
-    return BuiltinType(compiler.named(name))
+    return BuiltinType(compiler, name)

@@ -98,6 +98,40 @@ def test_at_most_a_hundred_unknown_fields_are_told() -> None:
     assert len(kind("core.v1.Pod").decode({f"f{i}": 1 for i in range(150)})) == 100
 
 
+@pytest.mark.parametrize(
+    ("name", "spec", "expected"),
+    [
+        (
+            "core.v1.Pod",
+            {"containers": [{"ports": [{"containerPort": 5}, {"containerPort": 6, "protocol": "UDP"}]}]},
+            [{"containerPort": 5, "protocol": "TCP"}, {"containerPort": 6, "protocol": "UDP"}],
+        ),
+        (
+            "apps.v1.Deployment",
+            {"template": {"spec": {"initContainers": [{"ports": [{"containerPort": 5, "protocol": ""}]}]}}},
+            [{"containerPort": 5, "protocol": "TCP"}],
+        ),
+        ("core.v1.Service", {"ports": [{"port": 80}]}, [{"port": 80, "targetPort": 0, "protocol": "TCP"}]),
+    ],
+)
+def test_static_defaults(name: str, spec: dict[str, Any], expected: Any) -> None:
+    obj = {"spec": spec}
+    compiled = kind(name)
+    compiled.decode(obj)
+    compiled.default(obj)
+    found = obj["spec"].get("template", obj)["spec"]
+    containers = found.get("containers") or found.get("initContainers") or [found]
+    assert containers[0]["ports"] == expected
+
+
+def test_an_empty_text_behind_a_pointer_stays() -> None:
+    pod: dict[str, Any] = {"spec": {"volumes": [{"name": "x", "azureDisk": {"diskName": "a", "fsType": ""}}]}}
+    kind("core.v1.Pod").decode(pod)
+    kind("core.v1.Pod").default(pod)
+    disk = {"diskName": "a", "diskURI": "", "fsType": "", "cachingMode": "ReadWrite", "kind": "Shared"}
+    assert pod["spec"]["volumes"][0]["azureDisk"] == disk
+
+
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),

@@ -1,1 +1,8 @@
-"""Who owns which field: structured merge, server-side apply, managedFields."""
+"""Who owns which field: structured merge, server-side apply, managedFields.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields, sigs.k8s.io/structured-merge-diff/v6.
+"""
+
+from fakeapiserver.apimachinery.managedfields.manager import apply, keep_times_if_unchanged, update
+
+__all__ = ["apply", "keep_times_if_unchanged", "update"]

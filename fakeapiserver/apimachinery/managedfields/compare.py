@@ -1,0 +1,172 @@
+"""What fields an object has, and which of them differ between two.
+
+Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (tofieldset.go, compare.go).
+"""
+
+from typing import Any
+
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, insert
+from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
+
+Comparison = tuple[FieldSet, FieldSet, FieldSet]
+
+
+def to_fieldset(obj: dict[str, Any], schema: TypedSchema) -> FieldSet:
+    """Every field an applied object claims: leaves, list items, keys of maps; not the structs on the way."""
+    return _fields_of(schema.root, obj) or {}
+
+
+def _fields_of(node: Node, value: Any) -> FieldSet | None:
+    """The fields of a value; None: nothing to own; {}: the value as a whole."""
+    if isinstance(value, dict) and node.is_map:
+        return {} if node.atomic_map else _map_fields(node, value) or None
+    if isinstance(value, list) and node.items is not None:
+        return {} if node.atomic_list else _list_fields(node, value) or None
+    if value is None and not node.scalar:
+        return {} if (node.atomic_map if node.is_map else node.atomic_list) else None
+    if value is None and node.is_map and not node.atomic_map:
+        return None
+    return {}
+
+
+def _map_fields(node: Node, value: dict[str, Any]) -> FieldSet:
+    out: FieldSet = {}
+    for key, item in value.items():
+        child = node.fields.get(key)
+        fields = _fields_of(child or node.element or _NOTHING, item)
+        if fields is None:
+            if child is None or item is None or item == {}:
+                out["f:" + key] = {}
+        elif child is None and fields:
+            out["f:" + key] = {".": {}, **fields}
+        else:
+            out["f:" + key] = fields
+    return out
+
+
+def _list_fields(node: Node, value: list[Any]) -> FieldSet:
+    out: FieldSet = {}
+    item_node = node.items or _NOTHING
+    for element, items in grouped(node, value).items():
+        fields = _fields_of(item_node, items[0]) if len(items) == 1 else None
+        out[element] = {".": {}, **fields} if fields else {}
+    return out
+
+
+def grouped(node: Node, value: list[Any] | None) -> dict[str, list[Any]]:
+    """An associative list's items by their path element; more than one where a client sent duplicates."""
+    out: dict[str, list[Any]] = {}
+    for item in value or ():
+        out.setdefault(node.item_element(item), []).append(item)
+    return out
+
+
+_NOTHING = Node("untyped")
+
+
+def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema) -> Comparison:
+    """(added, modified, removed): fields only in new, in both but different, only in old. `old` None: a new object."""
+    root = schema.root
+    if old is None:
+        old = schema.empty
+    added: FieldSet = {}
+    modified: FieldSet = {}
+    removed: FieldSet = {}
+    if old != new:
+        _compare_maps(root, old, new, (added, modified, removed))
+    return added, modified, removed
+
+
+def whole(node: Node, value: Any) -> FieldSet:
+    """The fields added where a value appears, or removed where it goes, itself included."""
+    if isinstance(value, dict):
+        if node.atomic_map or not value or not node.is_map:
+            return {}
+        out: FieldSet = {".": {}}
+        fields, element = node.fields, node.element or _NOTHING
+        for key, item in value.items():
+            out["f:" + key] = whole(fields.get(key) or element, item)
+        return out
+    if isinstance(value, list):
+        if node.atomic_list or not value:
+            return {}
+        out = {".": {}}
+        item_node = node.items or _NOTHING
+        for key, items in grouped(node, value).items():
+            out[key] = whole(item_node, items[0]) if len(items) == 1 else {}
+        return out
+    return {}
+
+
+def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: Comparison) -> None:
+    """Both are granular maps; what differs is put into the three nodes given."""
+    added, _, removed = into
+    fields, element = node.fields, node.element or _NOTHING
+    for key, value in new.items():
+        if key not in old:
+            added["f:" + key] = whole(fields.get(key) or element, value)
+        elif (before := old[key]) != value:
+            _compare_into("f:" + key, fields.get(key) or element, before, value, into)
+    for key, value in old.items():
+        if key not in new:
+            removed["f:" + key] = whole(fields.get(key) or element, value)
+
+
+def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison) -> None:
+    """Compares two different values at one path element and puts what differs below that element."""
+    below: Comparison = ({}, {}, {})
+    if not _compare_values(node, old, new, below):
+        into[1][key] = {}
+    elif below[1]:
+        into[1][key] = below[1]
+    if below[0]:
+        into[0][key] = below[0]
+    if below[2]:
+        into[2][key] = below[2]
+
+
+def _compare_values(node: Node, old: Any, new: Any, into: Comparison) -> bool:
+    """False if the value is a leaf; what is below a value that stopped or started to be a map is told all the same."""
+    old_map, new_map = isinstance(old, dict) and node.is_map, isinstance(new, dict) and node.is_map
+    old_list = isinstance(old, list) and node.items is not None
+    new_list = isinstance(new, list) and node.items is not None
+    as_map = (old_map or new_map) and not node.atomic_map and bool((old_map and old) or (new_map and new))
+    as_list = (old_list or new_list) and not node.atomic_list and bool((old_list and old) or (new_list and new))
+    if as_map:
+        _compare_maps(node, old if old_map else {}, new if new_map else {}, into)
+    if as_list:
+        _compare_lists(node, old if old_list else [], new if new_list else [], into)
+    return (as_map or as_list) and (old is None or new is None or type(old) is type(new))
+
+
+def _compare_lists(node: Node, old: list[Any], new: list[Any], into: Comparison) -> None:
+    added, _, removed = into
+    before, after = grouped(node, old), grouped(node, new)
+    item_node = node.items or _NOTHING
+    for key, items in after.items():
+        were = before.get(key, [])
+        if not were:
+            added[key] = whole(item_node, items[0]) if len(items) == 1 else {}
+        elif were != items:
+            _compare_items(key, item_node, were, items, into)
+    for key, items in before.items():
+        if key not in after:
+            removed[key] = whole(item_node, items[0]) if len(items) == 1 else {}
+
+
+def _compare_items(key: str, node: Node, old: list[Any], new: list[Any], into: Comparison) -> None:
+    """Duplicates are one leaf; they turn into an item's own fields, or back, when they start or stop being duplicates."""
+    added, modified, removed = into
+    if len(old) == len(new) == 1:
+        _compare_into(key, node, old[0], new[0], into)
+    elif len(old) > 1 and len(new) > 1:
+        modified[key] = {}
+    elif len(old) > 1:
+        added[key] = whole(node, new[0])
+        insert(removed, (key,))
+    else:
+        removed[key] = whole(node, old[0])
+        insert(added, (key,))
+
+
+__all__ = ["Comparison", "NoPathElement", "compare", "grouped", "to_fieldset", "whole"]

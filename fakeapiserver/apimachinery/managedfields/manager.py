@@ -1,0 +1,246 @@
+"""managedFields of an object after an update, and server-side apply.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (fieldmanager.go, structuredmerge.go, managedfieldsupdater.go,
+stripmeta.go, skipnonapplied.go, lastappliedmanager.go, versioncheck.go).
+
+    update(live, new, schema=…)  the object to store: `new` with the managedFields that follow from `live`
+    apply(live, applied, …)      the object to store: `live` with the applied fields laid over it
+Both return a new object that shares nested values with what they were given.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import new_apply_conflict, new_bad_request, status_error
+from fakeapiserver.apimachinery.managedfields.compare import to_fieldset
+from fakeapiserver.apimachinery.managedfields.entries import (
+    APPLY,
+    UPDATE,
+    Managed,
+    ManagerId,
+    Owned,
+    cap_update_managers,
+    decode,
+    encode,
+    manager_id,
+)
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference, insert, union
+from fakeapiserver.apimachinery.managedfields.last_applied import allowed_conflicts, refresh_last_applied
+from fakeapiserver.apimachinery.managedfields.merge import merge
+from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Convert, Versions, take_from_others
+from fakeapiserver.apimachinery.managedfields.prune import prune, without_nulls
+from fakeapiserver.apimachinery.managedfields.typed import NoPathElement, TypedSchema
+from fakeapiserver.apimachinery.managedfields.validate import validate
+from fakeapiserver.apimachinery.meta import Object, metadata
+
+ResetFields = Mapping[str, Any] | Iterable[str]
+
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_SELF: Final = ManagerId("current-operation", UPDATE, "", "")
+_META: Final = (
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
+_NEVER_OWNED: Final[FieldSet] = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {".": {}, **{"f:" + key: {} for key in _META}},
+}
+
+
+def update(
+    live: Object | None,
+    new: Object,
+    *,
+    schema: TypedSchema,
+    manager: str,
+    api_version: str,
+    subresource: str = "",
+    now: str,
+    reset_fields: ResetFields | None = None,
+    convert: Convert | None = None,
+    schema_of: Callable[[str], TypedSchema] | None = None,
+) -> Object:
+    """The object to store after a create (`live` None), update or patch by `manager`.
+
+    `now` is RFC3339. `reset_fields` are the fields this write can't set: a field set, or dotted paths. `convert` gives an object in
+    the version another manager wrote (LookupError: that version is gone), `schema_of` that version's type.
+    """
+    managed = _managed_by_request(live, new, subresource)
+    bare = _without_managed_fields(new)
+    if not managed and live is not None and metadata(live).get("uid"):
+        return bare
+    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
+    before = _without_managed_fields(live) if live is not None else None
+    try:
+        managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)
+    except NoPathElement:
+        # Upstream logs what should never happen, and stores no owners rather than wrong ones.
+        return bare
+    return _with_managed_fields(bare, cap_update_managers(managed))
+
+
+def _update(
+    change: tuple[Object | None, Object], managed: Managed, versions: Versions, key: ManagerId, now: str
+) -> Managed:
+    live = change[0]
+    managed = versions.reconciled(live, managed)
+    managed, (added, modified, _) = take_from_others(change, managed, versions, _SELF, force=True)
+    fields = difference(versions.owned(union(modified, added)), _NEVER_OWNED)
+    if fields:
+        if previous := managed.get(key):
+            fields = union(fields, previous.fields)
+        managed[key] = Owned(fields, versions.current, now)
+    return managed
+
+
+def apply(
+    live: Object | None,
+    applied: Object,
+    *,
+    schema: TypedSchema,
+    manager: str,
+    force: bool = False,
+    api_version: str,
+    subresource: str = "",
+    now: str,
+    reset_fields: ResetFields | None = None,
+    convert: Convert | None = None,
+    schema_of: Callable[[str], TypedSchema] | None = None,
+) -> Object:
+    """The object to store after `manager` applied `applied`; arguments as of update.
+
+    StatusError: 409 other managers own what it changes, 400 the applied object has managedFields or another version, 500 it does not
+    fit its type.
+    """
+    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
+    _check_applied(applied, versions)
+    try:
+        managed = decode(metadata(live or {}).get("managedFields"), trusted=True)
+    except ValueError as error:
+        raise status_error(500, "", f"failed to decode managed fields: {error}") from None
+    before = _without_managed_fields(live) if live is not None else None
+    if not managed and before is not None:
+        first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
+        managed = cap_update_managers(_update((None, before), managed, versions, first, now))
+    key = manager_id(manager, APPLY, api_version, subresource)
+    try:
+        result, managed = _apply(before, applied, managed, versions, key, force=force, now=now)
+    except Conflicts as conflicts:
+        remaining = conflicts
+        if manager == "kubectl" and before is not None:
+            remaining = conflicts.without(allowed_conflicts(before, schema, api_version))
+        if remaining.paths:
+            raise new_apply_conflict(remaining.causes(), remaining.message()) from None
+        result, managed = _apply(before, applied, managed, versions, key, force=True, now=now)
+    if manager == "kubectl":
+        result = refresh_last_applied(result, applied)
+    return _with_managed_fields(result, managed)
+
+
+def _apply(
+    live: Object | None, applied: Object, managed: Managed, versions: Versions, key: ManagerId, *, force: bool, now: str
+) -> tuple[Object, Managed]:
+    schema, version = versions.schema, versions.current
+    managed = versions.reconciled(live, managed)
+    merged = merge(schema.root, live or {}, applied)
+    last = managed.get(key)
+    managed = managed | {key: Owned(versions.owned(to_fieldset(applied, schema)), version, last.time if last else None)}
+    result = prune(merged, managed, key, last, versions)
+    if not schema.nulls:
+        result = without_nulls(result, live, applied)
+    managed, _ = take_from_others((live, result), managed, versions, key, force=force)
+    changed = live is None or result != live
+    if owned := managed.pop(key, None):
+        fields = difference(owned.fields, _NEVER_OWNED)
+        if fields:
+            unchanged = last is not None and fields == last.fields
+            time = now if changed else owned.time
+            managed[key] = last if unchanged and last and time == last.time else Owned(fields, version, time)
+    return result, managed
+
+
+def _check_applied(applied: Object, versions: Versions) -> None:
+    version = applied.get("apiVersion", "")
+    if version != versions.current:
+        raise new_bad_request(f"invalid object type: {_gvk(version, applied.get('kind', ''))}")
+    if metadata(applied).get("managedFields") is not None:
+        raise new_bad_request("metadata.managedFields must be nil")
+    if problem := validate(applied, versions.schema):
+        meta = metadata(applied)
+        where = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {_gvk(version, applied.get('kind', ''))}"
+        raise status_error(500, "", f"failed to create typed patch object ({where}): {problem}")
+
+
+def _gvk(version: str, kind: str) -> str:
+    return f"{version if '/' in version else '/' + version}, Kind={kind}"
+
+
+def reset_set(reset_fields: ResetFields | None) -> FieldSet:
+    """The field set of dotted paths (`spec`, `metadata.deletionTimestamp`); a field set is taken as it is."""
+    if not reset_fields:
+        return {}
+    if isinstance(reset_fields, Mapping):
+        return dict(reset_fields)
+    fields: FieldSet = {}
+    for path in reset_fields:
+        insert(fields, tuple("f:" + name for name in path.split(".")))
+    return fields
+
+
+def _managed_by_request(live: Object | None, new: Object, subresource: str) -> Managed:
+    """What to start from: managedFields the request set, if it may and they make sense, else the live object's."""
+    stored = metadata(live).get("managedFields") if live is not None else None
+    sent = metadata(new).get("managedFields")
+    if not subresource and sent is not None and sent is not stored and sent != stored:
+        if sent in ([], [{}]):
+            return {}
+        try:
+            if managed := decode(sent, trusted=False):
+                return managed
+        except (ValueError, AttributeError, TypeError):
+            pass
+    try:
+        return decode(stored, trusted=True)
+    except ValueError:
+        return {}
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    """A copy, to the depth of its metadata, without managedFields."""
+    out = dict(obj)
+    if "metadata" in out and isinstance(out["metadata"], dict):
+        out["metadata"] = {key: value for key, value in out["metadata"].items() if key != "managedFields"}
+    return out
+
+
+def _with_managed_fields(obj: Object, managed: Managed) -> Object:
+    if managed:
+        obj["metadata"] = dict(obj.get("metadata") or {}, managedFields=encode(managed))
+    return obj
+
+
+def keep_times_if_unchanged(live: Object, new: Object) -> Object:
+    """`new`, or `live` itself where they differ in nothing but the times of managedFields.
+
+    Upstream: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go (IgnoreManagedFieldsTimestampsTransformer).
+    """
+    before, after = metadata(live).get("managedFields") or [], metadata(new).get("managedFields") or []
+    if len(before) != len(after) or _without_managed_fields(live) != _without_managed_fields(new):
+        return new
+    same = all(_timeless(a) == _timeless(b) for a, b in zip(before, after, strict=True))
+    return live if same else new
+
+
+def _timeless(entry: Object) -> Object:
+    return {key: value for key, value in entry.items() if key != "time"}
+
+
+__all__ = ["apply", "keep_times_if_unchanged", "reset_set", "update"]

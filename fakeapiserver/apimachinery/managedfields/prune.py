@@ -1,0 +1,73 @@
+"""Taking out what an applier no longer applies and nobody else owns.
+
+Upstream: sigs.k8s.io/structured-merge-diff/v6/merge/update.go (prune, addBackOwnedItems, addBackDanglingItems).
+"""
+
+from typing import Any
+
+from fakeapiserver.apimachinery.managedfields.compare import to_fieldset
+from fakeapiserver.apimachinery.managedfields.entries import Managed, ManagerId, Owned
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference, intersection, union
+from fakeapiserver.apimachinery.managedfields.merge import remove
+from fakeapiserver.apimachinery.managedfields.ownership import Versions
+from fakeapiserver.apimachinery.managedfields.schema_change import with_named_fields
+from fakeapiserver.apimachinery.meta import Object
+
+
+def prune(merged: Object, managed: Managed, applier: ManagerId, last: Owned | None, versions: Versions) -> Object:
+    """The merged object without what the applier owned by its last apply, except for what anyone owns now or it never owned."""
+    if last is None or not last.fields:
+        return merged
+    version = last.api_version
+    schema = versions.schema_of(version)
+    if version == managed[applier].api_version and not difference(last.fields, managed[applier].fields):
+        return merged
+    try:
+        converted = versions.convert(merged, version)
+    except LookupError:
+        return merged
+    owned = with_named_fields(schema.root, last.fields)
+    pruned = remove(schema.root, converted, owned) or {}
+    pruned = _add_back_owned(converted, pruned, version, managed, versions)
+    kept = with_named_fields(schema.root, to_fieldset(pruned, schema))
+    all_fields = with_named_fields(schema.root, to_fieldset(converted, schema))
+    gone = intersection(difference(all_fields, kept), owned)
+    result: Object = remove(schema.root, converted, gone) or {}
+    back: Object = versions.convert(result, managed[applier].api_version, version)
+    return back
+
+
+def _add_back_owned(merged: Object, pruned: Object, version: str, managed: Managed, versions: Versions) -> Object:
+    """Adds what any manager owns back, the version of the last apply first."""
+    by_version: dict[str, FieldSet] = {}
+    for owned in managed.values():
+        by_version[owned.api_version] = union(by_version.get(owned.api_version, {}), owned.fields)
+    at = version
+    for target in sorted(by_version, key=lambda v: v != version):
+        try:
+            merged, pruned = versions.convert(merged, target, at), versions.convert(pruned, target, at)
+        except LookupError:
+            continue
+        at = target
+        root = versions.schema_of(target).root
+        schema = versions.schema_of(target)
+        everything = with_named_fields(root, to_fieldset(merged, schema))
+        kept = union(with_named_fields(root, to_fieldset(pruned, schema)), with_named_fields(root, by_version[target]))
+        pruned = remove(root, merged, difference(everything, kept)) or {}
+    back: Object = versions.convert(pruned, version, at)
+    return back
+
+
+def without_nulls(value: Any, live: Any, applied: Any) -> Any:
+    """The value without nulls that pruning left behind, which Go's types would not hold; nulls of live and applied stay."""
+    if value is live or value is applied or not isinstance(value, dict | list):
+        return value
+    if isinstance(value, list):
+        return [without_nulls(item, None, None) if isinstance(item, dict | list) else item for item in value]
+    mine = live if isinstance(live, dict) else {}
+    theirs = applied if isinstance(applied, dict) else {}
+    return {
+        key: without_nulls(item, mine.get(key), theirs.get(key))
+        for key, item in value.items()
+        if item is not None or (key in mine and mine[key] is None) or key in theirs
+    }

@@ -1,0 +1,88 @@
+"""Whether an applied object fits its type.
+
+Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (validate.go, helpers.go).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fakeapiserver.apimachinery.managedfields.fieldset import path_text
+from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
+
+Problem = tuple[str, str]
+
+
+def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = False) -> str:
+    """What is wrong, as upstream words it; empty if nothing is. `duplicates` allows equal keys in list maps and sets."""
+    problems = [f"{path}: {message}" if path else message for path, message in _check(schema.root, obj, "", duplicates)]
+    return (
+        problems[0] if len(problems) == 1 else "\n".join(["errors:", *("  " + p for p in problems)]) if problems else ""
+    )
+
+
+def _check(node: Node, value: Any, path: str, duplicates: bool) -> Iterator[Problem]:
+    if isinstance(value, dict) and node.is_map:
+        yield from _check_map(node, value, path, duplicates)
+    elif isinstance(value, list) and node.items is not None:
+        yield from _check_list(node, value, path, duplicates)
+    elif value is not None and (message := _mismatch(node, value)):
+        yield path, message
+
+
+def _check_map(node: Node, value: dict[str, Any], path: str, duplicates: bool) -> Iterator[Problem]:
+    for key, item in value.items():
+        child = node.child(key)
+        if child is None:
+            yield f"{path}.{key}", "field not declared in schema"
+            return
+        yield from _check(child, item, f"{path}.{key}", duplicates)
+
+
+def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> Iterator[Problem]:
+    if node.items is None:
+        return
+    seen: set[str] = set()
+    for i, item in enumerate(value):
+        text = f"[{i}]"
+        if not node.atomic_list:
+            try:
+                element = node.item_element(item)
+            except NoPathElement as error:
+                yield path, f"element {i}: {error}"
+                return
+            text = path_text((element,))
+            if element in seen and not duplicates:
+                yield path, f"duplicate entries for key {text}"
+            seen.add(element)
+        yield from _check(node.items, item, path + text, duplicates)
+
+
+def _mismatch(node: Node, value: Any) -> str:
+    """What is wrong with a value that is neither the map nor the list its type allows."""
+    if node.is_map:
+        return "" if node.scalar and not isinstance(value, dict | list) else f"expected map, got &{{{_go(value)}}}"
+    if node.scalar == "string" and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
+    if node.scalar == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
+        return f"expected numeric (int or float), got {_go_type(value)}"
+    if node.scalar == "boolean" and not isinstance(value, bool):
+        return f"expected boolean, got &{{{_go(value)}}}"
+    if node.scalar == "untyped" and isinstance(value, dict | list):
+        return f"expected any scalar, got &{{{_go(value)}}}"
+    return "" if node.scalar else f"expected list, got &{{{_go(value)}}}"
+
+
+def _go(value: Any) -> str:
+    """A value as Go's %v prints it."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{_go(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(_go, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)
+
+
+def _go_type(value: Any) -> str:
+    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
+    return names.get(type(value), "map[string]interface {}")

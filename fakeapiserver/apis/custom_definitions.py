@@ -27,13 +27,13 @@ def definition_name(gvk: GroupVersionKind) -> str:
 
 
 def custom_definitions(
-    gvk: GroupVersionKind, schema: Schema | None, selectable: Sequence[str] = ()
+    gvk: GroupVersionKind, list_kind: str, schema: Schema | None, selectable: Sequence[str] = ()
 ) -> dict[str, Schema]:
     """The schemas of a kind and its list by name, to be the `definitions` of its APIResource.
 
     `schema` is the version's openAPIV3Schema (None: anything goes); `selectable` are the jsonPaths of its selectable fields.
     """
-    name = definition_name(gvk)
+    name, listed_name = definition_name(gvk), definition_name(gvk._replace(kind=list_kind))
     extra = (
         {"x-kubernetes-selectable-fields": [{"fieldPath": path.removeprefix(".")} for path in selectable]}
         if selectable
@@ -48,12 +48,12 @@ def custom_definitions(
         "required": ["items"],
         "properties": {**TYPE_META, "items": items, "metadata": LIST_META},
     }
-    return {name: body, f"{name}List": {**listed, **extra, **_kind(gvk, f"{gvk.kind}List")}}
+    return {name: body, listed_name: {**listed, **extra, **_kind(gvk, list_kind)}}
 
 
 def published(schema: Schema) -> Schema:
-    """A structural schema as documents show it: without descriptions, with what its extensions imply written out."""
-    shown: dict[str, Any] = {key: value for key, value in schema.items() if key != "description"}
+    """A structural schema as documents show it, with what its extensions imply written out."""
+    shown: dict[str, Any] = dict(schema)
     if "properties" in shown:
         shown["properties"] = {name: published(child) for name, child in shown["properties"].items()}
     for key in NESTED:
@@ -62,7 +62,9 @@ def published(schema: Schema) -> Schema:
     if shown.get("x-kubernetes-int-or-string") and not any(key in shown for key in ("anyOf", "allOf")):
         shown["anyOf"] = list(INT_OR_STRING)
     if shown.get("x-kubernetes-embedded-resource"):
-        shown["properties"] = {**TYPE_META, **shown.get("properties", {}), "metadata": OBJECT_META}
+        shown["properties"] = {**shown.get("properties", {}), **TYPE_META, "metadata": OBJECT_META}
+        required = shown.get("required", ())
+        shown["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
     return shown
 
 

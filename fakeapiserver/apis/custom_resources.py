@@ -36,6 +36,7 @@ def resources_of(definition: Object) -> tuple[APIResource, ...]:
 
 def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str) -> APIResource:
     gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
+    list_kind = names.get("listKind") or names["kind"] + "List"
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     selectable = [field["jsonPath"] for field in version.get("selectableFields") or ()]
     return APIResource(
@@ -51,7 +52,8 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
         definition=definition_name(gvk),
         columns=tuple(_columns(version)),
         custom=True,
-        definitions=custom_definitions(gvk, schema, selectable),
+        list_kind=list_kind,
+        definitions=custom_definitions(gvk, list_kind, schema, selectable),
     )
 
 

@@ -40,6 +40,7 @@ class APIResource:
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
+    `list_kind` is the kind of its lists, empty if it cannot be listed.
     """
 
     gvr: GroupVersionResource
@@ -55,6 +56,7 @@ class APIResource:
     columns: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     custom: bool = False
     returns_deleted: bool = False
+    list_kind: str = ""
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
 
 
@@ -182,6 +184,7 @@ def _resources(
             definition=row.get("definition", ""),
             columns=tuple(columns.get(f"{prefix}/{gv}/{plural}", ())),
             returns_deleted=row.get("returnsDeleted", False),
+            list_kind=row["responseKind"]["kind"] + "List" if "list" in row["verbs"] else "",
         )
 
 

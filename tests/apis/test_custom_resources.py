@@ -50,6 +50,19 @@ def test_unserved_versions_have_no_row() -> None:
     assert resources_of(crd({"served": False})) == ()
 
 
+def test_a_list_may_have_a_name_of_its_own() -> None:
+    assert resources_of(crd({}))[0].list_kind == "WidgetList"
+    (row,) = resources_of(crd({}, listKind="Widgetry"))
+    assert row.list_kind == "Widgetry"
+    assert set(row.definitions or ()) == {"com.example.stable.v1.Widget", "com.example.stable.v1.Widgetry"}
+
+
+def test_embedded_resource_must_say_its_type() -> None:
+    shown = published({"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec", "kind"]})
+    assert shown["required"] == ["spec", "kind", "apiVersion"]
+    assert shown["properties"]["metadata"] == {"allOf": [{"$ref": META + "ObjectMeta"}]}
+
+
 def test_accepted_names_count() -> None:
     definition = {**crd({}, shortNames=["wg", "taken"]), "status": {"acceptedNames": {"shortNames": ["wg"]}}}
     assert resources_of(definition)[0].short_names == ("wg",)
@@ -58,7 +71,10 @@ def test_accepted_names_count() -> None:
 @pytest.mark.parametrize(
     ("schema", "shown"),
     [
-        ({"type": "string", "description": "prose"}, {"type": "string"}),
+        (
+            {"type": "string", "description": "the author's words"},
+            {"type": "string", "description": "the author's words"},
+        ),
         (
             {"type": "object", "properties": {"description": {"type": "string"}}},
             {"type": "object", "properties": {"description": {"type": "string"}}},
@@ -68,7 +84,7 @@ def test_accepted_names_count() -> None:
             {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
         ),
         (
-            {"type": "array", "items": {"type": "string", "description": "prose"}},
+            {"type": "array", "items": {"type": "string"}},
             {"type": "array", "items": {"type": "string"}},
         ),
         ({"type": "object", "additionalProperties": True}, {"type": "object", "additionalProperties": True}),
@@ -80,7 +96,7 @@ def test_published_schema(schema: dict[str, Any], shown: dict[str, Any]) -> None
 
 def test_kind_and_list_get_type_and_object_metadata() -> None:
     own = {"type": "object", "properties": {"metadata": {"type": "object"}, "spec": {"type": "object"}}}
-    definitions = custom_definitions(WIDGET, own, [".spec.size"])
+    definitions = custom_definitions(WIDGET, "WidgetList", own, [".spec.size"])
     widget = definitions["com.example.stable.v1.Widget"]
     assert widget["properties"]["metadata"] == {"allOf": [{"$ref": META + "ObjectMeta"}]}
     assert set(widget["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
@@ -90,5 +106,5 @@ def test_kind_and_list_get_type_and_object_metadata() -> None:
 
 
 def test_without_a_schema_anything_goes() -> None:
-    widget = custom_definitions(WIDGET, None)["com.example.stable.v1.Widget"]
+    widget = custom_definitions(WIDGET, "WidgetList", None)["com.example.stable.v1.Widget"]
     assert widget["x-kubernetes-preserve-unknown-fields"] is True

@@ -17,7 +17,7 @@ SPEC = {
     "required": ["size"],
     "properties": {
         "size": {"type": "integer", "default": 1},
-        "description": {"type": "string", "description": "a field of that name"},
+        "description": {"type": "string"},
         "port": {"x-kubernetes-int-or-string": True},
         "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "nul": {"type": "string", "nullable": True},
@@ -27,7 +27,6 @@ SPEC = {
 STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
 WIDGET = {
     "type": "object",
-    "description": "a widget",
     "required": ["spec"],
     "properties": {"spec": SPEC, "status": STATUS},
 }

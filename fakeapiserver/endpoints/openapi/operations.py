@@ -191,8 +191,11 @@ class _Paths:
 
     def _list(self, suffix: str) -> Document:
         name = f"{self.resource.gvk.kind}{suffix}" if suffix else self._name()
-        responses = {"200": _content(self.stream_types, self.resource.definition + "List"), "401": {}}
+        responses = {"200": _content(self.stream_types, self._list_definition()), "401": {}}
         return self._operation("list", f"list{self._prefix()}{name}", LIST, responses)
+
+    def _list_definition(self) -> str:
+        return self.resource.definition.removesuffix(self.resource.gvk.kind) + self.resource.list_kind
 
     def _verb(self, verb: str, row: tuple[str, str, str], subresource: Subresource | None) -> Document:
         _, action, word = row

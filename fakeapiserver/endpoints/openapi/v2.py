@@ -16,6 +16,7 @@ Document = dict[str, Any]
 
 # What the older version cannot say is left out, or leaves nothing known about a value.
 UNKNOWN_TO_V2: Final = frozenset({"default", "nullable", "oneOf", "anyOf", "not"})
+UNTYPED: Final = ("nullable", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 NAMES: Final = ("properties", "definitions")
 
 
@@ -42,15 +43,10 @@ def definition(schema: Document) -> Document:
     if len(all_of := schema.get("allOf", ())) == 1:
         del kept["allOf"]
         return {**definition(all_of[0]), **kept}
-    if schema.get("nullable") or schema.get("x-kubernetes-int-or-string"):
+    if own := schema.get("x-kubernetes-preserve-unknown-fields") and schema.get("x-kubernetes-group-version-kind"):
+        return {"type": "object", "x-kubernetes-group-version-kind": own}
+    if any(schema.get(key) for key in UNTYPED):
         return {key: value for key, value in kept.items() if key.startswith("x-")}
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        own = schema.get("x-kubernetes-group-version-kind")
-        return (
-            {"type": "object", "x-kubernetes-group-version-kind": own}
-            if own
-            else {"x-kubernetes-preserve-unknown-fields": True}
-        )
     if "oneOf" in schema and "type" not in schema:
         kept["type"] = "string"
     return kept

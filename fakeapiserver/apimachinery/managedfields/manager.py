@@ -5,7 +5,8 @@ stripmeta.go, skipnonapplied.go, lastappliedmanager.go, versioncheck.go).
 
     update(live, new, schema=…)  the object to store: `new` with the managedFields that follow from `live`
     apply(live, applied, …)      the object to store: `live` with the applied fields laid over it
-Both return a new object that shares nested values with what they were given.
+Both return a new object that shares nested values with what they were given. Where apply takes the last part out of a map or list it
+leaves a null, as upstream does, for the decoding of built-in kinds to drop.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +29,7 @@ from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, differen
 from fakeapiserver.apimachinery.managedfields.last_applied import allowed_conflicts, refresh_last_applied
 from fakeapiserver.apimachinery.managedfields.merge import merge
 from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Convert, Versions, take_from_others
-from fakeapiserver.apimachinery.managedfields.prune import prune, without_nulls
+from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import NoPathElement, TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -154,8 +155,6 @@ def _apply(
     last = managed.get(key)
     managed = managed | {key: Owned(versions.owned(to_fieldset(applied, schema)), version, last.time if last else None)}
     result = prune(merged, managed, key, last, versions)
-    if not schema.nulls:
-        result = without_nulls(result, live, applied)
     managed, _ = take_from_others((live, result), managed, versions, key, force=force)
     changed = live is None or result != live
     if owned := managed.pop(key, None):

@@ -3,8 +3,6 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/merge/update.go (prune, addBackOwnedItems, addBackDanglingItems).
 """
 
-from typing import Any
-
 from fakeapiserver.apimachinery.managedfields.compare import to_fieldset
 from fakeapiserver.apimachinery.managedfields.entries import Managed, ManagerId, Owned
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference, intersection, union
@@ -56,18 +54,3 @@ def _add_back_owned(merged: Object, pruned: Object, version: str, managed: Manag
         pruned = remove(root, merged, difference(everything, kept)) or {}
     back: Object = versions.convert(pruned, version, at)
     return back
-
-
-def without_nulls(value: Any, live: Any, applied: Any) -> Any:
-    """The value without nulls that pruning left behind, which Go's types would not hold; nulls of live and applied stay."""
-    if value is live or value is applied or not isinstance(value, dict | list):
-        return value
-    if isinstance(value, list):
-        return [without_nulls(item, None, None) if isinstance(item, dict | list) else item for item in value]
-    mine = live if isinstance(live, dict) else {}
-    theirs = applied if isinstance(applied, dict) else {}
-    return {
-        key: without_nulls(item, mine.get(key), theirs.get(key))
-        for key, item in value.items()
-        if item is not None or (key in mine and mine[key] is None) or key in theirs
-    }

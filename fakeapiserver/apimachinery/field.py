@@ -101,7 +101,22 @@ def go_value(value: Any) -> str:
         return "null"
     if isinstance(value, str):
         return go_quote(value)
+    if isinstance(value, float):
+        return go_float(value)
     return msgspec.json.encode(value).decode()
+
+
+def go_float(value: float) -> str:
+    """Go's %v of a float64: the shortest digits, an exponent from 21 digits on and below 1e-4 (strconv 'g')."""
+    text = repr(value)
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    mantissa, _, exponent = f"{value:e}".partition("e")
+    if -5 < int(exponent) < 6:
+        return text
+    digits = text.replace("-", "").partition("e")[0].replace(".", "").strip("0") or "0"
+    shown = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{'-' if mantissa.startswith('-') else ''}{shown}e{int(exponent):+03d}"
 
 
 def go_quote(text: str) -> str:
@@ -153,8 +168,8 @@ def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
 
 
 def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
-    """`valid` is shown sorted, each value quoted, as upstream's NotSupported does."""
-    detail = "supported values: " + ", ".join(go_quote(v) for v in sorted(valid)) if valid else ""
+    """`valid` is shown in the order given, each value quoted: who calls upstream's with a set sorts it first."""
+    detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
     return Error("FieldValueNotSupported", _text(path), value, detail)
 
 
@@ -163,7 +178,7 @@ def forbidden(path: Path | str, detail: str) -> Error:
 
 
 def too_long(path: Path | str, limit: int) -> Error:
-    detail = f"may not be more than {limit} bytes" if limit >= 0 else "value is too long"
+    detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
     return Error("FieldValueTooLong", _text(path), "", detail)
 
 

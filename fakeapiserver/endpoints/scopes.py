@@ -150,6 +150,11 @@ class ObjectGetter:
         items = store.storage.list_now(store.collection(namespace)).items
         return [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
 
+    def generation(self, resources: tuple[str, ...]) -> int:
+        """Rises with every write to one of these resources."""
+        stores = (self._store(resource) for resource in resources)
+        return sum(store.storage.generation(store.prefix) for store in stores if store is not None)
+
     def _store(self, resource: str) -> Store | None:
         plural, _, group = resource.partition(".")
         return self._scopes.store_for(GroupResource(group, plural))

@@ -39,9 +39,9 @@ class APIServer:
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects)
         self.custom_resources = CustomResources(self.scopes)
-        authenticator = authn_authz.authenticator(config, admin_token=admin_token, client_ca=client_ca)
-        authorizer, rules = authn_authz.authorizer(config, self.objects)
-        self.scopes.virtual = reviews(authenticator, authorizer, rules)
+        authenticator = authn_authz.authenticator(config, clock=self.clock, token=admin_token, client_ca=client_ca)
+        authorizer = authn_authz.authorizer(config, self.objects)
+        self.scopes.virtual = reviews(authenticator, authorizer, authorizer)
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 

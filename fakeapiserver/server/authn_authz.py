@@ -6,8 +6,9 @@ Upstream: pkg/kubeapiserver/options/{authentication,authorization,admission}.go.
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from fakeapiserver.admission.chain import Chain, plugins_for
-from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.admission.chain import Chain
+from fakeapiserver.admission.interfaces import Getter, Initializer
+from fakeapiserver.admission.options import new_chain
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
 from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
@@ -70,4 +71,7 @@ def authorizer(config: Config, objects: ObjectReader) -> AuthorizerUnion:
 
 def admission(config: Config, objects: Getter) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names."""
-    return Chain(plugins_for(config.enable_admission_plugins, config.disable_admission_plugins, objects))
+    chain, warning = new_chain(Initializer(objects), config.enable_admission_plugins, config.disable_admission_plugins)
+    if warning:
+        config.warnings.append(warning)
+    return chain

@@ -33,6 +33,7 @@ class FixedPaths:
         self._metrics = metrics
         self._server = server
         self._documents = DocumentCache(table)
+        self._openapi_documents = openapi.OpenAPI(table)
         self._answers: Final[Mapping[str, Answer]] = {
             "": self._root,
             "api": self._discovery,
@@ -104,7 +105,28 @@ class FixedPaths:
         return Response(200, response.body, discovery.AGGREGATED_MEDIA_TYPE, headers + compressed)
 
     def _openapi(self, request: Request) -> Response | None:
-        return self._openapi_documents.answer(request)
+        """/openapi/v3, its documents by group version, and /openapi/v2."""
+        version, _, key = request.path.removeprefix("/openapi/").partition("/")
+        if version == "v2" and not key:
+            return self._openapi_v2(request)
+        if version != "v3":
+            return None
+        if not key:
+            return respond.raw(request, self._openapi_documents.index(), respond.PLAIN)
+        found = self._openapi_documents.document(key)
+        if found is None:
+            return Response(404, b"", openapi.INDEX_MEDIA_TYPE)
+        body, digest = found
+        etag = f'"{digest}"'.encode()
+        headers = [(b"etag", etag), (b"vary", b"Accept")]
+        # A document asked for by its hash never changes.
+        headers.append((b"cache-control", b"public, immutable" if "hash" in request.query else b"no-cache, private"))
+        if request.header(b"if-none-match").encode() == etag:
+            return Response(304, b"", headers=headers)
+        return Response(200, body, "application/json", headers)
+
+    def _openapi_v2(self, request: Request) -> Response | None:
+        return None
 
 
 def _encoded(document: discovery.Document | None) -> bytes | None:

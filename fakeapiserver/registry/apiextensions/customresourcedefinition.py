@@ -10,7 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.schema.structural import validate_schema
+from fakeapiserver.apimachinery.schema.structural_rules import validate_schema
 from fakeapiserver.clock import rfc3339
 from fakeapiserver.registry.generic.strategy import Strategy
 

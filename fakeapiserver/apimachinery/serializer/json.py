@@ -1,0 +1,112 @@
+"""JSON as the API server reads and writes it: msgspec on the fast path, Go's rules and Go's words on the slow one.
+
+Upstream: sigs.k8s.io/json and Go's encoding/json, used by k8s.io/apimachinery/pkg/runtime/serializer/json/json.go.
+"""
+
+import json
+import math
+import re
+from typing import Any, Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser
+
+__all__ = ["DecodeError", "decode", "duplicate_fields", "encode", "encode_pretty"]
+
+_decode: Final = msgspec.json.Decoder().decode
+_encode: Final = msgspec.json.Encoder().encode
+# An integer of 19 digits or more may not fit int64. Text that looks like one only costs the walk.
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+# msgspec writes 1.0 and 1e16 where Go writes 1 and 10000000000000000; a string that looks so only costs the walk.
+_FLOAT: Final = re.compile(rb"(?:\.0|e[-+]?[0-9]+)(?:[,\]}]|\Z)")
+
+
+def decode(data: bytes) -> Any:
+    """The value `data` holds. Integers outside int64 become floats, floats stay floats, bad text becomes U+FFFD.
+
+    Raises DecodeError with encoding/json's text.
+    """
+    try:
+        value = _decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return JSONParser(data).parse()
+    return _go_numbers(value) if _LONG_NUMBER.search(data) else value
+
+
+def _go_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _go_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(item) for item in value]
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
+
+
+def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
+    """Texts such as `duplicate field "metadata.name"`, in the order upstream tells them; `decoded` is decode(data)."""
+    if not _has_duplicates(data, decoded):
+        return []
+    parser = JSONParser(data)
+    parser.parse()
+    return [f'duplicate field "{path}"' for path in parser.duplicates]
+
+
+def _has_duplicates(data: bytes, decoded: Any) -> bool:
+    try:
+        if _encode(decoded) == data.rstrip():
+            return False
+        seen: list[bool] = []
+
+        def pairs_hook(pairs: list[tuple[str, Any]]) -> None:
+            if len({key for key, _ in pairs}) != len(pairs):
+                seen.append(True)
+
+        json.loads(data, object_pairs_hook=pairs_hook)
+        return bool(seen)
+    except (ValueError, RecursionError):
+        return True  # Text only the slow parser reads: let it decide.
+
+
+def encode(obj: Any) -> bytes:
+    """Compact JSON, keys in the order of `obj`, numbers as Go prints them, no newline at the end."""
+    encoded = _encode(obj)
+    return _encode(_raw_floats(obj)) if _FLOAT.search(encoded) else encoded
+
+
+def encode_pretty(obj: Any) -> bytes:
+    """Indented by two spaces, as the server answers `?pretty=true`."""
+    return msgspec.json.format(encode(obj), indent=2)
+
+
+def _raw_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _raw_floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_raw_floats(item) for item in value]
+    if isinstance(value, float) and math.isfinite(value):
+        return msgspec.Raw(go_float(value).encode())
+    return value
+
+
+def go_float(value: float) -> str:
+    """A float as encoding/json writes it: shortest digits, an exponent only below 1e-6 and from 1e21 on."""
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    text = repr(value)
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    point = len(whole) + int(exponent or 0)
+    digits = whole + fraction
+    leading = len(digits) - len(digits.lstrip("0"))
+    digits, point = digits.strip("0"), point - leading
+    if not 1e-6 <= abs(value) < 1e21:
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return sign + digits + "0" * (point - len(digits))
+    return f"{sign}{digits[:point]}.{digits[point:]}"

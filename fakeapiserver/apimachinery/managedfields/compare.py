@@ -3,7 +3,7 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (tofieldset.go, compare.go).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, insert
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
@@ -61,7 +61,8 @@ def grouped(node: Node, value: list[Any] | None) -> dict[str, list[Any]]:
     return out
 
 
-_NOTHING = Node("untyped")
+_NOTHING: Final = Node("untyped")
+_CONTAINERS: Final = frozenset((dict, list))
 
 
 def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema) -> Comparison:
@@ -85,7 +86,8 @@ def whole(node: Node, value: Any) -> FieldSet:
         out: FieldSet = {".": {}}
         fields, element = node.fields, node.element or _NOTHING
         for key, item in value.items():
-            out["f:" + key] = whole(fields.get(key) or element, item)
+            # Most values are scalars, which are leaves whatever their type says.
+            out["f:" + key] = whole(fields.get(key) or element, item) if item.__class__ in _CONTAINERS else {}
         return out
     if isinstance(value, list):
         if node.atomic_list or not value:
@@ -104,7 +106,7 @@ def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: Co
     fields, element = node.fields, node.element or _NOTHING
     for key, value in new.items():
         if key not in old:
-            added["f:" + key] = whole(fields.get(key) or element, value)
+            added["f:" + key] = whole(fields.get(key) or element, value) if value.__class__ in _CONTAINERS else {}
         elif (before := old[key]) != value:
             _compare_into("f:" + key, fields.get(key) or element, before, value, into)
     for key, value in old.items():

@@ -74,6 +74,8 @@ def _difference(a: FieldSet, b: FieldSet, recursive: bool) -> FieldSet:
         if theirs is None:
             out[key] = mine
             continue
+        if not mine and not theirs:
+            continue
         gone = _is_member(theirs)
         below = {} if gone and recursive else _difference(_children(mine), _children(theirs), recursive)
         _place(out, key, _is_member(mine) and not gone, below)
@@ -184,14 +186,13 @@ def _value_order(value: Any) -> tuple[int, Any]:
 
 def in_order(fields: FieldSet) -> FieldSet:
     """The set as upstream serialises it: a new dict, every node's keys in order, no node shared with the given one."""
-    if len(fields) > 1:
-        try:
-            plain = all(key[0] == "f" or key == "." for key in fields)
-        except IndexError:
-            plain = False
-        keys = sorted(fields) if plain else sorted(fields, key=order)
-        return {key: in_order(node) if (node := fields[key]) else {} for key in keys}
-    return {key: in_order(node) if node else {} for key, node in fields.items()}
+    if len(fields) < 2:
+        return {key: in_order(node) if node else {} for key, node in fields.items()}
+    keys = sorted(fields)
+    if keys[-1] >= "g":
+        # Not fields alone, whose spelling is their order.
+        keys.sort(key=order)
+    return {key: in_order(node) if (node := fields[key]) else {} for key in keys}
 
 
 def canonical(fields: FieldSet) -> FieldSet:
@@ -224,6 +225,12 @@ def _canonical_element(key: str) -> str:
 def key_element(keys: dict[str, Any]) -> str:
     """The path element of a list map's item with these keys."""
     return "k:" + _json(dict(sorted(keys.items())) if len(keys) > 1 else keys)
+
+
+@lru_cache(maxsize=16384)
+def named_element(key: str, value: str) -> str:
+    """The path element of an item of a list map with one key, a string: most of them, and most of them seen before."""
+    return "k:" + _json({key: value})
 
 
 def value_element(value: Any) -> str:

@@ -115,14 +115,16 @@ def apply(
     reset_fields: ResetFields | None = None,
     convert: Convert | None = None,
     schema_of: Callable[[str], TypedSchema] | None = None,
+    kind: str = "",
 ) -> Object:
-    """The object to store after `manager` applied `applied`; arguments as of update.
+    """The object to store after `manager` applied `applied`; arguments as of update. `kind` is the one expected,
+    the live object's if empty.
 
     StatusError: 409 other managers own what it changes, 400 the applied object has managedFields or another version, 500 it does not
     fit its type.
     """
     versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
-    _check_applied(applied, versions)
+    _check_applied(applied, versions, kind or (live or applied).get("kind", ""))
     try:
         managed = decode(metadata(live or {}).get("managedFields"), trusted=True)
     except ValueError as error:
@@ -166,9 +168,9 @@ def _apply(
     return result, managed
 
 
-def _check_applied(applied: Object, versions: Versions) -> None:
+def _check_applied(applied: Object, versions: Versions, kind: str) -> None:
     version = applied.get("apiVersion", "")
-    if version != versions.current:
+    if version != versions.current or applied.get("kind", "") != kind:
         raise new_bad_request(f"invalid object type: {_gvk(version, applied.get('kind', ''))}")
     if metadata(applied).get("managedFields") is not None:
         raise new_bad_request("metadata.managedFields must be nil")

@@ -8,7 +8,7 @@ A Node tells what a value may be: a scalar, a list, a map, or any of them. Lists
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from fakeapiserver.apimachinery.managedfields.fieldset import key_element, value_element
+from fakeapiserver.apimachinery.managedfields.fieldset import key_element, named_element, value_element
 from fakeapiserver.apimachinery.schema.go_types import QUANTITY, expected_go_type, recorded_go_types
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
@@ -71,6 +71,8 @@ class Node:
                 found[key] = item[key]
             elif defaults.get(key) is not None:
                 found[key] = defaults[key]
+        if len(found) == 1 and isinstance(value := found.get(self.keys[0]), str):
+            return named_element(self.keys[0], value)
         if not found:
             names = " ".join(f'"{key}"' for key in self.keys)
             raise NoPathElement(

@@ -94,8 +94,10 @@ def whole(node: Node, value: Any) -> FieldSet:
             return {}
         out = {".": {}}
         item_node = node.items or _NOTHING
-        for key, items in grouped(node, value).items():
-            out[key] = whole(item_node, items[0]) if len(items) == 1 else {}
+        for item in value:
+            key = node.item_element(item)
+            # Duplicates are owned as one, whatever they hold.
+            out[key] = whole(item_node, item) if key not in out else {}
         return out
     return {}
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 from fakeapiserver.cli.flags import Parsed, UsageError, help_text, parse
@@ -78,7 +78,7 @@ def _announce(parsed: Parsed, server: LocalServer) -> None:
     print(f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}", flush=True)
 
 
-def run_loop(work: "asyncio.coroutines.Coroutine[None, None, int]") -> int:
+def run_loop(work: Coroutine[None, None, int]) -> int:
     """On uvloop where it is installed."""
     try:
         import uvloop

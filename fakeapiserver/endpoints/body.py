@@ -3,7 +3,7 @@
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserver/pkg/endpoints/handlers/create.go.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
@@ -16,7 +16,7 @@ from fakeapiserver.registry.generic.kind import Kind
 Recognizes = Callable[[GroupVersionKind], bool]
 
 _GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _SHOWN_BYTES: Final = 30
 
 
@@ -38,8 +38,10 @@ def decode_object(
     try:
         document, duplicates = decode_body(data, media_type)
         obj = _checked_type_meta(document)
+        if kind.custom and not obj.get("kind"):
+            raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
-        raise _unrecognized(kind, data, str(error), isinstance(error, json.DecodeError)) from None
+        raise _unrecognized(kind, data, str(error)) from None
     check_type(obj, kind, recognizes)
     obj.setdefault("kind", kind.gvk.kind)
     obj.setdefault("apiVersion", str(kind.gvk.group_version))
@@ -74,12 +76,18 @@ def check_type(obj: Object, kind: Kind, recognizes: Recognizes) -> None:
     """StatusError 400 for an object of another kind or version than the path's."""
     gvk = kind.gvk
     named = obj.get("kind") or gvk.kind
-    group_version = GroupVersion.parse(obj.get("apiVersion") or str(gvk.group_version))
+    missing = "" if kind.custom else str(gvk.group_version)
+    group_version = GroupVersion.parse(obj.get("apiVersion") or missing)
     found = GroupVersionKind(group_version.group, group_version.version, named)
     if found == gvk:
         return
     if kind.custom:
-        raise _wrong_custom_type(found, gvk)
+        if found.group_version == gvk.group_version:
+            return  # another kind is for validation to refuse
+        raise new_bad_request(
+            f"the API version in the data ({obj.get('apiVersion', '')}) does not match the expected API version "
+            f"({gvk.group_version})"
+        )
     if recognizes(found):
         internal = f"{internal_package(gvk.group)}.{gvk.kind}"
         package = "v1" if not found.version else found.version
@@ -91,17 +99,6 @@ def not_registered(gvk: GroupVersionKind) -> str:
     return f'no kind "{gvk.kind}" is registered for version "{gvk.group_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
-def _wrong_custom_type(found: GroupVersionKind, wanted: GroupVersionKind) -> StatusError:
-    if found.group_version != wanted.group_version:
-        message = (
-            f"the API version in the data ({found.group_version}) does not match the expected API version "
-            f"({wanted.group_version})"
-        )
-    else:
-        message = f"the kind in the data ({found.kind}) does not match the expected kind ({wanted.kind})"
-    return new_bad_request(message)
-
-
 def internal_package(group: str) -> str:
     """The Go package of a group's internal types, as conversion errors name it."""
     return group.partition(".")[0] or "core"
@@ -111,21 +108,21 @@ def _checked_type_meta(document: Any) -> Object:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ValueError(f"json: cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type {_GO_TYPE_META}")
+        raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {_GO_TYPE_META}")
     for name in ("kind", "apiVersion"):
         value = document.get(name)
         if value is None:
             document.pop(name, None)
         elif not isinstance(value, str):
             raise ValueError(
-                f"json: cannot unmarshal {_GO_NAMES.get(type(value), 'object')} into Go struct field .{name} of type string"
+                f"json: cannot unmarshal {GO_NAMES.get(type(value), 'object')} into Go struct field .{name} of type string"
             )
     GroupVersion.parse(document.get("apiVersion", ""))
     return document
 
 
-def _unrecognized(kind: Kind, data: bytes, why: str, syntax: bool) -> StatusError:
-    if not why.startswith("unexpected GroupVersion"):
+def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
+    if not why.startswith(("unexpected GroupVersion", "Object 'Kind'")):
         why = f"couldn't get version/kind; json parse error: {why}"
     return new_bad_request(f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})")
 

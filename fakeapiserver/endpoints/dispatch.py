@@ -6,7 +6,9 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go and the go-restful routes 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.create import create
 from fakeapiserver.endpoints.delete import delete
@@ -43,17 +45,32 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     info = request.info
     scope = scopes.lookup(info.group, info.version, info.resource)
     if scope is None:
-        if scopes.table.group(info.group) is None:
+        if not _is_builtin_group(info.group, scopes):
             return respond.text(404, "404 page not found\n")
         raise new_generic_not_found()
     if not _is_served_path(info, scope):
         raise new_generic_not_found()
+    _check_name(info)
     if info.subresource:
         return await subresource(request, scope, VERBS)
     handler = VERBS.get(info.verb)
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
     return await handler(request, scope)
+
+
+def _is_builtin_group(name: str, scopes: RequestScopes) -> bool:
+    """Unknown resources of custom groups end at Go's mux, those of built-in groups at upstream's own handler."""
+    return name in scopes.table.scheme.groups
+
+
+def _check_name(info: RequestInfo) -> None:
+    """StatusError 400 for names no path can have (upstream: IsValidPathSegmentName)."""
+    problems = names.path_segment_name(info.name, False) if info.name else []
+    if problems:
+        raise new_bad_request(f"Name parameter invalid: {go_quote(info.name)}: {';'.join(problems)}")
+    if info.namespace in (".", ".."):
+        raise new_bad_request(f"Namespace parameter invalid: {go_quote(info.namespace)}: may not be '{info.namespace}'")
 
 
 def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:

@@ -34,6 +34,8 @@ async def list_(request: Request, scope: RequestScope) -> Response:
         raise _expired(options, error.oldest) from None
     await _not_older_than(options, store)
     meta = _list_meta(found, prefix)
+    if scope.kind.custom and not accept.as_kind:
+        meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
     return respond.raw(request, listing(scope, found, meta), accept)
@@ -43,7 +45,7 @@ def listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
     """The list's bytes: a join of what is stored."""
     gvk = scope.gvk
     items = scope.listed([item.value for item in found.items])
-    head = f'{{"kind":"{gvk.kind}List","apiVersion":"{gvk.group_version}","metadata":'.encode()
+    head = f'{{"kind":"{scope.list_kind}","apiVersion":"{gvk.group_version}","metadata":'.encode()
     return b"".join((head, json.encode(meta), b',"items":[', items, b"]}"))
 
 

@@ -56,8 +56,8 @@ class ListOptions:
 
 def boolean(query: Query, name: str) -> bool:
     """Go's query conversion: present and anything but `false` or `0` is true (upstream: Convert_Slice_string_To_bool)."""
-    values = query.get(name)
-    return bool(values) and values[0].lower() not in ("false", "0")
+    values = query.get(name) or ["false"]
+    return values[0].lower() not in ("false", "0")
 
 
 def _optional_boolean(query: Query, name: str) -> bool | None:

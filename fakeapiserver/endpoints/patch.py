@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.clock import rfc3339
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_body, not_registered
+from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered
 from fakeapiserver.endpoints.create import match_namespace, write_request
 from fakeapiserver.endpoints.negotiation import JSON, YAML
 from fakeapiserver.endpoints.options import WriteOptions, write_options
@@ -99,8 +99,8 @@ def _change(scope: RequestScope, media_type: str, data: bytes) -> tuple[Patcher,
     except ValueError as error:
         raise new_bad_request(f"error decoding patch: {error}") from None
     if not isinstance(document, dict):
-        name = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}.get(type(document), "null")
         if document is not None:
+            name = GO_NAMES[type(document)]
             raise new_bad_request(
                 f"error decoding patch: json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
             )

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_body
+from fakeapiserver.endpoints.body import GO_NAMES, decode_body
 from fakeapiserver.endpoints.create import write_request
 from fakeapiserver.endpoints.negotiation import JSON, YAML, body_media_type
 from fakeapiserver.endpoints.options import write_options
@@ -101,7 +101,7 @@ def _checked(after: Object, before: Object) -> Object:
         raise new_bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
     replicas = (after.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
-        text = "json: cannot unmarshal " + {str: "string"}.get(type(replicas), "value")
+        text = "json: cannot unmarshal " + GO_NAMES.get(type(replicas), "object")
         raise new_bad_request(
             f'Scale in version "v1" cannot be handled as a Scale: {text} into Go struct field '
             "ScaleSpec.spec.replicas of type int32"

@@ -59,6 +59,10 @@ class RequestScope:
     def gvk(self) -> GroupVersionKind:
         return self.kind.gvk
 
+    @property
+    def list_kind(self) -> str:
+        return self.resource.list_kind or self.gvk.kind + "List"
+
     @cached_property
     def type_prefix(self) -> bytes:
         return canonical.type_prefix(self.gvk)

@@ -24,6 +24,12 @@ def strategy_for(resource: APIResource) -> Strategy:
     module = f"{__name__}.{package_of(resource.gvr.group)}"
     table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
     found = table.get(resource.gvr.resource) or Strategy()
-    if found.reset_fields is None:
-        found = replace(found, reset_fields=("status",) if "status" in resource.subresources else ())
-    return found
+    return replace(
+        found,
+        reset_fields=found.reset_fields if found.reset_fields is not None else _status_of(resource),
+        returns_deleted_object=resource.returns_deleted,
+    )
+
+
+def _status_of(resource: APIResource) -> tuple[str, ...]:
+    return ("status",) if "status" in resource.subresources else ()

@@ -3,30 +3,26 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.go,controller/{status,establish,finalizer}}.
 """
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
-from fakeapiserver.apis.scheme import APIResource, Subresource
+from fakeapiserver.apis.custom_resources import resources_of
+from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.apiextensions.customresource import CustomResourceStrategy
 from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, set_condition
-from fakeapiserver.registry.apiextensions.printer import columns_of
+from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store, WriteRequest
-from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.storage.interface import Event
 
 _RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
-_VERBS: Final = frozenset(("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"))
-_SUBRESOURCE_VERBS: Final = frozenset(("get", "patch", "update"))
-_SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
@@ -135,13 +131,12 @@ class CustomResources:
         self._scopes.table.insert(*(item.row for item in served))
 
     def _versions(self, obj: Object) -> Iterator[_Served]:
-        spec = obj["spec"]
         store = self._store(obj)
-        for version in spec["versions"]:
-            if version.get("served"):
-                row = _row(obj, version)
-                schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-                yield _Served(row, CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions), store, version)
+        versions = {version["name"]: version for version in obj["spec"]["versions"]}
+        for row in resources_of(obj):
+            version = versions[row.gvr.version]
+            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            yield _Served(row, CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions), store, version)
 
     def _store(self, obj: Object) -> Store:
         spec = obj["spec"]
@@ -149,12 +144,14 @@ class CustomResources:
         gvk = GroupVersionKind(spec["group"], storage_version["name"], spec["names"]["kind"])
         plural = spec["names"]["plural"]
         has_status = "status" in (storage_version.get("subresources") or {})
-        selectable = {field["jsonPath"].lstrip("."): field["jsonPath"].lstrip(".") for field in storage_version.get("selectableFields") or ()}
-        strategy = Strategy(
+        paths = [field["jsonPath"].lstrip(".") for field in storage_version.get("selectableFields") or ()]
+        scale = (storage_version.get("subresources") or {}).get("scale") or {}
+        strategy = CustomResourceStrategy(
+            scale_path=scale.get("specReplicasPath", ""),
             has_generation=True,
             allow_unconditional_update=False,
             reset_fields=("status",) if has_status else (),
-            selectable_fields=selectable,
+            selectable_fields={path: path for path in paths},
         )
         return Store(
             gvr=GroupVersionResource(spec["group"], gvk.version, plural),
@@ -171,7 +168,7 @@ class CustomResources:
 
     def _scope(self, row: APIResource) -> RequestScope:
         served = self._served[row.gvr]
-        _, print_row = columns_of(served.version.get("additionalPrinterColumns") or ())
+        print_row = row_printer(served.version.get("additionalPrinterColumns") or ())
         scale = (served.version.get("subresources") or {}).get("scale") or {}
         paths = ScalePaths(
             scale.get("specReplicasPath", "").lstrip("."),
@@ -237,45 +234,3 @@ def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:
     """Conversion strategy None: nothing but the apiVersion differs."""
     return {**obj, "apiVersion": str(gvk.group_version)}
 
-
-def _row(obj: Object, version: Object) -> APIResource:
-    spec = obj["spec"]
-    names = spec["names"]
-    gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
-    declared = version.get("subresources") or {}
-    subresources = {}
-    if "status" in declared:
-        subresources["status"] = Subresource("status", gvk, _SUBRESOURCE_VERBS)
-    if "scale" in declared:
-        subresources["scale"] = Subresource("scale", _SCALE, _SUBRESOURCE_VERBS)
-    columns, _ = columns_of(version.get("additionalPrinterColumns") or ())
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    definition = custom_definition_name(gvk)
-    return APIResource(
-        gvr=GroupVersionResource(spec["group"], version["name"], names["plural"]),
-        gvk=gvk,
-        singular=names["singular"],
-        namespaced=spec["scope"] == "Namespaced",
-        verbs=_VERBS,
-        short_names=tuple(names.get("shortNames") or ()),
-        categories=tuple(names.get("categories") or ()),
-        subresources=subresources,
-        storage_version_hash=storage_version_hash(obj),
-        definition=definition,
-        columns=tuple(columns),
-        custom=True,
-        definitions={definition: schema},
-    )
-
-
-def custom_definition_name(gvk: GroupVersionKind) -> str:
-    """`q.example.com/v1 Widget` -> `com.example.q.v1.Widget` (upstream: ToRESTFriendlyName)."""
-    return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
-
-
-def storage_version_hash(obj: Object) -> str:
-    """Upstream: StorageVersionHash in k8s.io/apiserver/pkg/endpoints/discovery/storageversionhash.go."""
-    spec = obj["spec"]
-    version = next(version["name"] for version in spec["versions"] if version.get("storage"))
-    digest = hashlib.sha256(f"{spec['group']}/{version}/{spec['names']['kind']}".encode()).digest()
-    return b64encode(digest[:8]).decode()

@@ -11,6 +11,8 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, openapi, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.negotiation import PLAIN, not_acceptable
+from fakeapiserver.endpoints.openapi import v2 as openapi_v2
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.server import health
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
@@ -82,9 +84,9 @@ class FixedPaths:
         group, version = ("", rest[0]) if prefix == "api" else (rest[0], rest[1])
         if request.method != "GET":
             raise new_generic_method_not_allowed()
-        if self._table.group(group) is None:
-            return None
         if self._table.version(group, version) is None:
+            if group not in self._table.scheme.groups:
+                return None
             raise new_generic_not_found()
         key = ("resources", group, version)
         return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
@@ -100,7 +102,7 @@ class FixedPaths:
         headers.append((b"etag", etag.encode()))
         if request.header(b"if-none-match") == etag:
             return Response(304, b"", discovery.AGGREGATED_MEDIA_TYPE, headers)
-        response = respond.raw(request, body, respond.PLAIN)
+        response = respond.raw(request, body, PLAIN)
         compressed = [header for header in response.headers if header[0] != b"cache-control"]
         return Response(200, response.body, discovery.AGGREGATED_MEDIA_TYPE, headers + compressed)
 
@@ -112,11 +114,15 @@ class FixedPaths:
         if version != "v3":
             return None
         if not key:
-            return respond.raw(request, self._openapi_documents.index(), respond.PLAIN)
+            return Response(200, self._openapi_documents.index(), openapi.INDEX_MEDIA_TYPE)
         found = self._openapi_documents.document(key)
         if found is None:
             return Response(404, b"", openapi.INDEX_MEDIA_TYPE)
         body, digest = found
+        asked = request.param("hash")
+        if asked and asked != digest:
+            place = f"/openapi/v3/{key}?hash={digest}".encode()
+            return Response(301, b"", openapi.INDEX_MEDIA_TYPE, [(b"location", place)])
         etag = f'"{digest}"'.encode()
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         # A document asked for by its hash never changes.
@@ -125,8 +131,13 @@ class FixedPaths:
             return Response(304, b"", headers=headers)
         return Response(200, body, "application/json", headers)
 
-    def _openapi_v2(self, request: Request) -> Response | None:
-        return None
+    def _openapi_v2(self, request: Request) -> Response:
+        """As JSON only: clients that take nothing but protobuf get 406."""
+        accept = request.header(b"accept")
+        if accept and "json" not in accept and "*/*" not in accept:
+            raise not_acceptable()
+        build = lambda: json.encode(openapi_v2.document(self._table, self._openapi_documents))  # noqa: E731
+        return Response(200, self._documents.get("openapi/v2", build))
 
 
 def _encoded(document: discovery.Document | None) -> bytes | None:

@@ -11,31 +11,19 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.clock import seconds_of
 from fakeapiserver.registry.generic.printing import duration_since
 
-_NAME: Final = {"name": "Name", "type": "string", "format": "name", "priority": 0}
-_AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_AGE: Final = {"type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _STEP: Final = re.compile(r"""\.([\w/-]+(?:\\.[\w/-]+)*)|\[(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(([^)]*)\))\]""")
 _FILTER: Final = re.compile(r"""@\.([\w.]+)\s*==\s*(?:'([^']*)'|"([^"]*)"|(\w+))""")
 
 
-def columns_of(declared: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Callable[[Object, float], list[object]]]:
-    """Column definitions, and the function that prints a row. Without declared columns there is an age, as upstream has it."""
-    columns = list(declared) or [_AGE]
-    shown = [_NAME] + [_definition(column) for column in columns]
-    readers = [(column["type"], compile_path(column["jsonPath"])) for column in columns]
+def row_printer(declared: Sequence[Mapping[str, Any]]) -> Callable[[Object, float], list[object]]:
+    """Prints the cells of the declared columns behind the name; without any there is an age, as upstream has it."""
+    readers = [(column["type"], compile_path(column["jsonPath"])) for column in list(declared) or [_AGE]]
 
     def row(obj: Object, now: float) -> list[object]:
         return [metadata(obj).get("name", ""), *(_cell(kind, read(obj), now) for kind, read in readers)]
 
-    return shown, row
-
-
-def _definition(column: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": column["name"],
-        "type": column["type"],
-        "format": column.get("format", ""),
-        "priority": column.get("priority", 0),
-    }
+    return row
 
 
 def _cell(kind: str, found: list[Any], now: float) -> object:
@@ -87,10 +75,17 @@ def _steps(path: str) -> Iterator[Callable[[Any], list[Any]]]:
         elif star:
             yield lambda value: list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
         elif index:
-            yield lambda value, i=int(index): value[i : i + 1 or None] if isinstance(value, list) else []
+            yield _item(int(index))
         else:
-            key = (name or single or double).replace("\\.", ".")
-            yield lambda value, key=key: [value[key]] if isinstance(value, dict) and key in value else []
+            yield _member((name or single or double).replace("\\.", "."))
+
+
+def _item(i: int) -> Callable[[Any], list[Any]]:
+    return lambda value: value[i : i + 1 or None] if isinstance(value, list) else []
+
+
+def _member(key: str) -> Callable[[Any], list[Any]]:
+    return lambda value: [value[key]] if isinstance(value, dict) and key in value else []
 
 
 def _filter(condition: str) -> Callable[[Any], list[Any]]:

@@ -211,9 +211,10 @@ class Store:
     async def _swap(self, request: WriteRequest, current: StoredObject, new: Object, old: Object) -> Written:
         """Writes unless nothing changed; an object that waited for its last finalizer is removed instead."""
         if deletion.ends_now(new) and not self.strategy.deletion_blocked(new):
-            if request.dry_run:
-                return Written(_restamped(new, current.mod_revision))
-            return Written((await self._remove(current, new)).value)
+            # Watchers see the last stored state go; the client gets what it sent.
+            if not request.dry_run:
+                await self._remove(current, old)
+            return Written(_restamped(new, current.mod_revision))
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if new == old:
             return Written(current.value)
@@ -274,13 +275,7 @@ class Store:
         return Written(stored.value)
 
     async def _remove(self, current: StoredObject, last: Object) -> Written:
-        """The answer is the object's last state; watchers see it with the deletion's revision."""
-        value = canonical.encode(last)
-        if value != _unstamped(current.value):
-            # The update that takes the last finalizer away is the last state that watchers get to see.
-            current = await self.storage.update(
-                current.key, value, canonical.REVISION_OFFSET, self.index(last), expected_revision=current.mod_revision
-            )
+        """The answer is the object's last stored state; watchers see it with the deletion's revision."""
         await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
         return Written(current.value, deleted=True)
@@ -347,7 +342,8 @@ class Store:
             if not self.strategy.allow_unconditional_update and not request.subresource:
                 detail = "must be specified for an update"
                 errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
-                raise new_invalid(self.kind, request.name, errors)
+                # Upstream names the resource here, not the kind.
+                raise new_invalid(GroupKind(*self.resource), request.name, errors)
             return
         if wanted != str(current.mod_revision):
             if not wanted.isdigit():
@@ -401,7 +397,7 @@ class Store:
 
     def _refuse(self, obj: Object, errors: ErrorList) -> None:
         if errors:
-            raise new_invalid(self.kind, str(metadata(obj).get("name", "")), errors)
+            raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
 
     def _to_storage(self, obj: Object) -> Object:
         gvk = self.gvk
@@ -421,12 +417,6 @@ def _set_generation(obj: Object, generation: int) -> None:
         meta["generation"] = generation
     else:
         meta.pop("generation", None)
-
-
-def _unstamped(value: bytes) -> bytes:
-    """The stored bytes without their resourceVersion."""
-    start = canonical.REVISION_OFFSET
-    return value[:start] + value[value.index(b",", start) + 1 :]
 
 
 def _restamped(obj: Object, revision: int) -> bytes:

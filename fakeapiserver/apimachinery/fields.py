@@ -1,0 +1,103 @@
+r"""Field selectors: `metadata.name=web,status.phase!=Running`, with `\,` `\=` and `\\` in values.
+
+Upstream: k8s.io/apimachinery/pkg/fields/selector.go.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+_ESCAPED = str.maketrans({"\\": "\\\\", ",": "\\,", "=": "\\="})
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`operator` is `=` or `!=`."""
+
+    field: str
+    operator: str
+    value: str
+
+    def matches(self, values: Mapping[str, str]) -> bool:
+        return (values.get(self.field, "") == self.value) == (self.operator == "=")
+
+    def __str__(self) -> str:
+        return f"{self.field}{self.operator}{self.value.translate(_ESCAPED)}"
+
+
+@dataclass(frozen=True)
+class Selector:
+    """All requirements must hold; without any, everything is selected."""
+
+    requirements: tuple[Requirement, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not self.requirements
+
+    @cached_property
+    def _exact(self) -> dict[str, str]:
+        return {r.field: r.value for r in reversed(self.requirements) if r.operator == "="}
+
+    def matches(self, values: Mapping[str, str]) -> bool:
+        return all(requirement.matches(values) for requirement in self.requirements)
+
+    def requires_exact_match(self, field: str) -> str | None:
+        """The one value that the field must have, None where it is free."""
+        return self._exact.get(field)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+def parse(text: str) -> Selector:
+    """ValueError with upstream's text for what is no selector."""
+    terms = sorted(term for term in _split_terms(text) if term)
+    requirements = (_requirement(term, text) for term in terms)
+    # Upstream takes `=` alone, without field and value, for no requirement at all.
+    return Selector(tuple(r for r in requirements if r.field or r.value))
+
+
+def _split_terms(text: str) -> list[str]:
+    terms, start, escaped = [], 0, False
+    for i, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == ",":
+            terms.append(text[start:i])
+            start = i + 1
+    return [*terms, text[start:]]
+
+
+def _requirement(term: str, text: str) -> Requirement:
+    for i in range(len(term)):
+        for operator in ("!=", "==", "="):
+            if term.startswith(operator, i):
+                value = unescape(term[i + len(operator) :])
+                return Requirement(term[:i], "!=" if operator == "!=" else "=", value)
+    raise ValueError(f"invalid selector: '{text}'; can't understand '{term}'")
+
+
+def unescape(text: str) -> str:
+    """ValueError for unknown escapes, and for commas and equals signs that aren't escaped."""
+    if not any(character in text for character in "\\,="):
+        return text
+    found: list[str] = []
+    escaped = False
+    for character in text:
+        if escaped:
+            if character not in "\\,=":
+                raise ValueError(f"invalid field selector: invalid escape sequence: \\{character}")
+            found.append(character)
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character in ",=":
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(character)}")
+        else:
+            found.append(character)
+    if escaped:
+        raise ValueError("invalid field selector: invalid escape sequence: \\")
+    return "".join(found)

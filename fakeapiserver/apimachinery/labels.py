@@ -1,0 +1,237 @@
+"""Label selectors: `app=web,tier in (a,b),!legacy,size>3`, as text and as metav1.LabelSelector.
+
+Upstream: k8s.io/apimachinery/pkg/labels/selector.go (a grammar read by hand, so that errors read the same),
+pkg/apis/meta/v1/helpers.go.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+
+_SYMBOLS: Final = ("!=", "==", "=", "!", "(", ")", ",", ">", "<")
+_KEYWORDS: Final = ("in", "notin")
+_BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")
+_BINARY_SHOWN: Final = "in, notin, =, ==, !=, gt, lt"
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:([=!(),<>]+)|([^=!(),<> \t\r\n]+)|$)")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`operator` is one of `in notin = == != > < exists !`. `values` are sorted; exists and ! have none."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        match self.operator:
+            case "=" | "==" | "in":
+                return value is not None and value in self.values
+            case "!=" | "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "!":
+                return value is None
+        if value is None or not _is_int64(value):
+            return False
+        limit = int(self.values[0])
+        return int(value) > limit if self.operator == ">" else int(value) < limit
+
+    def __str__(self) -> str:
+        if self.operator == "exists":
+            return self.key
+        if self.operator == "!":
+            return f"!{self.key}"
+        shown = ",".join(self.values)
+        return f"{self.key} {self.operator} ({shown})" if self.operator in _KEYWORDS else f"{self.key}{self.operator}{shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements must hold; without any, everything is selected, unless `nothing`."""
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Selects everything."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING: Final = Selector()
+NOTHING: Final = Selector(nothing=True)
+
+
+def parse(text: str) -> Selector:
+    """ValueError with upstream's text for what is no selector."""
+    return Selector(tuple(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key)))
+
+
+def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
+    """A metav1.LabelSelector: None selects nothing, an empty one everything. ValueError for unknown operators."""
+    if selector is None:
+        return NOTHING
+    found = [Requirement(key, "=", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+    for expression in selector.get("matchExpressions") or ():
+        operator = operators.get(expression.get("operator", ""))
+        if operator is None:
+            raise ValueError(f'"{expression.get("operator", "")}" is not a valid label selector operator')
+        found.append(Requirement(expression["key"], operator, tuple(sorted(set(expression.get("values") or ())))))
+    return Selector(tuple(sorted(found, key=lambda requirement: requirement.key)))
+
+
+class _Parser:
+    """Recursive descent over tokens: (kind, text), kind being the symbol itself, `identifier`, `end` or `error`."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = 0
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while True:
+            kind, text = self._peek()
+            if kind == "end":
+                return found
+            if kind not in ("identifier", "!"):
+                raise ValueError(f"found '{text}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self._requirement())
+            except ValueError as error:
+                raise ValueError(f"unable to parse requirement: {error}") from None
+            kind, text = self._next()
+            if kind == "end":
+                return found
+            if kind != ",":
+                raise ValueError(f"found '{text}', expected: ',' or 'end of string'")
+            kind, text = self._peek()
+            if kind not in ("identifier", "!"):
+                raise ValueError(f"found '{text}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        kind, text = self._next()
+        negated = kind == "!"
+        if negated:
+            kind, text = self._next()
+        if kind != "identifier":
+            raise ValueError(f"found '{text}', expected: identifier")
+        if problems := names.is_qualified_name(text):
+            raise ValueError(str(field.invalid(Path(), text, "; ".join(problems))))
+        if negated:
+            return Requirement(text, "!")
+        if self._peek()[0] in ("end", ","):
+            return Requirement(text, "exists")
+        operator = self._operator()
+        values = self._values() if operator in _KEYWORDS else self._exact_value()
+        return _checked(text, operator, sorted(set(values)))
+
+    def _operator(self) -> str:
+        text = self._tokens[self._at][1]
+        kind = self._tokens[self._at][0]
+        self._at += 1
+        operator = text if kind == "identifier" else kind
+        if operator not in _BINARY:
+            raise ValueError(f"found '{text}', expected: {_BINARY_SHOWN}")
+        return operator
+
+    def _values(self) -> list[str]:
+        kind, text = self._next()
+        if kind != "(":
+            raise ValueError(f"found '{text}' expected: '('")
+        kind, text = self._peek()
+        if kind == ")":
+            self._at += 1
+            return [""]
+        if kind not in ("identifier", ","):
+            raise ValueError(f"found '{text}', expected: ',', ')' or identifier")
+        values = self._identifiers()
+        if self._next()[0] != ")":
+            raise ValueError(f"found '{text}', expected: ')'")
+        return values
+
+    def _identifiers(self) -> list[str]:
+        """Values separated by commas; nothing between two commas is the empty value."""
+        values: list[str] = []
+        while True:
+            kind, text = self._next()
+            following, following_text = self._peek()
+            if kind == "identifier":
+                values.append(text)
+                if following == ")":
+                    return values
+                if following != ",":
+                    raise ValueError(f"found '{following_text}', expected: ',' or ')'")
+            elif kind == ",":
+                if not values or following in (",", ")"):
+                    values.append("")
+                if following == ")":
+                    return values
+            else:
+                raise ValueError(f"found '{text}', expected: ',', or identifier")
+
+    def _exact_value(self) -> list[str]:
+        if self._peek()[0] in ("end", ","):
+            return [""]
+        kind, text = self._next()
+        if kind != "identifier":
+            raise ValueError(f"found '{text}', expected: identifier")
+        return [text]
+
+    def _peek(self) -> tuple[str, str]:
+        return self._tokens[min(self._at, len(self._tokens) - 1)]
+
+    def _next(self) -> tuple[str, str]:
+        token = self._peek()
+        self._at += 1
+        return token
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    at = 0
+    while match := _TOKEN.match(text, at):
+        if match[2]:
+            found.append(("identifier", match[2]))
+            at = match.end()
+        elif match[1]:
+            start = match.start(1)
+            symbol = next((s for s in _SYMBOLS if match[1].startswith(s)), "")
+            found.append((symbol, symbol))
+            at = start + len(symbol)
+        else:
+            break
+    return [*found, ("end", "")]
+
+
+def _is_int64(text: str) -> bool:
+    return bool(_INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
+
+
+def _checked(key: str, operator: str, values: Sequence[str]) -> Requirement:
+    errors: ErrorList = []
+    path = Path("values")
+    if operator in (">", "<"):
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        errors += [field.invalid(path.index(i), v, detail) for i, v in enumerate(values) if not _is_int64(v)]
+    for i, value in enumerate(values):
+        if problems := names.is_valid_label_value(value):
+            errors.append(field.invalid(path.index(i).key(key), value, "; ".join(problems)))
+    if errors:
+        texts = list(dict.fromkeys(map(str, errors)))
+        raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return Requirement(key, operator, tuple(values))

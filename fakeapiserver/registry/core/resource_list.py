@@ -1,0 +1,73 @@
+"""Lists of quantities by resource: compared, summed, rounded.
+
+Upstream: pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList), k8s.io/apimachinery/pkg/api/resource/quantity.go.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
+
+_NUMBER: Final = re.compile(r"([+-]?[0-9.]+)(.*)")
+_POWERS: Final = {suffix: Decimal(1024) ** i for i, suffix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
+_POWERS |= {suffix: Decimal(10) ** (3 * i) for i, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)}
+_FINE: Final = ("n", "u")
+
+
+@lru_cache(maxsize=4096)
+def quantity(text: str) -> Decimal:
+    """The number a quantity's text stands for; 0 for what isn't one."""
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        return Decimal(0)
+    power = _POWERS.get(match[2])
+    return Decimal(match[1]) * power if power is not None else Decimal(f"{match[1]}{match[2]}")
+
+
+def total(quantities: Iterable[str]) -> str:
+    """The sum, written in the family of suffixes of the first one that isn't zero."""
+    texts = list(quantities)
+    found = sum((quantity(text) for text in texts), Decimal(0))
+    first = next((text for text in texts if quantity(text)), "")
+    if first.endswith("i") and found == int(found):
+        kibi = int(found)
+        suffix = next((s for s in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if kibi % int(_POWERS[s]) == 0), "")
+        return f"{kibi // int(_POWERS[suffix])}{suffix}"
+    milli = int((found * 1000).to_integral_value())
+    return canonical_quantity(f"{milli}m") if milli % 1000 else canonical_quantity(_whole(milli // 1000))
+
+
+def _whole(number: int) -> str:
+    for suffix in ("E", "P", "T", "G", "M", "k"):
+        if number and number % int(_POWERS[suffix]) == 0:
+            return f"{number // int(_POWERS[suffix])}{suffix}"
+    return str(number)
+
+
+def sum_lists(lists: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The sums by resource, of what is greater than zero."""
+    found: dict[str, list[str]] = {}
+    for quantities in lists:
+        for name, text in quantities.items():
+            found.setdefault(name, []).append(text)
+    return {name: total(texts) for name, texts in found.items()}
+
+
+def round_up_resources(owner: Object | None, names: Iterable[str] = ("limits", "requests")) -> None:
+    """Quantities below a thousandth are rounded up to one, in place, in the lists of these names."""
+    for name in names if owner else ():
+        quantities = (owner or {}).get(name)
+        if quantities:
+            round_up(quantities)
+
+
+def round_up(quantities: dict[str, str]) -> None:
+    """Rounds the quantities of one list up to thousandths, in place."""
+    for name, text in quantities.items():
+        if text.endswith(_FINE):
+            milli = -(-(quantity(text) * 1000) // 1)
+            quantities[name] = canonical_quantity(f"{milli}m") if milli % 1000 else str(int(milli // 1000))

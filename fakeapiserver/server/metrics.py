@@ -32,7 +32,7 @@ class Metrics:
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()
-        registry.register(_Collector(self))  # type: ignore[arg-type]
+        registry.register(_Collector(self))
         return generate_latest(registry)
 
 

@@ -1,0 +1,157 @@
+"""What a backend offers: one global revision, compare-and-swap, lists at a revision, watches from one.
+
+Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage_suite.py holds the tests that any backend must pass.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+
+class StorageError(Exception):
+    """Anything a backend refuses; the store above turns it into a metav1.Status."""
+
+
+class KeyNotFound(StorageError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key not found: {key}")
+        self.key = key
+
+
+class KeyExists(StorageError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key exists: {key}")
+        self.key = key
+
+
+class ResourceVersionConflict(StorageError):
+    """A compare-and-swap lost; `current` is what is stored now."""
+
+    def __init__(self, current: "StoredObject") -> None:
+        super().__init__(f"{current.key} is at revision {current.mod_revision}")
+        self.current = current
+
+
+class Compacted(StorageError):
+    """The revision asked for is no longer known; `oldest` is the oldest that is."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"the oldest known revision is {oldest}")
+        self.oldest = oldest
+
+
+class ResourceVersionTooLarge(StorageError):
+    """The revision asked for is not there yet; `current` is the newest."""
+
+    def __init__(self, current: int) -> None:
+        super().__init__(f"the newest revision is {current}")
+        self.current = current
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What selectors and owner graphs read, kept beside the bytes so that nobody decodes them for it."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    owner_uids: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One version of one object. `value` is canonical JSON with its resourceVersion; nobody changes any of it."""
+
+    key: str
+    value: bytes
+    mod_revision: int
+    create_revision: int
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """`items` in the order of their keys. `more`: the limit cut the list; `remaining` says by how many, 0 where unknown
+    (a predicate). `revision` is the state the list shows."""
+
+    items: list[StoredObject]
+    revision: int
+    remaining: int = 0
+    more: bool = False
+
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+Predicate = Callable[[StoredObject], bool]
+
+
+@dataclass(slots=True)
+class Event:
+    """One change as one watcher sees it. `object` is the new state; for DELETED the last one, stamped with the deletion's
+    revision. `frames` keeps encodings, shared by all watchers that see the same event."""
+
+    type: EventType
+    object: StoredObject
+    previous: StoredObject | None
+    revision: int
+    frames: dict[str, bytes] = field(default_factory=dict)
+
+
+class Watcher(Protocol):
+    @property
+    def progress(self) -> int:
+        """The watcher has handed out everything up to this revision (what a bookmark may say)."""
+
+    async def next_batch(self, timeout: float) -> list[Event] | None:
+        """The events since the last call, in order; waits `timeout` seconds at most, and answers [] when none came.
+        None: it has ended (closed, or fallen too far behind) and the client must start anew."""
+
+    def close(self) -> None:
+        """Ends it; calling again does nothing."""
+
+
+class Storage(Protocol):
+    """Keys look like `/registry/pods/default/web`; a prefix ends with a slash. Callers hand in values without a
+    resourceVersion: the backend puts `"resourceVersion":"N",` at `offset` when the revision is known."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision; starts at 1, rises by one with each write."""
+
+    def generation(self, prefix: str) -> int:
+        """The revision of the newest write below a resource's prefix: cheap to ask, for caches."""
+
+    async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        """KeyExists."""
+
+    async def update(self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int) -> StoredObject:
+        """KeyNotFound; ResourceVersionConflict unless the object is still at `expected_revision`."""
+
+    async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
+        """The last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""
+
+    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
+        """ResourceVersionTooLarge when `minimum_revision` is not there yet."""
+
+    async def list(
+        self,
+        prefix: str,
+        *,
+        revision: int = 0,
+        start_after: str = "",
+        limit: int = 0,
+        predicate: Predicate | None = None,
+    ) -> ListResult:
+        """At `revision` (0: now), keys behind `start_after`, at most `limit` of those selected (0: all).
+        Compacted, ResourceVersionTooLarge."""
+
+    def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
+        """Every event after `revision` (None: from now on) without loss, repeat or reorder. Compacted at once."""
+
+    def get_now(self, key: str) -> StoredObject | None:
+        """`get` within the turn, from what this process knows; for readers that can't wait (authorizers, admission)."""
+
+    def list_now(self, prefix: str) -> ListResult:
+        """`list` of everything below a prefix within the turn."""
+
+    def close(self) -> None:
+        """Ends all watchers."""

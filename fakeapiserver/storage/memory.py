@@ -1,0 +1,91 @@
+"""The default backend: everything in this process, gone with it.
+
+Every operation finishes within one turn of the event loop: there is no await between a check and its commit, nor between a
+commit and its publication, so no lock is needed and no watcher can miss, repeat or reorder an event.
+"""
+
+from typing import Final
+
+from fakeapiserver.storage.interface import Index, ListResult, Predicate, ResourceVersionTooLarge, StoredObject
+from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
+from fakeapiserver.storage.watch import BufferedWatcher, Hub
+
+# Canonical objects begin with `{"metadata":{`.
+_OFFSET: Final = len(b'{"metadata":{')
+
+
+class MemoryStorage:
+    """Implements storage.interface.Storage, for one event loop."""
+
+    def __init__(self, mvcc: MVCC | None = None) -> None:
+        self._mvcc = mvcc or MVCC()
+        self._hub = Hub(self._mvcc, _OFFSET)
+
+    @property
+    def revision(self) -> int:
+        return self._mvcc.revision
+
+    @property
+    def watchers(self) -> int:
+        """How many watches are open."""
+        return len(self._hub)
+
+    def generation(self, prefix: str) -> int:
+        return self._mvcc.generation(prefix)
+
+    async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        return self._published(self._mvcc.create(key, value, offset, index))
+
+    async def update(self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int) -> StoredObject:
+        return self._published(self._mvcc.update(key, value, offset, index, expected_revision))
+
+    async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
+        return self._published(self._mvcc.delete(key, expected_revision, _OFFSET))
+
+    def _published(self, change: Change) -> StoredObject:
+        self._hub.publish(change)
+        found = change.current if change.current is not None else change.tombstone
+        assert found is not None
+        return found
+
+    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
+        if minimum_revision > self._mvcc.revision:
+            raise ResourceVersionTooLarge(self._mvcc.revision)
+        return self._mvcc.get(key)
+
+    async def list(
+        self,
+        prefix: str,
+        *,
+        revision: int = 0,
+        start_after: str = "",
+        limit: int = 0,
+        predicate: Predicate | None = None,
+    ) -> ListResult:
+        return self._mvcc.range(prefix, revision, start_after, limit, predicate)
+
+    def watch(
+        self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None
+    ) -> BufferedWatcher:
+        return self._hub.watch(prefix, revision, predicate)
+
+    def get_now(self, key: str) -> StoredObject | None:
+        return self._mvcc.get(key)
+
+    def list_now(self, prefix: str) -> ListResult:
+        return self._mvcc.range(prefix)
+
+    def compact(self, revision: int) -> None:
+        """Forgets the history up to `revision`."""
+        self._mvcc.compact(revision)
+
+    def snapshot(self) -> Snapshot:
+        return self._mvcc.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Brings a state back; open watches end, since no sequence of events leads there."""
+        self._mvcc.restore(snapshot)
+        self._hub.end_all()
+
+    def close(self) -> None:
+        self._hub.end_all()

@@ -1,0 +1,254 @@
+"""The multi-version core of the memory backend: pure, without asyncio, clock or locks.
+
+Every write takes the next revision and is kept as a `Change` in the history. Lists at an older revision start from what is
+stored now and undo the younger changes; watches that come late read the history. Compaction forgets changes from the front.
+
+A worked example, history behind three writes and one compaction:
+
+    revision  write                 objects             history
+    2         create a              a@2                 [2: - -> a@2]
+    3         update a              a@3                 [2: - -> a@2, 3: a@2 -> a@3]
+    4         delete a              (none)              [2: ..., 3: ..., 4: a@3 -> -]
+    list at 3: now is (none); undoing 4 brings a@3 back: [a@3]
+    compact(3): history [4: a@3 -> -]; a list at 3 still works, a list at 2 is Compacted(3), a watch from 2 is Compacted(3)
+
+Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/cacher/watch_cache.go.
+"""
+
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.storage.interface import (
+    Compacted,
+    Index,
+    KeyExists,
+    KeyNotFound,
+    ListResult,
+    Predicate,
+    ResourceVersionConflict,
+    ResourceVersionTooLarge,
+    StoredObject,
+)
+from fakeapiserver.storage.versioner import restamp, stamp
+
+# Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
+MAX_HISTORY_EVENTS: Final = 100_000
+MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write. `current` is None for a deletion; `tombstone` is then the last state stamped with the deletion's revision."""
+
+    revision: int
+    key: str
+    previous: StoredObject | None
+    current: StoredObject | None
+    tombstone: StoredObject | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that only the history keeps alive."""
+        return len(self.previous.value) if self.previous is not None else 0
+
+
+@dataclass(slots=True)
+class Bucket:
+    """The objects of one resource. Keys are sorted when a list needs them, so that many creates in a row cost little."""
+
+    objects: dict[str, StoredObject] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    unsorted: list[str] = field(default_factory=list)
+    generation: int = 0
+
+    def put(self, found: StoredObject) -> None:
+        if found.key not in self.objects:
+            self.unsorted.append(found.key)
+        self.objects[found.key] = found
+
+    def remove(self, key: str) -> None:
+        del self.objects[key]
+        self.sort()
+        del self.keys[bisect_right(self.keys, key) - 1]
+
+    def sort(self) -> None:
+        if len(self.unsorted) == 1:
+            insort(self.keys, self.unsorted[0])
+        elif self.unsorted:
+            self.keys += self.unsorted
+            self.keys.sort()
+        self.unsorted.clear()
+
+    def below(self, prefix: str, start_after: str) -> list[str]:
+        """The keys that begin with `prefix` and come behind `start_after`, in order."""
+        self.sort()
+        first = bisect_right(self.keys, max(start_after, prefix))
+        return self.keys[first : bisect_right(self.keys, prefix + "\U0010ffff")]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that is stored at one moment; cheap, since stored objects never change."""
+
+    buckets: dict[str, dict[str, StoredObject]]
+
+
+class MVCC:
+    """`max_events` and `max_bytes` bound the history."""
+
+    def __init__(self, max_events: int = MAX_HISTORY_EVENTS, max_bytes: int = MAX_HISTORY_BYTES) -> None:
+        self.revision = 1
+        # The oldest revision a list can show and a watch can start behind.
+        self.compacted = 1
+        self._buckets: dict[str, Bucket] = {}
+        self._history: deque[Change] = deque()
+        self._bytes = 0
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+
+    # ----------------------------------------------------------------- writes
+
+    def create(self, key: str, value: bytes, offset: int, index: Index) -> Change:
+        if self.get(key) is not None:
+            raise KeyExists(key)
+        revision = self.revision + 1
+        found = StoredObject(key, stamp(value, offset, revision), revision, revision, index)
+        return self._commit(Change(revision, key, None, found))
+
+    def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
+        previous = self._expected(key, expected_revision)
+        revision = self.revision + 1
+        found = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index)
+        return self._commit(Change(revision, key, previous, found))
+
+    def delete(self, key: str, expected_revision: int | None, offset: int) -> Change:
+        last = self._expected(key, expected_revision)
+        revision = self.revision + 1
+        value = restamp(last.value, offset, revision)
+        tombstone = StoredObject(key, value, revision, last.create_revision, last.index)
+        return self._commit(Change(revision, key, last, None, tombstone))
+
+    def _expected(self, key: str, expected_revision: int | None) -> StoredObject:
+        found = self.get(key)
+        if found is None:
+            raise KeyNotFound(key)
+        if expected_revision is not None and found.mod_revision != expected_revision:
+            raise ResourceVersionConflict(found)
+        return found
+
+    def _commit(self, change: Change) -> Change:
+        bucket = self._bucket(change.key)
+        if change.current is not None:
+            bucket.put(change.current)
+        else:
+            bucket.remove(change.key)
+        self.revision = bucket.generation = change.revision
+        self._history.append(change)
+        self._bytes += change.size
+        while len(self._history) > self._max_events or self._bytes > self._max_bytes:
+            self._forget()
+        return change
+
+    def compact(self, revision: int) -> None:
+        """Forgets how the state at `revision` came about; ResourceVersionTooLarge for one that isn't there yet."""
+        if revision > self.revision:
+            raise ResourceVersionTooLarge(self.revision)
+        while self._history and self._history[0].revision <= revision:
+            self._forget()
+        self.compacted = max(self.compacted, revision)
+
+    def _forget(self) -> None:
+        change = self._history.popleft()
+        self._bytes -= change.size
+        self.compacted = change.revision
+
+    # ------------------------------------------------------------------ reads
+
+    def get(self, key: str) -> StoredObject | None:
+        bucket = self._buckets.get(_bucket_name(key))
+        return bucket.objects.get(key) if bucket is not None else None
+
+    def generation(self, prefix: str) -> int:
+        return self._bucket(prefix).generation
+
+    def range(
+        self, prefix: str, revision: int = 0, start_after: str = "", limit: int = 0, predicate: Predicate | None = None
+    ) -> ListResult:
+        if revision and revision != self.revision:
+            keys, objects = self._at(prefix, revision, start_after)
+        else:
+            bucket = self._bucket(prefix)
+            keys, objects, revision = bucket.below(prefix, start_after), bucket.objects, self.revision
+        if not limit:
+            found = [objects[key] for key in keys]
+            return ListResult([item for item in found if predicate(item)] if predicate else found, revision)
+        if predicate is None:
+            page = [objects[key] for key in keys[:limit]]
+            return ListResult(page, revision, len(keys) - len(page), len(keys) > limit)
+        selected = [item for item in (objects[key] for key in keys) if predicate(item)]
+        return ListResult(selected[:limit], revision, 0, len(selected) > limit)
+
+    def _at(self, prefix: str, revision: int, start_after: str) -> tuple[list[str], dict[str, StoredObject]]:
+        """The state at an older revision: the present with the younger changes undone."""
+        self.check_known(revision)
+        objects = {key: found for key, found in self._bucket(prefix).objects.items() if key.startswith(prefix)}
+        for change in reversed(self._history):
+            if change.revision <= revision:
+                break
+            if change.key.startswith(prefix):
+                if change.previous is None:
+                    objects.pop(change.key, None)
+                else:
+                    objects[change.key] = change.previous
+        return sorted(key for key in objects if key > start_after), objects
+
+    def check_known(self, revision: int) -> None:
+        """Compacted or ResourceVersionTooLarge for a revision whose state can't be told."""
+        if revision < self.compacted:
+            raise Compacted(self.compacted)
+        if revision > self.revision:
+            raise ResourceVersionTooLarge(self.revision)
+
+    def changes_after(self, revision: int) -> Iterator[Change]:
+        """The history behind `revision`, in order. Compacted when its beginning is forgotten."""
+        if revision < self.compacted:
+            raise Compacted(self.compacted)
+        younger: list[Change] = []
+        for change in reversed(self._history):
+            if change.revision <= revision:
+                break
+            younger.append(change)
+        return reversed(younger)
+
+    # -------------------------------------------------------------- snapshots
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot({name: dict(bucket.objects) for name, bucket in self._buckets.items()})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Brings that state back. The revision rises over it and the history is forgotten: who watches must start anew."""
+        self.revision += 1
+        self._history.clear()
+        self._bytes = 0
+        self.compacted = self.revision
+        self._buckets = {
+            name: Bucket(dict(objects), sorted(objects), [], self.revision) for name, objects in snapshot.buckets.items()
+        }
+
+    def _bucket(self, key: str) -> Bucket:
+        name = _bucket_name(key)
+        bucket = self._buckets.get(name)
+        if bucket is None:
+            bucket = self._buckets[name] = Bucket()
+        return bucket
+
+
+def _bucket_name(key: str) -> str:
+    """The resource a key belongs to: `/registry/pods/...` -> `pods`; groups and parts with a dot or `services` have two words."""
+    first, _, rest = key[10:].partition("/")
+    if "." in first or first == "services":
+        return f"{first}/{rest.partition('/')[0]}"
+    return first

@@ -1,0 +1,17 @@
+"""Puts the revision into an object's bytes (upstream: APIObjectVersioner in k8s.io/apiserver/pkg/storage/api_object_versioner.go).
+
+>>> stamp(b'{"metadata":{"name":"a"}}', 13, 7)
+b'{"metadata":{"resourceVersion":"7","name":"a"}}'
+>>> restamp(b'{"metadata":{"resourceVersion":"7","name":"a"}}', 13, 9)
+b'{"metadata":{"resourceVersion":"9","name":"a"}}'
+"""
+
+
+def stamp(value: bytes, offset: int, revision: int) -> bytes:
+    """`offset` is just behind the opening brace of metadata, which has at least one member."""
+    return b'%b"resourceVersion":"%d",%b' % (value[:offset], revision, value[offset:])
+
+
+def restamp(value: bytes, offset: int, revision: int) -> bytes:
+    """As `stamp`, for bytes that carry a revision already."""
+    return b'%b"resourceVersion":"%d"%b' % (value[:offset], revision, value[value.index(b",", offset) :])

@@ -1,0 +1,197 @@
+"""Watchers: each has a bounded buffer; a write offers its change to all in the same turn of the event loop, and waits for none.
+
+A watcher that falls behind its bound drops its buffer and catches up from the history by its last revision; when the history
+has forgotten that revision it ends, cleanly and without an error event, and its client resumes from the last revision it saw.
+
+Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd's tests/robustness/validate/watch.go.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject
+from fakeapiserver.storage.mvcc import MVCC, Change
+from fakeapiserver.storage.versioner import restamp
+
+MAX_BUFFERED_EVENTS: Final = 1000
+MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
+
+
+def unselected_event(change: Change) -> Event:
+    """The change as a watcher without a selector sees it."""
+    if change.current is None:
+        assert change.tombstone is not None
+        return Event("DELETED", change.tombstone, change.previous, change.revision)
+    kind: Final = "MODIFIED" if change.previous is not None else "ADDED"
+    return Event(kind, change.current, change.previous, change.revision)
+
+
+def selected_event(event: Event, predicate: Predicate, offset: int) -> Event | None:
+    """As a watcher with a selector sees it: objects that come into sight are ADDED, those that leave it DELETED."""
+    seen = event.previous is not None and predicate(event.previous)
+    if event.type == "DELETED":
+        return event if seen else None
+    sees = predicate(event.object)
+    if sees and seen:
+        return event
+    if sees:
+        return event if event.type == "ADDED" else Event("ADDED", event.object, event.previous, event.revision)
+    if not seen or event.previous is None:
+        return None
+    last = event.previous
+    value = restamp(last.value, offset, event.revision)
+    gone = StoredObject(last.key, value, event.revision, last.create_revision, last.index)
+    return Event("DELETED", gone, last, event.revision)
+
+
+class BufferedWatcher:
+    """One watch. Iterated by one task only."""
+
+    def __init__(self, hub: "Hub", prefix: str, revision: int, predicate: Predicate | None) -> None:
+        self._hub = hub
+        self._prefix = prefix
+        self._predicate = predicate
+        self._buffer: list[Event] = []
+        self._bytes = 0
+        self._waiting: asyncio.Future[None] | None = None
+        self._lagging = False
+        self._closed = False
+        # Everything up to here was offered, and what was wanted of it is in the buffer or handed out.
+        self._revision = revision
+
+    @property
+    def progress(self) -> int:
+        return self._revision if self._buffer or self._lagging else max(self._revision, self._hub.revision)
+
+    def resume(self) -> None:
+        """Starts in the past: the first batch comes from the history."""
+        self._lagging = True
+
+    def offer(self, event: Event) -> None:
+        """Called by a write, for every change below the prefix."""
+        if self._lagging:
+            self._wake()
+            return
+        if event.revision <= self._revision:
+            return  # a watch from the future waits for its revision
+        self._revision = event.revision
+        wanted = event if self._predicate is None else selected_event(event, self._predicate, self._hub.offset)
+        if wanted is None:
+            return
+        if len(self._buffer) >= MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
+            # From here on the history is the buffer. What is buffered already is still handed out first.
+            self._lagging = True
+            self._revision = event.revision - 1
+            return
+        self._buffer.append(wanted)
+        self._bytes += len(wanted.object.value)
+        self._wake()
+
+    async def next_batch(self, timeout: float) -> list[Event] | None:
+        if not self._buffer and not self._closed and not self._lagging:
+            await self._wait(timeout)
+        if self._closed and not self._buffer:
+            return None
+        batch, self._buffer, self._bytes = self._buffer, [], 0
+        if self._lagging and not batch:
+            return self._catch_up()
+        return batch
+
+    def _catch_up(self) -> list[Event] | None:
+        """What was missed, from the history. None (and closed) when the history has lost it."""
+        try:
+            missed = list(self._hub.events_after(self._prefix, self._revision))
+        except Compacted:
+            self.close()
+            return None
+        self._lagging = False
+        self._revision = self._hub.revision
+        if self._predicate is None:
+            return missed
+        selected = (selected_event(event, self._predicate, self._hub.offset) for event in missed)
+        return [event for event in selected if event is not None]
+
+    async def _wait(self, timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        timer = loop.call_later(max(timeout, 0.0), self._wake)
+        try:
+            await self._waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def end(self) -> None:
+        """The storage ends it: what is buffered is still handed out, then None."""
+        self._closed = True
+        self._wake()
+
+    def close(self) -> None:
+        self.end()
+        self._buffer.clear()
+        self._hub.forget(self, self._prefix)
+
+
+class Hub:
+    """All watchers of a storage, by the prefix they watch. `offset` is where objects carry their revision."""
+
+    def __init__(self, mvcc: MVCC, offset: int) -> None:
+        self._mvcc = mvcc
+        self.offset = offset
+        self._watchers: dict[str, set[BufferedWatcher]] = {}
+
+    @property
+    def revision(self) -> int:
+        return self._mvcc.revision
+
+    def __len__(self) -> int:
+        return sum(map(len, self._watchers.values()))
+
+    def watch(self, prefix: str, revision: int | None, predicate: Predicate | None) -> BufferedWatcher:
+        """Compacted when `revision` is forgotten. One from the future just waits for it, silently, as upstream does."""
+        start = self.revision if revision is None else revision
+        watcher = BufferedWatcher(self, prefix, start, predicate)
+        if start < self.revision:
+            self._mvcc.changes_after(start)  # raises Compacted at once
+            watcher.resume()
+        self._watchers.setdefault(prefix, set()).add(watcher)
+        return watcher
+
+    def publish(self, change: Change) -> None:
+        """In the turn of the commit. One event object for all watchers, so that it is encoded once."""
+        event: Event | None = None
+        for prefix in _prefixes(change.key):
+            for watcher in self._watchers.get(prefix, ()):
+                if event is None:
+                    event = unselected_event(change)
+                watcher.offer(event)
+
+    def events_after(self, prefix: str, revision: int) -> Iterable[Event]:
+        changes = self._mvcc.changes_after(revision)
+        return [unselected_event(change) for change in changes if change.key.startswith(prefix)]
+
+    def forget(self, watcher: BufferedWatcher, prefix: str) -> None:
+        watchers = self._watchers.get(prefix)
+        if watchers is not None:
+            watchers.discard(watcher)
+            if not watchers:
+                del self._watchers[prefix]
+
+    def end_all(self) -> None:
+        for watchers in list(self._watchers.values()):
+            for watcher in list(watchers):
+                watcher.end()
+
+
+def _prefixes(key: str) -> list[str]:
+    """`/registry/pods/default/web` -> every prefix a watch of it may have."""
+    found, at = [], key.find("/", 1)
+    while at >= 0:
+        found.append(key[: at + 1])
+        at = key.find("/", at + 1)
+    return found

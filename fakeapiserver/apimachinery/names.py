@@ -42,8 +42,9 @@ _MAX_FIELD_MANAGER: Final = 128
 _MAX_SUBRESOURCE: Final = 256
 
 
-def max_length_error(limit: int) -> str:
-    return f"must be no more than {limit} bytes"
+def max_length_error(limit: int, unit: str = "bytes") -> str:
+    """Upstream counts bytes everywhere, but says "characters" of whole DNS names."""
+    return f"must be no more than {limit} {unit}"
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
@@ -55,7 +56,7 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
 
 
 def is_dns1123_label(value: str) -> list[str]:
-    errors = [max_length_error(_MAX_LABEL)] if len(value.encode()) > _MAX_LABEL else []
+    errors = [max_length_error(_MAX_LABEL, "characters")] if len(value.encode()) > _MAX_LABEL else []
     if not _MATCH[_LABEL](value):
         dotted = _MATCH[_SUBDOMAIN](value)
         errors.append("must not contain dots" if dotted else regex_error(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
@@ -63,14 +64,14 @@ def is_dns1123_label(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain(value: str) -> list[str]:
-    errors = [max_length_error(_MAX_SUBDOMAIN)] if len(value.encode()) > _MAX_SUBDOMAIN else []
+    errors = [max_length_error(_MAX_SUBDOMAIN, "characters")] if len(value.encode()) > _MAX_SUBDOMAIN else []
     if not _MATCH[_SUBDOMAIN](value):
         errors.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return errors
 
 
 def is_dns1035_label(value: str) -> list[str]:
-    errors = [max_length_error(_MAX_LABEL)] if len(value.encode()) > _MAX_LABEL else []
+    errors = [max_length_error(_MAX_LABEL, "characters")] if len(value.encode()) > _MAX_LABEL else []
     if not _MATCH[_DNS1035](value):
         errors.append(regex_error(_DNS1035_RULE, _DNS1035, "my-name", "abc-123"))
     return errors
@@ -86,7 +87,7 @@ def _qualified_name(value: str) -> tuple[str, ...]:
     if slash and not prefix:
         errors.append("prefix part must be non-empty")
     elif slash:
-        errors += [f"prefix part {problem}" for problem in is_dns1123_subdomain(prefix)]
+        errors += [f"prefix part {problem}".replace("characters", "bytes", 1) for problem in is_dns1123_subdomain(prefix)]
     if not name:
         errors.append("name part must be non-empty")
     elif len(name.encode()) > _MAX_LABEL:
@@ -155,6 +156,8 @@ def validate_object_meta(meta: Object, requires_namespace: bool, name_fn: NameFu
         errors.append(field.required(path.child("namespace")))
     elif requires_namespace:
         errors += [field.invalid(path.child("namespace"), namespace, text) for text in is_dns1123_label(namespace)]
+    if meta.get("generation", 0) < 0:
+        errors.append(field.invalid(path.child("generation"), meta["generation"], "must be greater than or equal to 0"))
     errors += _labels_annotations_owners(meta, path)
     if meta.get("finalizers"):
         errors += _finalizer_errors(meta["finalizers"], path.child("finalizers"))
@@ -178,6 +181,19 @@ def validate_object_meta_update(new: Object, old: Object, path: Path) -> ErrorLi
             errors.append(field.invalid(path.child(name), new.get(name, ""), "field is immutable"))
     errors += _labels_annotations_owners(new, path)
     return errors + _managed_fields_errors(new.get("managedFields") or (), path.child("managedFields"))
+
+
+_STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+
+
+def validate_kube_finalizers(meta: Object, path: Path) -> ErrorList:
+    """Built-in kinds want qualified finalizers (upstream: validateKubeFinalizerName in pkg/apis/core/validation)."""
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        field.invalid(path.child("finalizers").index(i), name, detail)
+        for i, name in enumerate(meta.get("finalizers") or ())
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]
 
 
 def validate_labels(labels: Mapping[str, str], path: Path) -> ErrorList:

@@ -2,4 +2,6 @@
 
 from fakeapiserver.registry.apiextensions.customresourcedefinition import CustomResourceDefinitionStrategy
 
-RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(has_generation=True)}
+RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(
+        has_generation=True, kube_finalizers=False
+    )}

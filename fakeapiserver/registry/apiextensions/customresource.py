@@ -21,6 +21,10 @@ class CustomResourceStrategy(Strategy):
 
     scale_path: str = ""
 
+    def reset_paths(self, subresource: str) -> tuple[str, ...]:
+        """A status write can't own spec nor anything of metadata."""
+        return ("spec", "metadata") if subresource == "status" else super().reset_paths(subresource)
+
     def validate(self, obj: Object) -> ErrorList:
         return self._scale_errors(obj) if self.scale_path else []
 

@@ -39,6 +39,7 @@ from fakeapiserver.storage.interface import Index, KeyExists, KeyNotFound, Resou
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
 
+_KEPT_WHEN_ABSENT: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _METADATA: Final = Path("metadata")
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 # Upstream: maxNameGenerationCreateAttempts.
@@ -176,7 +177,8 @@ class Store:
         if metadata(obj).get("resourceVersion"):
             raise new_bad_request("resourceVersion should not be set on objects to be created")
         self.strategy.prepare_for_create(obj)
-        _set_generation(obj, 1 if self.strategy.has_generation else 0)
+        if self.strategy.has_generation:
+            metadata(obj)["generation"] = 1
         request.warnings += self.strategy.warnings_on_create(obj)
         self._validate(request.kind, obj)
         await self._admission.validate(attributes)
@@ -200,7 +202,8 @@ class Store:
             new = self._own(request, old, new)
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
-        new, old = self._to_storage(attributes.object or new), self._to_storage(old)
+        new = managedfields.keep_times_if_unchanged(old, attributes.object or new)
+        new, old = {**self._to_storage(new), "metadata": dict(metadata(new))}, self._to_storage(old)
         self._check_resource_version(new, current, request)
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.warnings_on_update(new, old)
@@ -365,9 +368,10 @@ class Store:
         meta, old_meta = metadata(new), metadata(old)
         if self.namespaced:
             self._check_namespace(new, request)
-        for name in ("uid", "creationTimestamp", "generateName", "deletionTimestamp", "deletionGracePeriodSeconds"):
-            if name in old_meta and (not meta.get(name) or name in ("deletionTimestamp", "deletionGracePeriodSeconds")):
+        for name in _KEPT_WHEN_ABSENT:
+            if name in old_meta and not meta.get(name):
                 meta[name] = old_meta[name]
+        meta["creationTimestamp"] = old_meta["creationTimestamp"]
         meta.pop("selfLink", None)
         if request.subresource == "status":
             self.strategy.prepare_for_status_update(new, old)
@@ -380,20 +384,35 @@ class Store:
         _set_generation(new, generation + 1 if changed else generation)
 
     def _validate(self, kind: Kind, obj: Object) -> None:
-        errors = names.validate_object_meta(metadata(obj), self.namespaced, self.strategy.validate_name, _METADATA)
+        errors = self._meta_errors(kind, obj, None)
         errors += kind.validate(obj, None)
         errors += self.strategy.validate(obj)
         self._refuse(obj, errors)
 
     def _validate_update(self, kind: Kind, new: Object, old: Object, subresource: str) -> None:
-        # Upstream checks metadata twice, once for every kind and once in the kind's own validation; causes show both.
-        errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA) * 2
+        # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
+        meta = metadata(new)
+        errors = names.validate_object_meta(meta, self.namespaced, names.path_segment_name, _METADATA)
+        errors += names.validate_object_meta_update(meta, metadata(old), _METADATA)
+        for check in self.strategy.update_meta_checks:
+            errors += self._meta_errors(kind, new, old if check == "update" else None)
         errors += kind.validate(new, old)
         if subresource == "status":
             errors += self.strategy.validate_status_update(new, old)
         elif not subresource:
             errors += self.strategy.validate_update(new, old)
         self._refuse(new, errors)
+
+    def _meta_errors(self, kind: Kind, obj: Object, old: Object | None) -> ErrorList:
+        """The metadata part of a kind's own validation."""
+        meta = metadata(obj)
+        if old is None:
+            errors = names.validate_object_meta(meta, self.namespaced, self.strategy.validate_name, _METADATA)
+        else:
+            errors = names.validate_object_meta_update(meta, metadata(old), _METADATA)
+        if not kind.custom and self.strategy.kube_finalizers:
+            errors += names.validate_kube_finalizers(meta, _METADATA)
+        return errors
 
     def _refuse(self, obj: Object, errors: ErrorList) -> None:
         if errors:

@@ -6,6 +6,7 @@ A resource without a file of its own gets `Strategy` as it stands.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
@@ -15,6 +16,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
+MetaCheck = Literal["create", "update"]
 
 
 @dataclass(slots=True)
@@ -44,6 +46,10 @@ class Strategy:
     returns_deleted_object: bool = False
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
+    # Finalizers must be qualified or standard ones (every built-in kind but CustomResourceDefinitions).
+    kube_finalizers: bool = True
+    # In which order the kind's own validation looks at metadata on update; causes show it.
+    update_meta_checks: tuple[MetaCheck, ...] = ("update", "create")
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,7 +1,10 @@
 """The legacy group, whose objects have apiVersion v1."""
 
 from fakeapiserver.apimachinery import names
+from fakeapiserver.registry.core import pod
 from fakeapiserver.registry.core.namespace import NamespaceStrategy
+from fakeapiserver.registry.core.pod import PodStrategy
+from fakeapiserver.registry.core.service import ServiceStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
@@ -28,7 +31,7 @@ RESOURCES = {
     "nodes": Strategy(selectable_fields={"spec.unschedulable": "spec.unschedulable"}),
     "persistentvolumeclaims": Strategy(returns_deleted_object=True),
     "persistentvolumes": Strategy(returns_deleted_object=True),
-    "pods": Strategy(has_generation=True, returns_deleted_object=True),
+    "pods": PodStrategy(has_generation=True, returns_deleted_object=True, selectable_fields=pod.FIELDS),
     "podtemplates": Strategy(has_generation=True, returns_deleted_object=True),
     "replicationcontrollers": Strategy(
         has_generation=True, default_propagation="Orphan", selectable_fields={"status.replicas": "status.replicas"}
@@ -36,7 +39,7 @@ RESOURCES = {
     "resourcequotas": Strategy(returns_deleted_object=True),
     "secrets": Strategy(selectable_fields={"type": "type"}),
     "serviceaccounts": Strategy(returns_deleted_object=True),
-    "services": Strategy(
+    "services": ServiceStrategy(
         allow_create_on_update=True,
         returns_deleted_object=True,
         selectable_fields={"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},

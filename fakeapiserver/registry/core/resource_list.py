@@ -4,7 +4,7 @@ Upstream: pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList), k8s.io/apimac
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final
@@ -14,7 +14,9 @@ from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
 
 _NUMBER: Final = re.compile(r"([+-]?[0-9.]+)(.*)")
 _POWERS: Final = {suffix: Decimal(1024) ** i for i, suffix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
-_POWERS |= {suffix: Decimal(10) ** (3 * i) for i, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)}
+_POWERS |= {
+    suffix: Decimal(10) ** (3 * i) for i, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+}
 _FINE: Final = ("n", "u")
 
 
@@ -46,15 +48,6 @@ def _whole(number: int) -> str:
         if number and number % int(_POWERS[suffix]) == 0:
             return f"{number // int(_POWERS[suffix])}{suffix}"
     return str(number)
-
-
-def sum_lists(lists: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The sums by resource, of what is greater than zero."""
-    found: dict[str, list[str]] = {}
-    for quantities in lists:
-        for name, text in quantities.items():
-            found.setdefault(name, []).append(text)
-    return {name: total(texts) for name, texts in found.items()}
 
 
 def round_up_resources(owner: Object | None, names: Iterable[str] = ("limits", "requests")) -> None:

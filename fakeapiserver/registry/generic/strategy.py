@@ -53,6 +53,10 @@ class Strategy:
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
 
+    def for_server(self, config_service_ranges: Sequence[str]) -> "Strategy":
+        """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
+        return self
+
     def default(self, obj: Object, version: str) -> None:
         """Sets in place what upstream's defaulting functions of this served version set."""
 
@@ -136,6 +140,9 @@ class Strategy:
 
     def on_created(self, obj: Object) -> None:
         """After a commit: what upstream's AfterCreate hooks do."""
+
+    def on_updated(self, obj: Object, old: Object) -> None:
+        """After a commit: `obj` is stored where `old` was."""
 
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
         """After a commit: what upstream's AfterDelete hooks do."""

@@ -1,0 +1,151 @@
+"""Pods: born pending, most of their spec fixed from then on, ended after a grace period.
+
+Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core import pod_qos
+from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
+from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.generic.strategy import DeletePlan, Strategy
+
+FIELDS: Final = {
+    "spec.nodeName": "spec.nodeName",
+    "spec.restartPolicy": "spec.restartPolicy",
+    "spec.schedulerName": "spec.schedulerName",
+    "spec.serviceAccountName": "spec.serviceAccountName",
+    "status.phase": "status.phase",
+    "status.podIP": "status.podIP",
+    "status.nominatedNodeName": "status.nominatedNodeName",
+}
+_ENDED: Final = ("Failed", "Succeeded")
+_STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+
+
+@dataclass(kw_only=True)
+class PodStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj.setdefault("spec", {})
+        drop_init_container_annotations(obj)
+        for name in ("containers", "initContainers"):
+            for container in spec.get(name) or ():
+                _default_requests(container)
+        pod_qos.default_pod_resources(spec)
+        spec.setdefault("enableServiceLinks", True)
+        if spec.get("hostNetwork"):
+            _default_host_ports(spec)
+        default_pod_spec(spec)
+        if spec["terminationGracePeriodSeconds"] < 0:
+            spec["terminationGracePeriodSeconds"] = 1
+        _default_status(obj.get("status") or {})
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {"phase": "Pending", "qosClass": pod_qos.qos_class(obj["spec"])}
+        if obj["spec"].get("schedulingGates"):
+            obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]
+        _merge_label_keys(obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_status_update(obj, old)
+        status, old_status = obj.setdefault("status", {}), old.get("status") or {}
+        if "qosClass" in old_status:
+            status.setdefault("qosClass", old_status["qosClass"])
+        _keep_observed_generation(status, old_status)
+
+    def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
+        """Upstream: CheckGracefulDelete. Without a node or after the end there is nothing to wait for."""
+        spec = obj.get("spec") or {}
+        period = spec.get("terminationGracePeriodSeconds", 0) if grace_period_seconds is None else grace_period_seconds
+        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
+            period = 0
+        return DeletePlan(1 if period < 0 else period)
+
+    def fields_of(self, obj: Object) -> dict[str, str]:
+        found = super().fields_of(obj)
+        found["spec.hostNetwork"] = "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
+        return found
+
+    def field_labels(self) -> frozenset[str]:
+        """status.podIPs may be asked for, but nothing has it."""
+        return super().field_labels() | {"spec.hostNetwork", "status.podIPs"}
+
+
+def _default_requests(container: Object) -> None:
+    """Who is limited asks for the limit, in pods but not in templates."""
+    resources = container.get("resources") or {}
+    if limits := resources.get("limits"):
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _default_host_ports(spec: Object) -> None:
+    for name in ("containers", "initContainers"):
+        for container in spec.get(name) or ():
+            for port in container.get("ports") or ():
+                if port.get("containerPort"):
+                    port.setdefault("hostPort", port["containerPort"])
+
+
+def _default_status(status: Object) -> None:
+    """podIP and the first of podIPs are one; podIP wins."""
+    ip, addresses = status.get("podIP"), status.get("podIPs")
+    if ip and (not addresses or addresses[0].get("ip") != ip):
+        status["podIPs"] = [{"ip": ip}]
+    elif addresses and not ip:
+        status["podIP"] = addresses[0].get("ip", "")
+    for name in _STATUS_RESOURCES:
+        for container in status.get(name) or ():
+            round_up_resources(container.get("resources"))
+            round_up_resources(container, ("allocatedResources",))
+
+
+def _gated(now: str | None) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+def _keep_observed_generation(status: Object, old: Object) -> None:
+    """A client that doesn't know observedGeneration can't clear it."""
+    if "observedGeneration" in old:
+        status.setdefault("observedGeneration", old["observedGeneration"])
+    known: dict[str, list[int]] = {}
+    for condition in old.get("conditions") or ():
+        known.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions") or ():
+        generations = known.get(condition.get("type", ""))
+        generation = generations.pop(0) if generations else 0
+        if generation:
+            condition.setdefault("observedGeneration", generation)
+
+
+def _merge_label_keys(obj: Object) -> None:
+    """matchLabelKeys and mismatchLabelKeys become expressions on the pod's own labels."""
+    labels = metadata(obj).get("labels") or {}
+    affinity: Object = obj["spec"].get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms: Object = affinity.get(kind) or {}
+        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            _merge_keys(weighted.get("podAffinityTerm") or {}, labels)
+        for term in terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            _merge_keys(term, labels)
+    for constraint in obj["spec"].get("topologySpreadConstraints") or ():
+        _merge_keys(constraint, labels)
+
+
+def _merge_keys(term: Object, labels: dict[str, str]) -> None:
+    selector: dict[str, Any] | None = term.get("labelSelector")
+    if selector is None:
+        return
+    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in term.get(name) or ():
+            if key in labels:
+                expression = {"key": key, "operator": operator, "values": [labels[key]]}
+                selector["matchExpressions"] = [*selector.get("matchExpressions", ()), expression]

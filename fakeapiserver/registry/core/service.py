@@ -1,0 +1,119 @@
+"""Services: a union of kinds of service, with addresses and ports that the server hands out.
+
+Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/core/v1/defaults.go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core import service_allocation
+from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
+from fakeapiserver.registry.generic.strategy import Strategy
+
+_WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
+_AFFINITY_SECONDS: Final = 10800
+DEFAULT_RANGE: Final = "10.0.0.0/24"
+
+
+@dataclass(kw_only=True)
+class ServiceStrategy(Strategy):
+    allocators: Allocators = field(default_factory=lambda: Allocators((DEFAULT_RANGE,)))
+
+    def for_server(self, config_service_ranges: Sequence[str]) -> "ServiceStrategy":
+        """Every server hands out its own numbers."""
+        return replace(self, allocators=Allocators(config_service_ranges or (DEFAULT_RANGE,)))
+
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj.setdefault("spec", {})
+        kind = spec.setdefault("type", "ClusterIP")
+        _default_affinity(spec)
+        for port in spec.get("ports") or ():
+            if port.get("targetPort", 0) in (0, ""):
+                port["targetPort"] = port.get("port", 0)
+        if externally_accessible(spec):
+            spec.setdefault("externalTrafficPolicy", "Cluster")
+        if kind in _WITH_TRAFFIC_POLICY:
+            spec.setdefault("internalTrafficPolicy", "Cluster")
+        if kind == "LoadBalancer":
+            spec.setdefault("allocateLoadBalancerNodePorts", True)
+            for ingress in ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+                if ingress.get("ip"):
+                    ingress.setdefault("ipMode", "VIP")
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """StatusError where a number that is asked for can't be had."""
+        obj["status"] = {"loadBalancer": {}}
+        service_allocation.allocate_for_create(self.allocators, obj)
+        _on_read(obj["spec"])
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        service_allocation.allocate_for_update(self.allocators, obj, old)
+        if "status" in old:
+            obj["status"] = old["status"]
+        _drop_what_the_type_has_not(obj, old)
+        _on_read(obj["spec"])
+
+    def on_created(self, obj: Object) -> None:
+        self.allocators.hold(obj)
+
+    def on_updated(self, obj: Object, old: Object) -> None:
+        self.allocators.release(old)
+        self.allocators.hold(obj)
+
+    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
+        self.allocators.release(obj)
+
+
+def externally_accessible(spec: Object) -> bool:
+    """Upstream: pkg/api/service/util.go, ExternallyAccessible."""
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def _default_affinity(spec: Object) -> None:
+    affinity = spec.setdefault("sessionAffinity", "None")
+    if affinity == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif affinity == "ClientIP":
+        config = spec.get("sessionAffinityConfig") or {}
+        if (config.get("clientIP") or {}).get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
+
+def _on_read(spec: Object) -> None:
+    if spec.get("type") == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+
+
+def _drop_what_the_type_has_not(obj: Object, old: Object) -> None:
+    """Fields that a change of type leaves without a meaning go, unless they changed too (then validation refuses them)."""
+    spec, before = obj["spec"], old.get("spec") or {}
+    if before["type"] != "ExternalName" and spec["type"] == "ExternalName":
+        _drop_same(spec, before, ("clusterIP", "clusterIPs"))
+        _drop_same(spec, before, ("ipFamilies",))
+        _drop_same(spec, before, ("ipFamilyPolicy",))
+    if _has_node_ports(before) and not _has_node_ports(spec) and set(node_ports(before)) >= set(node_ports(spec)):
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
+    if service_allocation.needs_health_check(before) and not service_allocation.needs_health_check(spec):
+        _drop_same(spec, before, ("healthCheckNodePort",))
+    if before["type"] == "LoadBalancer" and spec["type"] != "LoadBalancer":
+        _drop_same(spec, before, ("allocateLoadBalancerNodePorts",))
+        _drop_same(spec, before, ("loadBalancerClass",))
+    if externally_accessible(before) and not externally_accessible(spec):
+        _drop_same(spec, before, ("externalTrafficPolicy",))
+    if spec["type"] != "LoadBalancer":
+        obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+
+
+def _has_node_ports(spec: Object) -> bool:
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def _drop_same(spec: Object, before: Object, names: tuple[str, ...]) -> None:
+    if all(spec.get(name) == before.get(name) for name in names):
+        for name in names:
+            spec.pop(name, None)

@@ -1,0 +1,150 @@
+"""`python -m conformance.bench [--assets DIR]`: one table of ratios, this server beside kube-apiserver and etcd.
+
+DIR holds `kube-apiserver` and `etcd` (a folder as envtest has it; KUBEBUILDER_ASSETS is the default). Without it only this
+server's figures are printed. The load comes from a small Go program (bench/loader), built on the spot. The servers run one at
+a time, in turn; each row is the median of the rounds.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from conformance.bench.servers import TOKEN, Ours, Reference, Server, fresh_cluster_seconds
+
+Figures = dict[str, list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`key` of the figures; `more` says that a larger figure is the better one."""
+
+    key: str
+    title: str
+    unit: str
+    more: bool = False
+
+
+ROWS: Final = (
+    Row("ready", "command to ready", "s"),
+    Row("cluster", "fresh Cluster() in a warm process", "ms"),
+    Row("rss_idle", "memory, idle", "MiB"),
+    Row("rss_full", "memory, 10,000 objects of 2 KB", "MiB"),
+    *(
+        Row(f"{mode}_{quantile}", f"{title}, {quantile}", "ms")
+        for mode, title in (("create", "create"), ("get", "get"), ("patch", "merge patch"), ("apply", "apply"))
+        for quantile in ("p50", "p99")
+    ),
+    Row("creates", "creates with 16 clients", "/s", more=True),
+    Row("gets", "gets with 16 clients", "/s", more=True),
+    Row("list", "list of 10,000", "ms"),
+    Row("selector", "list of 10,000 by label (1,000 selected)", "ms"),
+    Row("watch", "100 watchers x 300 events, all arrived", "s"),
+    Row("deletecollection", "deletecollection of 10,000", "s"),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    parser.add_argument("--assets", type=Path, default=Path(assets) if assets else None)
+    parser.add_argument("--rounds", type=int, default=3, help="how often each server runs (default 3)")
+    parser.add_argument("--objects", type=int, default=10_000, help="objects for the large rows (default 10000)")
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+    arguments = parser.parse_args()
+    servers: list[Server] = [Ours()] + ([Reference(arguments.assets)] if arguments.assets else [])
+    figures: dict[str, Figures] = {server.name: {} for server in servers}
+    with tempfile.TemporaryDirectory() as folder:
+        loader = build_loader(Path(folder))
+        for number in range(arguments.rounds):
+            for server in servers:
+                print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
+                measure(server, loader, figures[server.name], arguments.objects)
+    figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]
+    report(figures, arguments.output)
+    return 0
+
+
+def build_loader(folder: Path) -> Path:
+    """Needs Go on the PATH; the loader uses nothing but its standard library."""
+    program = folder / "loader"
+    source = Path(__file__).parent / "loader"
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+    subprocess.run(["go", "build", "-o", str(program), "."], cwd=source, check=True, env=environment)
+    return program
+
+
+def measure(server: Server, loader: Path, figures: Figures, objects: int) -> None:
+    """One whole run of one server."""
+    server.start()
+    try:
+        load = _loader(server, loader)
+        note = _noter(figures)
+        note("ready", server.ready_seconds)
+        note("rss_idle", server.rss_bytes() / 2**20)
+        load("create", 300, prefix="warm")
+        for mode in ("create", "get", "patch", "apply"):
+            found = load(mode, 1000, prefix="single", existing=1000)
+            note(f"{mode}_p50", found["p50_ms"])
+            note(f"{mode}_p99", found["p99_ms"])
+        note("creates", load("create", 4000, clients=16, prefix="many")["per_second"])
+        note("gets", load("get", 8000, clients=16, prefix="many", existing=4000)["per_second"])
+        load("fill", objects - 5300, clients=4, prefix="fill")
+        note("rss_full", server.rss_bytes() / 2**20)
+        note("list", load("list", 7)["p50_ms"])
+        note("selector", load("selector", 7)["p50_ms"])
+        note("watch", load("watch", 300, clients=100, prefix="watched")["seconds"])
+        note("deletecollection", load("deletecollection", 1)["seconds"])
+    finally:
+        server.stop()
+
+
+def _noter(figures: Figures) -> Callable[[str, float], None]:
+    return lambda key, value: figures.setdefault(key, []).append(value)
+
+
+def _loader(server: Server, program: Path) -> Callable[..., dict[str, float]]:
+    def load(mode: str, count: int, *, clients: int = 1, prefix: str = "x", existing: int = 1) -> dict[str, float]:
+        words = {"mode": mode, "n": count, "clients": clients, "prefix": prefix, "objects": existing}
+        flags = [f"-{name}={value}" for name, value in words.items()]
+        command = [str(program), f"-url={server.url}", f"-token={TOKEN}", *flags]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{server.name}: {mode} failed: {done.stderr.strip()}")
+        found: dict[str, float] = json.loads(done.stdout)
+        return found
+
+    return load
+
+
+def report(figures: dict[str, Figures], output: str) -> None:
+    medians = {name: {key: statistics.median(values) for key, values in found.items()} for name, found in figures.items()}
+    if output == "json":
+        print(json.dumps(medians, indent=1))
+        return
+    names = list(medians)
+    print("| " + " | ".join(["", *names] + (["times better"] if len(names) > 1 else [])) + " |")
+    print("|---" * (len(names) + (2 if len(names) > 1 else 1)) + "|")
+    for row in ROWS:
+        values = [medians[name].get(row.key) for name in names]
+        shown = ["" if value is None else f"{value:,.{_digits(value)}f} {row.unit}" for value in values]
+        ours, other = values[0], values[-1]
+        if len(names) > 1:
+            ratio = "" if not ours or not other else f"{ours / other if row.more else other / ours:.1f}"
+            shown.append(ratio)
+        print("| " + " | ".join([row.title, *shown]) + " |")
+
+
+def _digits(value: float) -> int:
+    return 0 if value >= 100 else 1 if value >= 10 else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

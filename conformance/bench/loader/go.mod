@@ -1,0 +1,3 @@
+module loader
+
+go 1.22

@@ -1,0 +1,217 @@
+// A load generator that costs little: standard library only, one JSON line of figures per run.
+//
+//	loader -url https://127.0.0.1:6443 -token T -mode create -n 500 -clients 1
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	url     = flag.String("url", "", "the server")
+	token   = flag.String("token", "", "a bearer token")
+	mode    = flag.String("mode", "", "create, get, patch, apply, list, selector, watch, fill, deletecollection")
+	count   = flag.Int("n", 1, "requests in all (events for watch)")
+	clients = flag.Int("clients", 1, "connections at a time (watchers for watch)")
+	prefix  = flag.String("prefix", "a", "start of the objects' names")
+	objects = flag.Int("objects", 1, "how many objects with this prefix exist (get, patch)")
+)
+
+const collection = "/api/v1/namespaces/default/configmaps"
+
+// One connection of its own, so that clients don't share one HTTP/2 connection.
+func newClient() *http.Client {
+	transport := &http.Transport{
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
+		ForceAttemptHTTP2:   true,
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: 1,
+	}
+	return &http.Client{Transport: transport}
+}
+
+func call(client *http.Client, method, path, contentType string, body []byte) ([]byte, error) {
+	request, err := http.NewRequest(method, *url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+*token)
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s %s: %d %.300s", method, path, response.StatusCode, answer)
+	}
+	return answer, err
+}
+
+func name(i int) string { return fmt.Sprintf("%s-%06d", *prefix, i) }
+
+// About 2 KB, as small real objects are.
+func object(i int) []byte {
+	return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"app":"bench","tenth":"t%d"},`+
+		`"annotations":{"example.com/note":%q}},"data":{"index":"%d","payload":%q}}`,
+		name(i), i%10, strings.Repeat("n", 100), i, strings.Repeat("payload ", 200)))
+}
+
+func operation(i int) (method, path, contentType string, body []byte) {
+	switch *mode {
+	case "create", "fill":
+		return "POST", collection, "application/json", object(i)
+	case "get":
+		return "GET", collection + "/" + name(i%*objects), "", nil
+	case "patch":
+		return "PATCH", collection + "/" + name(i%*objects), "application/merge-patch+json",
+			[]byte(fmt.Sprintf(`{"data":{"index":"changed %d"}}`, i))
+	case "apply":
+		return "PATCH", collection + "/" + name(i%*objects) + "?fieldManager=bench&force=true", "application/apply-patch+yaml",
+			[]byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"applied":"%d"}}`, name(i%*objects), i))
+	case "list":
+		return "GET", collection, "", nil
+	case "selector":
+		return "GET", collection + "?labelSelector=tenth%3Dt3", "", nil
+	case "deletecollection":
+		return "DELETE", collection + "?labelSelector=app%3Dbench", "", nil
+	}
+	fail(fmt.Errorf("unknown mode %q", *mode))
+	return
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func run() map[string]any {
+	durations := make([]float64, *count)
+	var next int64 = -1
+	var size int64
+	var group sync.WaitGroup
+	started := time.Now()
+	for c := 0; c < *clients; c++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			client := newClient()
+			call(client, "GET", "/version", "", nil) // the handshake is not what is measured
+			for {
+				i := int(atomic.AddInt64(&next, 1))
+				if i >= *count {
+					return
+				}
+				begin := time.Now()
+				method, path, contentType, body := operation(i)
+				answer, err := call(client, method, path, contentType, body)
+				if err != nil {
+					fail(err)
+				}
+				durations[i] = time.Since(begin).Seconds() * 1000
+				atomic.StoreInt64(&size, int64(len(answer)))
+			}
+		}()
+	}
+	group.Wait()
+	total := time.Since(started).Seconds()
+	sort.Float64s(durations)
+	return map[string]any{
+		"p50_ms": durations[*count/2], "p99_ms": durations[*count*99/100],
+		"per_second": float64(*count) / total, "seconds": total, "bytes": size,
+	}
+}
+
+type event struct {
+	Object struct {
+		Data map[string]string `json:"data"`
+	} `json:"object"`
+}
+
+// Every watcher must see every event once and in order; anything else is an error.
+func watcher(revision string, ready *sync.WaitGroup, done func()) {
+	defer done()
+	request, _ := http.NewRequest("GET", *url+collection+"?watch=true&resourceVersion="+revision, nil)
+	request.Header.Set("Authorization", "Bearer "+*token)
+	response, err := newClient().Do(request)
+	if err != nil {
+		fail(err)
+	}
+	defer response.Body.Close()
+	ready.Done()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(make([]byte, 0, 65536), 1<<24)
+	for wanted := 0; wanted < *count; wanted++ {
+		if !lines.Scan() {
+			fail(fmt.Errorf("a watch ended after %d of %d events", wanted, *count))
+		}
+		var found event
+		if err := json.Unmarshal(lines.Bytes(), &found); err != nil {
+			fail(err)
+		}
+		if found.Object.Data["event"] != strconv.Itoa(wanted) {
+			fail(fmt.Errorf("event %d came as %q", wanted, found.Object.Data["event"]))
+		}
+	}
+}
+
+func watch() map[string]any {
+	client := newClient()
+	body := []byte(fmt.Sprintf(`{"metadata":{"name":%q},"data":{"payload":%q}}`, *prefix, strings.Repeat("payload ", 100)))
+	if _, err := call(client, "POST", collection, "application/json", body); err != nil {
+		fail(err)
+	}
+	answer, err := call(client, "GET", collection+"?limit=1", "", nil)
+	if err != nil {
+		fail(err)
+	}
+	var list struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	json.Unmarshal(answer, &list)
+	var ready, finished sync.WaitGroup
+	for w := 0; w < *clients; w++ {
+		ready.Add(1)
+		finished.Add(1)
+		go watcher(list.Metadata.ResourceVersion, &ready, finished.Done)
+	}
+	ready.Wait()
+	started := time.Now()
+	for i := 0; i < *count; i++ {
+		patch := []byte(fmt.Sprintf(`{"data":{"event":"%d"}}`, i))
+		if _, err := call(client, "PATCH", collection+"/"+*prefix, "application/merge-patch+json", patch); err != nil {
+			fail(err)
+		}
+	}
+	finished.Wait()
+	seconds := time.Since(started).Seconds()
+	return map[string]any{"seconds": seconds, "per_second": float64(*count**clients) / seconds}
+}
+
+func main() {
+	flag.Parse()
+	result := run
+	if *mode == "watch" {
+		result = watch
+	}
+	json.NewEncoder(os.Stdout).Encode(result())
+}

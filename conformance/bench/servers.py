@@ -1,0 +1,193 @@
+"""Starts and stops the servers that are compared, and measures what they cost."""
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from socket import socket
+from typing import Final, Protocol
+
+TOKEN: Final = "bench-admin"  # noqa: S105 - made up for a server on loopback that ends with the benchmark
+_TOKENS: Final = f'{TOKEN},bench,1,"system:masters"\n'
+_READY_SECONDS: Final = 60.0
+
+
+class Server(Protocol):
+    """`ready_seconds`: from the start of the command to the first 200 of /readyz."""
+
+    name: str
+    url: str
+    ready_seconds: float
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def rss_bytes(self) -> int: ...
+
+
+def free_port() -> int:
+    with socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Polls /readyz; RuntimeError when the process ends first, or after a minute."""
+    context = ssl._create_unverified_context()
+    deadline = time.monotonic() + _READY_SECONDS
+    request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}")
+        try:
+            with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.005)
+    raise RuntimeError(f"{url} was not ready within {_READY_SECONDS:.0f} s")
+
+
+def rss_of(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+    """Resident bytes of processes together."""
+    total = 0
+    for process in processes:
+        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """The last started first: an API server without its etcd would wait for it."""
+    for process in reversed(processes):
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    processes.clear()
+
+
+@dataclass
+class Ours:
+    """`fakeapiserver serve`, as users run it."""
+
+    name: str = "fakeapiserver"
+    url: str = ""
+    ready_seconds: float = 0.0
+    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def start(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        tokens = Path(self._folder.name) / "tokens.csv"
+        tokens.write_text(_TOKENS)
+        port = free_port()
+        self.url = f"https://127.0.0.1:{port}"
+        started = time.monotonic()
+        command = [sys.executable, "-m", "fakeapiserver", "serve", f"--secure-port={port}", f"--token-auth-file={tokens}"]
+        kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
+        self._processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL)]
+        wait_ready(self.url, self._processes[0])
+        self.ready_seconds = time.monotonic() - started
+
+    def stop(self) -> None:
+        end(self._processes)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def rss_bytes(self) -> int:
+        return rss_of(self._processes)
+
+
+@dataclass
+class Reference:
+    """kube-apiserver and etcd from a folder of envtest assets."""
+
+    assets: Path
+    name: str = "kube-apiserver + etcd"
+    url: str = ""
+    ready_seconds: float = 0.0
+    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def start(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        state = Path(self._folder.name)
+        (state / "tokens.csv").write_text(_TOKENS)
+        subprocess.run(["openssl", "genrsa", "-out", "sa.key", "2048"], cwd=state, check=True, capture_output=True)
+        public = ["openssl", "rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub"]
+        subprocess.run(public, cwd=state, check=True, capture_output=True)
+        port, etcd_port = free_port(), free_port()
+        self.url = f"https://127.0.0.1:{port}"
+        started = time.monotonic()
+        self._processes = [self._run(state, *_etcd_flags(self.assets, etcd_port))]
+        self._processes.append(self._run(state, *_apiserver_flags(self.assets, port, etcd_port)))
+        wait_ready(self.url, self._processes[1])
+        self.ready_seconds = time.monotonic() - started
+
+    def _run(self, state: Path, *command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=state, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+
+    def stop(self) -> None:
+        end(self._processes)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def rss_bytes(self) -> int:
+        return rss_of(self._processes)
+
+
+def _etcd_flags(assets: Path, port: int) -> list[str]:
+    client = f"http://127.0.0.1:{port}"
+    return [
+        str(assets / "etcd"),
+        "--data-dir=etcd",
+        "--unsafe-no-fsync",
+        "--listen-peer-urls=http://127.0.0.1:0",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+    ]
+
+
+def _apiserver_flags(assets: Path, port: int, etcd_port: int) -> list[str]:
+    return [
+        str(assets / "kube-apiserver"),
+        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        f"--secure-port={port}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        "--cert-dir=certs",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--token-auth-file=tokens.csv",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        "--service-account-signing-key-file=sa.key",
+        "--service-account-key-file=sa.pub",
+    ]
+
+
+def fresh_cluster_seconds(repeats: int) -> list[float]:
+    """Starting a Cluster() in a process that has started one before; measured in a process of its own."""
+    program = (
+        "import json, time\nfrom fakeapiserver import Cluster\nfound = []\n"
+        f"for i in range({repeats} + 3):\n"
+        "    started = time.perf_counter()\n    cluster = Cluster().start()\n"
+        "    found.append(time.perf_counter() - started)\n    cluster.stop()\n"
+        "print(json.dumps(found[3:]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    found: list[float] = json.loads(done.stdout)
+    return found

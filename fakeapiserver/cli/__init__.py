@@ -1,5 +1,6 @@
 """The fakeapiserver command: `serve`, and `run -- CMD`. Each subcommand is imported when it is called."""
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if words else 2
     command, *rest = words
     if command == "serve":
+        # Nothing that starting allocates is garbage; serve.py turns collection on again when the server is ready.
+        gc.disable()
         from fakeapiserver.cli import serve
 
         return serve.main(rest)

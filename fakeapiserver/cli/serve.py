@@ -1,6 +1,7 @@
 """`fakeapiserver serve`: an API server in the foreground, until SIGINT or SIGTERM."""
 
 import asyncio
+import gc
 import json
 import logging
 import shutil
@@ -62,6 +63,8 @@ async def _serve(parsed: Parsed) -> int:
         await server.start()
         server.write_kubeconfig(parsed.write_kubeconfig)
         _announce(parsed, server)
+        gc.freeze()
+        gc.enable()
         await stop.wait()
     finally:
         await server.stop()

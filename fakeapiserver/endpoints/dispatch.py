@@ -4,38 +4,44 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go and the go-restful routes 
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.create import create
-from fakeapiserver.endpoints.delete import delete
-from fakeapiserver.endpoints.deletecollection import deletecollection
-from fakeapiserver.endpoints.get import get
-from fakeapiserver.endpoints.list import list_
-from fakeapiserver.endpoints.patch import patch
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.endpoints.subresource import subresource
-from fakeapiserver.endpoints.update import update
-from fakeapiserver.endpoints.watch import watch
 
 Handler = Callable[[Request, RequestScope], Awaitable[Response]]
 
-VERBS: Final[Mapping[str, Handler]] = {
-    "get": get,
-    "list": list_,
-    "watch": watch,
-    "create": create,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-    "deletecollection": deletecollection,
+# verb -> module and function. A module is imported with the first request that needs it, so that starting stays quick.
+_VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "get": ("get", "get"),
+    "list": ("list", "list_"),
+    "watch": ("watch", "watch"),
+    "create": ("create", "create"),
+    "update": ("update", "update"),
+    "patch": ("patch", "patch"),
+    "delete": ("delete", "delete"),
+    "deletecollection": ("deletecollection", "deletecollection"),
 }
+
+
+@cache
+def handler_of(verb: str) -> Handler | None:
+    """The function of a verb, None for a verb that no resource has."""
+    if verb not in _VERBS:
+        return None
+    module, name = _VERBS[verb]
+    found: Handler = getattr(import_module(f"fakeapiserver.endpoints.{module}"), name)
+    return found
+
+
 # The verbs of a collection; the others are of one object.
 _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
@@ -52,8 +58,10 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         raise new_generic_not_found()
     _check_name(info)
     if info.subresource:
-        return await subresource(request, scope, VERBS)
-    handler = VERBS.get(info.verb)
+        from fakeapiserver.endpoints.subresource import subresource
+
+        return await subresource(request, scope, handler_of)
+    handler = handler_of(info.verb)
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
     return await handler(request, scope)

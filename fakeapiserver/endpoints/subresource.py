@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/<resource>/storage.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, status_error
 from fakeapiserver.endpoints import scale
@@ -13,7 +13,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 Handler = Callable[[Request, RequestScope], Awaitable[Response]]
 
 
-async def subresource(request: Request, scope: RequestScope, verbs: Mapping[str, Handler]) -> Response:
+async def subresource(request: Request, scope: RequestScope, handler_of: Callable[[str], Handler | None]) -> Response:
     """StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
     info = request.info
     row = scope.resource.subresources[info.subresource]
@@ -24,6 +24,7 @@ async def subresource(request: Request, scope: RequestScope, verbs: Mapping[str,
         return await connecter(request, scope)
     if info.subresource == "scale":
         return await scale.scale(request, scope)
-    if row.gvk == scope.gvk and info.verb in ("get", "update", "patch"):
-        return await verbs[info.verb](request, scope)
+    handler = handler_of(info.verb)
+    if row.gvk == scope.gvk and handler is not None and info.verb in ("get", "update", "patch"):
+        return await handler(request, scope)
     raise status_error(501, "NotImplemented", f"{scope.resource.gvr.resource}/{info.subresource} is not built yet")

@@ -4,18 +4,21 @@ Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints import discovery, openapi, respond
+from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import PLAIN, not_acceptable
-from fakeapiserver.endpoints.openapi import v2 as openapi_v2
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.server import health
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
+
+if TYPE_CHECKING:
+    from fakeapiserver.endpoints.openapi import OpenAPI
 
 Answer = Callable[[Request], Response | None]
 
@@ -35,7 +38,6 @@ class FixedPaths:
         self._metrics = metrics
         self._server = server
         self._documents = DocumentCache(table)
-        self._openapi_documents = openapi.OpenAPI(table)
         self._answers: Final[Mapping[str, Answer]] = {
             "": self._root,
             "api": self._discovery,
@@ -106,23 +108,31 @@ class FixedPaths:
         compressed = [header for header in response.headers if header[0] != b"cache-control"]
         return Response(200, response.body, discovery.AGGREGATED_MEDIA_TYPE, headers + compressed)
 
+    @cached_property
+    def _openapi_documents(self) -> "OpenAPI":
+        from fakeapiserver.endpoints.openapi import OpenAPI
+
+        return OpenAPI(self._table)
+
     def _openapi(self, request: Request) -> Response | None:
         """/openapi/v3, its documents by group version, and /openapi/v2."""
+        from fakeapiserver.endpoints.openapi import INDEX_MEDIA_TYPE
+
         version, _, key = request.path.removeprefix("/openapi/").partition("/")
         if version == "v2" and not key:
             return self._openapi_v2(request)
         if version != "v3":
             return None
         if not key:
-            return Response(200, self._openapi_documents.index(), openapi.INDEX_MEDIA_TYPE)
+            return Response(200, self._openapi_documents.index(), INDEX_MEDIA_TYPE)
         found = self._openapi_documents.document(key)
         if found is None:
-            return Response(404, b"", openapi.INDEX_MEDIA_TYPE)
+            return Response(404, b"", INDEX_MEDIA_TYPE)
         body, digest = found
         asked = request.param("hash")
         if asked and asked != digest:
             place = f"/openapi/v3/{key}?hash={digest}".encode()
-            return Response(301, b"", openapi.INDEX_MEDIA_TYPE, [(b"location", place)])
+            return Response(301, b"", INDEX_MEDIA_TYPE, [(b"location", place)])
         etag = f'"{digest}"'.encode()
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         # A document asked for by its hash never changes.
@@ -136,7 +146,9 @@ class FixedPaths:
         accept = request.header(b"accept")
         if accept and "json" not in accept and "*/*" not in accept:
             raise not_acceptable()
-        build = lambda: json.encode(openapi_v2.document(self._table, self._openapi_documents))  # noqa: E731
+        from fakeapiserver.endpoints.openapi import v2
+
+        build = lambda: json.encode(v2.document(self._table, self._openapi_documents))  # noqa: E731
         return Response(200, self._documents.get("openapi/v2", build))
 
 

@@ -16,6 +16,13 @@ from fakeapiserver.storage.versioner import restamp
 
 MAX_BUFFERED_EVENTS: Final = 1000
 MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
+# In a burst of writes many watchers are woken together a little later, so that each sends several events at once: this many
+# seconds for each watcher, and never more than the maximum.
+_BURST_DELAY: Final = 0.0001
+_MAX_BURST_DELAY: Final = 0.02
+# Writes that follow each other within this many seconds are a burst.
+_BURST_WINDOW: Final = 0.1
+_BURST_WATCHERS: Final = 8
 
 
 def unselected_event(change: Change) -> Event:
@@ -71,7 +78,7 @@ class BufferedWatcher:
     def offer(self, event: Event) -> None:
         """Called by a write, for every change below the prefix."""
         if self._lagging:
-            self._wake()
+            self.wake()
             return
         if event.revision <= self._revision:
             return  # a watch from the future waits for its revision
@@ -86,7 +93,7 @@ class BufferedWatcher:
             return
         self._buffer.append(wanted)
         self._bytes += len(wanted.object.value)
-        self._wake()
+        self._hub.woken.add(self)
 
     async def next_batch(self, timeout: float) -> list[Event] | None:
         if not self._buffer and not self._closed and not self._lagging:
@@ -115,25 +122,26 @@ class BufferedWatcher:
     async def _wait(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        timer = loop.call_later(max(timeout, 0.0), self._wake)
+        timer = loop.call_later(max(timeout, 0.0), self.wake)
         try:
             await self._waiting
         finally:
             timer.cancel()
             self._waiting = None
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     def end(self) -> None:
         """The storage ends it: what is buffered is still handed out, then None."""
         self._closed = True
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         self.end()
         self._buffer.clear()
+        self._hub.woken.discard(self)
         self._hub.forget(self, self._prefix)
 
 
@@ -144,6 +152,10 @@ class Hub:
         self._mvcc = mvcc
         self.offset = offset
         self._watchers: dict[str, set[BufferedWatcher]] = {}
+        # Watchers with something new, not woken yet.
+        self.woken: set[BufferedWatcher] = set()
+        self._last_publish = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def revision(self) -> int:
@@ -170,6 +182,28 @@ class Hub:
                 if event is None:
                     event = unselected_event(change)
                 watcher.offer(event)
+        if self.woken:
+            self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        """At once for a lone write or few watchers; a little later, together, in a burst."""
+        if self._timer is not None:
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        burst = len(self.woken) > _BURST_WATCHERS and now - self._last_publish < _BURST_WINDOW
+        self._last_publish = now
+        if burst:
+            delay = min(_BURST_DELAY * len(self.woken), _MAX_BURST_DELAY)
+            self._timer = loop.call_later(delay, self._wake_all)
+        else:
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        self._timer = None
+        woken, self.woken = self.woken, set()
+        for watcher in woken:
+            watcher.wake()
 
     def events_after(self, prefix: str, revision: int) -> Iterable[Event]:
         changes = self._mvcc.changes_after(revision)

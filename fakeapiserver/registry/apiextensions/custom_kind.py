@@ -4,15 +4,17 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 """
 
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apimachinery.managedfields.typed import TypedSchema, structural_schema
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
-from fakeapiserver.apimachinery.schema.structural import StructuralType, compile_structural
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+    from fakeapiserver.apimachinery.schema.builtin import BuiltinType
+    from fakeapiserver.apimachinery.schema.structural import StructuralType
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
@@ -32,15 +34,21 @@ class CustomKind:
         return self._schema
 
     @cached_property
-    def _structural(self) -> StructuralType:
+    def _structural(self) -> "StructuralType":
+        from fakeapiserver.apimachinery.schema.structural import compile_structural
+
         return compile_structural(self._schema)
 
     @cached_property
-    def _metadata(self) -> BuiltinType:
+    def _metadata(self) -> "BuiltinType":
+        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+
         return compile_builtin(self.definitions, _OBJECT_META)
 
     @cached_property
-    def typed(self) -> TypedSchema:
+    def typed(self) -> "TypedSchema":
+        from fakeapiserver.apimachinery.managedfields.typed import structural_schema
+
         return structural_schema(self._schema, self.definitions)
 
     def decode(self, obj: Object) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.schema.structural_rules import validate_schema
 from fakeapiserver.clock import rfc3339
 from fakeapiserver.registry.generic.strategy import Strategy
 
@@ -83,6 +82,8 @@ def _scope_error(scope: str) -> field.Error:
 
 
 def _version_errors(versions: list[Object]) -> ErrorList:
+    from fakeapiserver.apimachinery.schema.structural_rules import validate_schema
+
     path = _SPEC.child("versions")
     errors: ErrorList = []
     stored = [version for version in versions if version.get("storage")]

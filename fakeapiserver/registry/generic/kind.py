@@ -5,14 +5,16 @@ Built-in kinds and custom resources differ here and in their strategy, nowhere e
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apimachinery.managedfields.typed import TypedSchema, builtin_schema
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+    from fakeapiserver.apimachinery.schema.builtin import BuiltinType
 
 Default = Callable[[Object, str], None]
 
@@ -29,7 +31,7 @@ class Kind(Protocol):
     def definition(self) -> Schema: ...
 
     @property
-    def typed(self) -> TypedSchema: ...
+    def typed(self) -> "TypedSchema": ...
 
     def decode(self, obj: Object) -> list[str]:
         """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts.
@@ -58,11 +60,15 @@ class BuiltinKind:
         return self.definitions[self._definition_name]
 
     @cached_property
-    def _type(self) -> BuiltinType:
+    def _type(self) -> "BuiltinType":
+        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+
         return compile_builtin(self.definitions, self._definition_name)
 
     @cached_property
-    def typed(self) -> TypedSchema:
+    def typed(self) -> "TypedSchema":
+        from fakeapiserver.apimachinery.managedfields.typed import builtin_schema
+
         return builtin_schema(self.definitions, self._definition_name)
 
     def decode(self, obj: Object) -> list[str]:

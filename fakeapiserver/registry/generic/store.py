@@ -13,7 +13,7 @@ from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
-from fakeapiserver.apimachinery import managedfields, names
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import (
     StatusError,
     new_already_exists,
@@ -202,6 +202,8 @@ class Store:
             new = self._own(request, old, new)
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
+        from fakeapiserver.apimachinery import managedfields
+
         new = managedfields.keep_times_if_unchanged(old, attributes.object or new)
         new, old = {**self._to_storage(new), "metadata": dict(metadata(new))}, self._to_storage(old)
         self._check_resource_version(new, current, request)
@@ -299,6 +301,8 @@ class Store:
         meta["uid"] = str(uuid.uuid4())
 
     def _own(self, request: WriteRequest, old: Object | None, new: Object) -> Object:
+        from fakeapiserver.apimachinery import managedfields
+
         return managedfields.update(
             old,
             new,

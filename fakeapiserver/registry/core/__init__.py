@@ -1,45 +1,51 @@
 """The legacy group, whose objects have apiVersion v1."""
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.registry.core import pod
+from fakeapiserver.registry.core import event, pod
+from fakeapiserver.registry.core.configmap import ConfigMapStrategy
+from fakeapiserver.registry.core.endpoints import EndpointsStrategy
+from fakeapiserver.registry.core.event import EventStrategy
+from fakeapiserver.registry.core.limitrange import LimitRangeStrategy
 from fakeapiserver.registry.core.namespace import NamespaceStrategy
+from fakeapiserver.registry.core.node import NodeStrategy
+from fakeapiserver.registry.core.persistentvolume import PersistentVolumeStrategy
+from fakeapiserver.registry.core.persistentvolumeclaim import PersistentVolumeClaimStrategy
 from fakeapiserver.registry.core.pod import PodStrategy
+from fakeapiserver.registry.core.podtemplate import PodTemplateStrategy
+from fakeapiserver.registry.core.replicationcontroller import ReplicationControllerStrategy
+from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
+from fakeapiserver.registry.core.secret import SecretStrategy
 from fakeapiserver.registry.core.service import ServiceStrategy
-from fakeapiserver.registry.generic.strategy import Strategy
-
-_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
 
 RESOURCES = {
-    "endpoints": Strategy(allow_create_on_update=True),
-    "events": Strategy(
+    "configmaps": ConfigMapStrategy(),
+    "endpoints": EndpointsStrategy(allow_create_on_update=True),
+    "events": EventStrategy(
+        validate_name=names.path_segment_name,
         allow_create_on_update=True,
         default_propagation="Unsupported",
-        selectable_fields={
-            **{f"involvedObject.{name}": f"involvedObject.{name}" for name in _REFERENCE},
-            "reason": "reason",
-            "reportingComponent": "reportingComponent",
-            "source": "source.component",
-            "type": "type",
-        },
+        selectable_fields=event.FIELDS,
     ),
-    "limitranges": Strategy(allow_create_on_update=True),
+    "limitranges": LimitRangeStrategy(allow_create_on_update=True),
     "namespaces": NamespaceStrategy(
         validate_name=names.name_is_dns_label,
         returns_deleted_object=True,
         selectable_fields={"status.phase": "status.phase"},
     ),
-    "nodes": Strategy(selectable_fields={"spec.unschedulable": "spec.unschedulable"}),
-    "persistentvolumeclaims": Strategy(returns_deleted_object=True),
-    "persistentvolumes": Strategy(returns_deleted_object=True),
+    "nodes": NodeStrategy(selectable_fields={"spec.unschedulable": "spec.unschedulable"}),
+    "persistentvolumeclaims": PersistentVolumeClaimStrategy(returns_deleted_object=True),
+    "persistentvolumes": PersistentVolumeStrategy(returns_deleted_object=True),
     "pods": PodStrategy(has_generation=True, returns_deleted_object=True, selectable_fields=pod.FIELDS),
-    "podtemplates": Strategy(has_generation=True, returns_deleted_object=True),
-    "replicationcontrollers": Strategy(
+    "podtemplates": PodTemplateStrategy(has_generation=True, returns_deleted_object=True),
+    "replicationcontrollers": ReplicationControllerStrategy(
         has_generation=True, default_propagation="Orphan", selectable_fields={"status.replicas": "status.replicas"}
     ),
-    "resourcequotas": Strategy(returns_deleted_object=True),
-    "secrets": Strategy(selectable_fields={"type": "type"}),
-    "serviceaccounts": Strategy(returns_deleted_object=True),
+    "resourcequotas": ResourceQuotaStrategy(returns_deleted_object=True),
+    "secrets": SecretStrategy(selectable_fields={"type": "type"}),
+    "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True),
     "services": ServiceStrategy(
+        validate_name=names.name_is_dns_label,
         allow_create_on_update=True,
         returns_deleted_object=True,
         selectable_fields={"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},

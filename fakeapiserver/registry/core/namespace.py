@@ -5,9 +5,10 @@ Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
 
 from dataclasses import dataclass
 
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.clock import rfc3339
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 FINALIZER = "kubernetes"
 
@@ -47,3 +48,9 @@ class NamespaceStrategy(Strategy):
         obj["metadata"]["deletionTimestamp"] = rfc3339(now)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
         return True
+
+    def field_labels(self) -> frozenset[str]:
+        return super().field_labels() - {"metadata.namespace"}
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return [metadata(obj).get("name", ""), (obj.get("status") or {}).get("phase", ""), age(obj, now)]

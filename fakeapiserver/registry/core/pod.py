@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
+from fakeapiserver.registry.core.pod_printer import pod_row
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import DeletePlan, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, DeletePlan, Strategy
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -65,12 +66,16 @@ class PodStrategy(Strategy):
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)
+        found["spec.host"] = found["spec.nodeName"]  # what clients of before v1 call it
         found["spec.hostNetwork"] = "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
         return found
 
     def field_labels(self) -> frozenset[str]:
         """status.podIPs may be asked for, but nothing has it."""
-        return super().field_labels() | {"spec.hostNetwork", "status.podIPs"}
+        return super().field_labels() | {"spec.host", "spec.hostNetwork", "status.podIPs"}
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return pod_row(obj, now)
 
 
 def _default_requests(container: Object) -> None:

@@ -5,17 +5,18 @@ Upstream: pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList), k8s.io/apimac
 
 import re
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
 
 _NUMBER: Final = re.compile(r"([+-]?[0-9.]+)(.*)")
-_POWERS: Final = {suffix: Decimal(1024) ** i for i, suffix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
-_POWERS |= {
-    suffix: Decimal(10) ** (3 * i) for i, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+_BINARY: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
+_DECIMAL: Final = ("E", "P", "T", "G", "M", "k", "", "m", "u", "n")
+_POWERS: Final = {
+    **{suffix: Decimal(1024) ** (6 - i) for i, suffix in enumerate(_BINARY)},
+    **{suffix: Decimal(1000) ** (6 - i) for i, suffix in enumerate(_DECIMAL)},
 }
 _FINE: Final = ("n", "u")
 
@@ -37,14 +38,13 @@ def total(quantities: Iterable[str]) -> str:
     first = next((text for text in texts if quantity(text)), "")
     if first.endswith("i") and found == int(found):
         kibi = int(found)
-        suffix = next((s for s in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if kibi % int(_POWERS[s]) == 0), "")
+        suffix = next((s for s in _BINARY if kibi % int(_POWERS[s]) == 0), "")
         return f"{kibi // int(_POWERS[suffix])}{suffix}"
-    milli = int((found * 1000).to_integral_value())
-    return canonical_quantity(f"{milli}m") if milli % 1000 else canonical_quantity(_whole(milli // 1000))
+    return _milli(int((found * 1000).to_integral_value(ROUND_CEILING)))
 
 
 def _whole(number: int) -> str:
-    for suffix in ("E", "P", "T", "G", "M", "k"):
+    for suffix in _DECIMAL[:6]:
         if number and number % int(_POWERS[suffix]) == 0:
             return f"{number // int(_POWERS[suffix])}{suffix}"
     return str(number)
@@ -62,5 +62,8 @@ def round_up(quantities: dict[str, str]) -> None:
     """Rounds the quantities of one list up to thousandths, in place."""
     for name, text in quantities.items():
         if text.endswith(_FINE):
-            milli = -(-(quantity(text) * 1000) // 1)
-            quantities[name] = canonical_quantity(f"{milli}m") if milli % 1000 else str(int(milli // 1000))
+            quantities[name] = _milli(int((quantity(text) * 1000).to_integral_value(ROUND_CEILING)))
+
+
+def _milli(milli: int) -> str:
+    return f"{milli}m" if milli % 1000 else _whole(milli // 1000)

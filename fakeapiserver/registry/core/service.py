@@ -11,7 +11,8 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core import service_allocation
 from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.core.service_printer import service_row
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _AFFINITY_SECONDS: Final = 10800
@@ -55,6 +56,9 @@ class ServiceStrategy(Strategy):
             obj["status"] = old["status"]
         _drop_what_the_type_has_not(obj, old)
         _on_read(obj["spec"])
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return service_row(obj, now)
 
     def on_created(self, obj: Object) -> None:
         self.allocators.hold(obj)

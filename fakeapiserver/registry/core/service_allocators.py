@@ -101,8 +101,8 @@ class Allocators:
                 yield allocator, int(ip_address(ip))
         for number in node_ports(spec):
             yield self.ports, number
-        if number := spec.get("healthCheckNodePort"):
-            yield self.ports, number
+        if spec.get("healthCheckNodePort"):
+            yield self.ports, spec["healthCheckNodePort"]
 
 
 def node_ports(spec: Object) -> list[int]:

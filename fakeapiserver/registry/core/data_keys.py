@@ -1,0 +1,47 @@
+"""What config maps and secrets have in common: keys, a size, and that both can be frozen.
+
+Upstream: pkg/apis/core/validation/validation.go, k8s.io/apimachinery/pkg/util/validation/validation.go (IsConfigMapKey).
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.names import max_length_error, regex_error
+
+# Of all values of one object together, in bytes (MaxSecretSize).
+MAX_SIZE: Final = 1024 * 1024
+_MAX_KEY: Final = 253
+_KEY_PATTERN: Final = "[-._a-zA-Z0-9]+"
+_KEY: Final = re.compile(_KEY_PATTERN)
+_KEY_RULE: Final = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+_FROZEN: Final = "field is immutable when `immutable` is set"
+
+
+def is_config_map_key(key: str) -> list[str]:
+    """Complaints about a key; an empty list means that it is fine."""
+    errors = [max_length_error(_MAX_KEY)] if len(key.encode()) > _MAX_KEY else []
+    if not _KEY.fullmatch(key):
+        errors.append(regex_error(_KEY_RULE, _KEY_PATTERN, "key.name", "KEY_NAME", "key-name"))
+    if key == ".":
+        errors.append("must not be '.'")
+    elif key == "..":
+        errors.append("must not be '..'")
+    elif key.startswith(".."):
+        errors.append("must not start with '..'")
+    return errors
+
+
+def key_errors(keys: Iterable[str], path: Path) -> ErrorList:
+    return [field.invalid(path.key(key), key, problem) for key in sorted(keys) for problem in is_config_map_key(key)]
+
+
+def immutable_errors(obj: Object, old: Object, names: Iterable[str]) -> ErrorList:
+    """What a frozen object's update changes of these fields, or that it thaws."""
+    if not old.get("immutable"):
+        return []
+    errors = [] if obj.get("immutable") else [field.forbidden("immutable", _FROZEN)]
+    return errors + [field.forbidden(name, _FROZEN) for name in names if (obj.get(name) or {}) != (old.get(name) or {})]

@@ -1,0 +1,101 @@
+"""Nodes: unlike other kinds, born with the status that the client sends.
+
+Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
+_ROLE: Final = "kubernetes.io/role"
+_UNKNOWN: Final = "<unknown>"
+
+
+@dataclass(kw_only=True)
+class NodeStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        status = obj.get("status") or {}
+        if "allocatable" not in status and "capacity" in status:
+            status["allocatable"] = dict(status["capacity"])
+        round_up_resources(status, ("capacity", "allocatable"))
+        spec = obj.get("spec") or {}
+        one, several = spec.get("podCIDR"), spec.get("podCIDRs")
+        if one and (not several or several[0] != one):
+            spec["podCIDRs"] = [one]
+        elif several and not one:
+            spec["podCIDR"] = several[0]
+
+    def prepare_for_create(self, obj: Object) -> None:
+        (obj.get("spec") or {}).pop("configSource", None)
+        (obj.get("status") or {}).pop("config", None)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        if "configSource" not in (old.get("spec") or {}):
+            (obj.get("spec") or {}).pop("configSource", None)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_status_update(obj, old)
+        if "config" not in (old.get("status") or {}):
+            (obj.get("status") or {}).pop("config", None)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        found = []
+        spec = obj.get("spec") or {}
+        if "configSource" in spec:
+            found.append("spec.configSource: the feature is removed")
+        if spec.get("externalID"):
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        return found
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+    def fields_of(self, obj: Object) -> dict[str, str]:
+        found = super().fields_of(obj)
+        found["spec.unschedulable"] = "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
+        return found
+
+    def field_labels(self) -> frozenset[str]:
+        return super().field_labels() - {"metadata.namespace"}
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        status = obj.get("status") or {}
+        info = status.get("nodeInfo") or {}
+        kernel = info.get("kernelVersion") or _UNKNOWN
+        if info.get("architecture"):
+            kernel += f" ({info['architecture']})"
+        return [
+            metadata(obj).get("name", ""),
+            _status(obj, status),
+            _roles(obj),
+            age(obj, now),
+            info.get("kubeletVersion", ""),
+            _address(status, "InternalIP"),
+            _address(status, "ExternalIP"),
+            info.get("osImage") or _UNKNOWN,
+            kernel,
+            info.get("containerRuntimeVersion") or _UNKNOWN,
+        ]
+
+
+def _status(obj: Object, status: Object) -> str:
+    ready = [c.get("status") for c in status.get("conditions") or () if c.get("type") == "Ready"]
+    found = ("Ready" if ready[-1] == "True" else "NotReady") if ready else "Unknown"
+    return f"{found},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else found
+
+
+def _roles(obj: Object) -> str:
+    labels: dict[str, str] = metadata(obj).get("labels") or {}
+    roles = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
+    roles.add(labels.get(_ROLE, ""))
+    return ",".join(sorted(roles - {""})) or NONE
+
+
+def _address(status: Object, kind: str) -> str:
+    return next((a.get("address", "") for a in status.get("addresses") or () if a.get("type") == kind), NONE)

@@ -1,0 +1,104 @@
+"""Persistent volume claims: born pending, their two ways to name a data source kept as one.
+
+Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/api/persistentvolumeclaim/util.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.registry.core.pod_template import default_claim_spec
+from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+
+@dataclass(kw_only=True)
+class PersistentVolumeClaimStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        status = obj.setdefault("status", {})
+        status.setdefault("phase", "Pending")
+        round_up_resources(status, ("capacity", "allocatedResources"))
+        default_claim_spec(obj.setdefault("spec", {}))
+
+    def prepare_for_create(self, obj: Object) -> None:
+        # Upstream leaves the phase to the defaults of the next read, which its answer already shows.
+        obj["status"] = {"phase": "Pending"}
+        _settle_data_source(obj["spec"], {})
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        _settle_data_source(obj["spec"], old.get("spec") or {})
+
+    def validate(self, obj: Object) -> ErrorList:
+        return claim_spec_errors(obj.get("spec") or {}, _SPEC)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        volume = spec.get("volumeName", "")
+        return [
+            metadata(obj).get("name", ""),
+            "Terminating" if is_terminating(obj) else status.get("phase", ""),
+            volume,
+            (status.get("capacity") or {}).get("storage", "0") if volume else "",
+            access_modes(status.get("accessModes")) if volume else "",
+            storage_class(obj),
+            spec.get("volumeAttributesClassName", UNSET),
+            age(obj, now),
+            spec.get("volumeMode", UNSET),
+        ]
+
+
+def claim_spec_errors(spec: Object, path: Path) -> ErrorList:
+    """What every claim must say (ValidatePersistentVolumeClaimSpec, in part)."""
+    errors: ErrorList = []
+    modes = spec.get("accessModes") or ()
+    if not modes:
+        errors.append(field.required(path.child("accessModes"), "at least 1 access mode is required"))
+    errors += [
+        field.not_supported(path.child("accessModes"), m, _ACCESS_MODES) for m in modes if m not in _ACCESS_MODES
+    ]
+    if "ReadWriteOncePod" in modes and any(m in _ACCESS_MODES[:3] for m in modes):
+        detail = "may not use ReadWriteOncePod with other access modes"
+        errors.append(field.forbidden(path.child("accessModes"), detail))
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is None:
+        errors.append(field.required(path.child("resources").key("storage")))
+    elif quantity(storage) <= 0:
+        detail = "must be greater than zero"
+        errors.append(field.invalid(path.child("resources").key("storage"), storage, detail))
+    if spec.get("volumeMode") not in ("Block", "Filesystem"):
+        errors.append(field.not_supported(path.child("volumeMode"), spec.get("volumeMode"), ("Block", "Filesystem")))
+    return errors
+
+
+def _settle_data_source(spec: Object, before: Object) -> None:
+    """dataSource takes claims and snapshots only; what is said in one of the two fields is shown in both."""
+    known = "dataSource" in before or "dataSourceRef" in before
+    if not known:
+        _drop_unknown_source(spec)
+    source, target = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and target is None:
+        spec["dataSourceRef"] = dict(source)
+    elif target is not None and source is None and not target.get("namespace"):
+        spec["dataSource"] = {key: value for key, value in target.items() if key != "namespace"}
+
+
+def _drop_unknown_source(spec: Object) -> None:
+    # Data sources of other namespaces are behind a feature gate that is off.
+    if (spec.get("dataSourceRef") or {}).get("namespace"):
+        del spec["dataSourceRef"]
+    source = spec.get("dataSource")
+    if source is None or "dataSourceRef" in spec:
+        return
+    if (source.get("apiGroup", ""), source.get("kind", "")) not in _SOURCES:
+        del spec["dataSource"]

@@ -1,0 +1,22 @@
+"""Pod templates, stored by themselves.
+
+Upstream: pkg/registry/core/podtemplate/strategy.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.table_cells import container_cells, format_labels
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+
+@dataclass(kw_only=True)
+class PodTemplateStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        default_pod_template(obj.setdefault("template", {}))
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        template = obj.get("template") or {}
+        labels = (template.get("metadata") or {}).get("labels")
+        return [metadata(obj).get("name", ""), *container_cells(template), format_labels(labels)]

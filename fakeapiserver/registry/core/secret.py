@@ -1,0 +1,87 @@
+"""Secrets: data in base64, typed by what keys it must have.
+
+Upstream: pkg/registry/core/secret/strategy.go, pkg/apis/core/validation/validation.go (ValidateSecret), pkg/apis/core/v1/conversion.go.
+"""
+
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.registry.core.data_keys import MAX_SIZE, immutable_errors, key_errors
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_DATA: Final = Path("data")
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+# Type -> keys that it must have.
+_REQUIRED_KEYS: Final = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_JSON_TYPES: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
+
+
+@dataclass(kw_only=True)
+class SecretStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        """stringData is a way to write data, and is never read."""
+        if strings := obj.pop("stringData", None):
+            added = {key: base64.b64encode(text.encode()).decode() for key, text in strings.items()}
+            obj["data"] = {**(obj.get("data") or {}), **added}
+        obj.setdefault("type", "Opaque")
+
+    def validate(self, obj: Object) -> ErrorList:
+        data: dict[str, str] = obj.get("data") or {}
+        errors = key_errors(data, _DATA)
+        if sum(len(base64.b64decode(text)) for text in data.values()) > MAX_SIZE:
+            errors.append(field.too_long(_DATA, MAX_SIZE))
+        return errors + _type_errors(obj, data)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = []
+        if obj.get("type") != old.get("type"):
+            errors.append(field.invalid("type", obj.get("type"), "field is immutable"))
+        return errors + immutable_errors(obj, old, ("data",)) + self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return [metadata(obj).get("name", ""), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]
+
+
+def _type_errors(obj: Object, data: dict[str, str]) -> ErrorList:
+    kind = obj.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        if not (metadata(obj).get("annotations") or {}).get(_ACCOUNT_NAME):
+            return [field.required(Path("metadata").child("annotations").key(_ACCOUNT_NAME))]
+        return []
+    if kind == "kubernetes.io/basic-auth":
+        return [] if {"username", "password"} & data.keys() else _required("username", "password")
+    if kind == "kubernetes.io/ssh-auth":
+        return [] if data.get("ssh-privatekey") else _required("ssh-privatekey")
+    errors = _required(*(key for key in _REQUIRED_KEYS.get(kind, ()) if key not in data))
+    if kind in _JSON_TYPES and not errors:
+        errors += _json_errors(_REQUIRED_KEYS[kind][0], data)
+    return errors
+
+
+def _required(*keys: str) -> ErrorList:
+    return [field.required(_DATA.key(key)) for key in keys]
+
+
+def _json_errors(key: str, data: dict[str, str]) -> ErrorList:
+    try:
+        found = json.decode(base64.b64decode(data[key]))
+    except ValueError as error:
+        problem = str(error)
+    else:
+        problem = "" if found is None or isinstance(found, dict) else _mismatch(found)
+    return [field.invalid(_DATA.key(key), "<secret contents redacted>", problem)] if problem else []
+
+
+def _mismatch(found: object) -> str:
+    kind = {str: "string", bool: "bool", list: "array"}.get(type(found), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"

@@ -49,6 +49,7 @@ class RequestScopes:
     storage: Storage
     admission: AdmissionChain
     clock: Clock
+    service_cluster_ip_range: str = "10.0.0.0/24"
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
     make_custom: Callable[[APIResource], RequestScope] | None = None
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
@@ -84,18 +85,17 @@ class RequestScopes:
         if row.custom:
             assert self.make_custom is not None
             return self.make_custom(row)
-        strategy = strategy_for(row)
+        store = self._store(row) if "get" in row.verbs and row.gvr.group_resource not in self.virtual else None
+        strategy = store.strategy if store is not None else strategy_for(row)
         kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), strategy.default)
-        virtual = self.virtual.get(row.gvr.group_resource)
-        stored = virtual is None and "get" in row.verbs
         return RequestScope(
             resource=row,
             kind=kind,
             clock=self.clock,
             recognizes=self._recognizes,
-            store=self._store(row) if stored else None,
+            store=store,
             row=strategy.table_row,
-            virtual=virtual,
+            virtual=self.virtual.get(row.gvr.group_resource),
         )
 
     def _recognizes(self, gvk: GroupVersionKind) -> bool:
@@ -118,7 +118,7 @@ class RequestScopes:
             gvk=gvk,
             namespaced=row.namespaced,
             prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
-            strategy=strategy_for(row),
+            strategy=strategy_for(row).for_server(self.service_cluster_ip_range.split(",")),
             storage=self.storage,
             admission=self.admission,
             clock=self.clock,

@@ -35,7 +35,13 @@ class APIServer:
         self.metrics = Metrics(self.storage)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
-        self.scopes = RequestScopes(table=self.table, storage=self.storage, admission=Chain(()), clock=self.clock)
+        self.scopes = RequestScopes(
+            table=self.table,
+            storage=self.storage,
+            admission=Chain(()),
+            clock=self.clock,
+            service_cluster_ip_range=config.service_cluster_ip_range,
+        )
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects)
         self.custom_resources = CustomResources(self.scopes)

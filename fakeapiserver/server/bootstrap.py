@@ -29,6 +29,7 @@ async def store_objects(scopes: RequestScopes, version: str, now: float) -> None
         meta = metadata(obj)
         key = scope.store.key(meta.get("namespace", ""), meta["name"])
         await scopes.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))
+        scope.store.strategy.on_created(obj)
 
 
 def _stamp(obj: Object, stamp: str) -> None:

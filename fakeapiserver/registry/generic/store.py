@@ -223,7 +223,10 @@ class Store:
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if new == old:
             return Written(current.value)
-        return await self._put(request, current, new)
+        written = await self._put(request, current, new)
+        if not request.dry_run:
+            self.strategy.on_updated(new, old)
+        return written
 
     # ----------------------------------------------------------------- delete
 

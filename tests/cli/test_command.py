@@ -1,0 +1,147 @@
+"""The fakeapiserver command: what it starts, what it prints, how it exits."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.cli.flags import UsageError, parse
+
+COMMAND = [sys.executable, "-m", "fakeapiserver"]
+
+
+def run(*arguments: str, timeout: float = 30) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """`serve --output json`: the process, and what it printed when it was ready."""
+    command = [*COMMAND, "serve", "--output=json", f"--write-kubeconfig={tmp_path}/kubeconfig"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_serve_writes_a_private_kubeconfig(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+    _, facts = served
+    path = Path(facts["kubeconfig"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["clusters"][0]["cluster"]["server"] == facts["url"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals) -> None:
+    process, _ = served
+    process.send_signal(number)
+    assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["--nope"], "unknown flag: --nope"),
+        (["--secure-port"], "flag needs an argument: --secure-port"),
+        (["--secure-port=x"], "--secure-port must be a number from 0 to 65535, not 'x'"),
+        (["--bind-address=here"], "--bind-address must be an IP address, not 'here'"),
+        (["--authorization-mode=Nobody"], "--authorization-mode 'Nobody' is not one of"),
+        (["--authorization-mode=Webhook"], "--authorization-mode Webhook is not built yet"),
+        (["--tls-cert-file=a.crt"], "--tls-cert-file and --tls-private-key-file belong together"),
+        (["--token-auth-file=/no/such/file"], "--token-auth-file: there is no file /no/such/file"),
+        (["--controllers=*,-wizard-controller"], "--controllers: 'wizard-controller' is not in the list"),
+        (["--service-cluster-ip-range=10.0.0.0/33"], "--service-cluster-ip-range must be a CIDR"),
+        (["--output=xml"], "--output must be text or json, not 'xml'"),
+        (["pods"], "unexpected argument 'pods'"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_one_sentence(flags: list[str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint.replace("*", r"\*").replace("(", r"\(")):
+        parse(flags)
+
+
+def test_usage_errors_exit_with_2() -> None:
+    done = run("serve", "--nope")
+    assert (done.returncode, done.stderr) == (2, "fakeapiserver: unknown flag: --nope (see fakeapiserver serve --help)\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "attribute", "value"),
+    [
+        (["--secure-port=6443"], "secure_port", 6443),
+        (["--secure-port", "6443"], "secure_port", 6443),
+        (["--authorization-mode=Node,RBAC"], "authorization_mode", ("Node", "RBAC")),
+        (["--anonymous-auth=false"], "anonymous_auth", False),
+        (["--anonymous-auth"], "anonymous_auth", True),
+        (["--controllers=none"], "controllers", ("none",)),
+        (["--controllers=*,-deployment-controller"], "controllers", ("*", "-deployment-controller")),
+        (["--service_account_issuer=https://me"], "service_account_issuer", "https://me"),
+        (["--disable-admission-plugins=NamespaceLifecycle"], "disable_admission_plugins", ("NamespaceLifecycle",)),
+    ],
+)
+def test_flags_are_kube_apiservers(flags: list[str], attribute: str, value: object) -> None:
+    assert getattr(parse(flags).config, attribute) == value
+
+
+def test_upstreams_other_flags_are_accepted_with_a_warning() -> None:
+    parsed = parse(["--etcd-servers=http://127.0.0.1:2379", "--allow-privileged"])
+    assert parsed.warnings == [
+        "--etcd-servers is kube-apiserver's, but has no effect here",
+        "--allow-privileged is kube-apiserver's, but has no effect here",
+    ]
+
+
+def test_a_port_in_use_exits_with_1_and_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", f"--secure-port={port}")
+    message = f"fakeapiserver: port {port} is in use; choose another with --secure-port, or 0 for a free one\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_a_place_that_cannot_be_written_exits_with_1_and_one_line(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    for flag in (f"--write-kubeconfig={blocker}/kubeconfig", f"--cert-dir={blocker}/certs"):
+        done = run("serve", flag)
+        assert done.returncode == 1
+        assert done.stderr.startswith("fakeapiserver: can't ")
+        assert done.stderr.count("\n") == 1
+
+
+class TestRun:
+    """`run -- CMD`."""
+
+    def test_exits_as_the_command_did(self) -> None:
+        assert run("run", "--", sys.executable, "-c", "raise SystemExit(7)").returncode == 7
+
+    def test_sets_kubeconfig_and_removes_it(self) -> None:
+        done = run("run", "--", sys.executable, "-c", "import os; print(os.environ['KUBECONFIG'])")
+        assert done.stdout.strip().endswith("kubeconfig")
+        assert not os.path.exists(done.stdout.strip())
+
+    def test_reports_a_death_by_signal_as_shells_do(self) -> None:
+        assert run("run", "--", "sh", "-c", "kill -KILL $$").returncode == 128 + signal.SIGKILL
+
+    @pytest.mark.parametrize(
+        ("words", "status", "complaint"),
+        [
+            ([], 2, "which command?"),
+            (["--", "no-such-command-anywhere"], 127, "there is no command 'no-such-command-anywhere'"),
+        ],
+    )
+    def test_says_what_is_wrong(self, words: list[str], status: int, complaint: str) -> None:
+        done = run("run", *words)
+        assert done.returncode == status
+        assert complaint in done.stderr

@@ -25,7 +25,7 @@ def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
     if media_type == YAML and not data.lstrip().startswith(b"{"):
         from fakeapiserver.apimachinery.serializer import yaml
 
-        return yaml.decode(data), yaml.duplicate_keys(data)
+        return yaml.decode_with_duplicates(data)
     document = json.decode(data)
     return document, json.duplicate_fields(data, document)
 
@@ -122,7 +122,7 @@ def _checked_type_meta(document: Any) -> Object:
 
 
 def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
-    if not why.startswith(("unexpected GroupVersion", "Object 'Kind'")):
+    if not why.startswith(("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value")):
         why = f"couldn't get version/kind; json parse error: {why}"
     return new_bad_request(f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})")
 

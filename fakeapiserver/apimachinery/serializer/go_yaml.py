@@ -1,0 +1,301 @@
+"""A YAML document by the rules of Go's YAML library, from libyaml's events: its scalars, merges, limits and errors.
+
+Upstream: go.yaml.in/yaml/v2/decode.go, sigs.k8s.io/yaml/yaml.go (the conversion to JSON).
+"""
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import yaml
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError
+from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
+
+try:
+    from yaml.cyaml import CParser as _Parser
+except ImportError:  # no wheel with libyaml: the same events, slower and in words of its own
+    from yaml import SafeLoader as _Parser
+
+_MAX_DEPTH: Final = 10_000
+_TOO_DEEP: Final = f"yaml: exceeded max depth of {_MAX_DEPTH}"
+_INT64_END: Final = 1 << 63
+_MAX_FLOAT32: Final = 3.4028235677973366e38
+# Up to the first number of nodes 99 of 100 may come from aliases, from the second on 10 of 100.
+_ALIAS_RANGE: Final = (400_000, 4_000_000)
+_WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
+_SCALAR, _MAPPING, _SEQUENCE, _ALIAS = range(4)
+
+
+class _Node:
+    __slots__ = ("children", "implicit", "kind", "line", "tag", "target", "text")
+
+    def __init__(self, kind: int, line: int) -> None:
+        self.kind = kind
+        self.line = line
+        self.tag = ""
+        self.text = ""
+        self.implicit = False
+        self.target: _Node | None = None
+        self.children: list[_Node] = []
+
+
+def compose(data: bytes) -> _Node | None:
+    """The tree of the first document; None where there is none. Raises DecodeError."""
+    try:
+        parser = _events(data)
+        for event in parser:
+            if isinstance(event, yaml.DocumentStartEvent):
+                return _Composer(parser).compose()
+    except yaml.YAMLError as error:
+        raise DecodeError(f"yaml: {_words(error)}") from None
+    return None
+
+
+def _events(data: bytes) -> Iterator[Any]:
+    parser = _Parser(data or b"\n")
+    while event := parser.get_event():
+        yield event
+
+
+def _words(error: yaml.YAMLError) -> str:
+    """As Go tells it: a line counted from zero, except where the scanner stopped."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return str(error.reason)
+    assert isinstance(error, yaml.MarkedYAMLError)
+    mark, context = error.problem_mark, error.context_mark
+    line = 0
+    if mark and mark.line:
+        line = mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif context:
+        line = context.line
+    return (f"line {line}: " if line else "") + (error.problem or "unknown problem parsing YAML content")
+
+
+class _Composer:
+    """Events to nodes, on a stack of its own: a document may be deeper than Python's."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self._events = events
+        self._anchors: dict[str, _Node] = {}
+
+    def compose(self) -> _Node:
+        root = _Node(_SEQUENCE, 0)
+        open_nodes = [root]
+        for event in self._events:
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                open_nodes[-1].children.append(self._scalar(event))
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                node = self._container(event)
+                open_nodes[-1].children.append(node)
+                open_nodes.append(node)
+                if len(open_nodes) > _MAX_DEPTH:
+                    raise DecodeError(_TOO_DEEP)
+            elif kind is yaml.AliasEvent:
+                open_nodes[-1].children.append(self._alias(event))
+            elif kind is yaml.DocumentEndEvent:
+                break
+            else:
+                open_nodes.pop()
+        return root.children[0]
+
+    def _scalar(self, event: Any) -> _Node:
+        node = _Node(_SCALAR, event.start_mark.line)
+        node.text = event.value
+        node.tag = event.tag or ""
+        node.implicit = event.implicit[0]
+        if event.anchor:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _container(self, event: Any) -> _Node:
+        node = _Node(_MAPPING if type(event) is yaml.MappingStartEvent else _SEQUENCE, event.start_mark.line)
+        if event.anchor:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: Any) -> _Node:
+        node = _Node(_ALIAS, event.start_mark.line)
+        node.text = event.anchor
+        node.target = self._anchors.get(event.anchor)
+        if node.target is None:
+            raise DecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
+        return node
+
+
+class Constructor:
+    """Nodes to JSON values. `duplicates` then holds `line 2: key "a" already set in map` for each repeated key."""
+
+    def __init__(self) -> None:
+        self.duplicates: list[str] = []
+        self._unfit = ""  # The first complaint of the step to JSON, which upstream takes after all others.
+        self._count = 1
+        self._from_aliases = 0
+        self._alias_depth = 0
+        self._open_aliases: set[int] = set()
+
+    def construct(self, root: _Node) -> Any:
+        """The value; mappings sorted by key, as they come out of Go's maps. Raises DecodeError."""
+        try:
+            value = self._value(root)
+        except RecursionError:
+            raise DecodeError(_TOO_DEEP) from None
+        if self._unfit:
+            raise DecodeError(self._unfit)
+        return value
+
+    def _value(self, node: _Node) -> Any:
+        self._count_one()
+        if node.kind == _SCALAR:
+            return self._number(self._scalar(node))
+        if node.kind == _MAPPING:
+            return self._sorted(node)
+        if node.kind == _SEQUENCE:
+            return [self._value(child) for child in node.children]
+        return self._aliased(node, self._value)
+
+    def _count_one(self) -> None:
+        self._count += 1
+        if self._alias_depth:
+            self._from_aliases += 1
+            if self._from_aliases > 100 and self._count > 1000:
+                if self._from_aliases / self._count > _allowed_ratio(self._count):
+                    raise DecodeError("yaml: document contains excessive aliasing")
+
+    def _aliased(self, node: _Node, visit: Callable[[_Node], Any]) -> Any:
+        if id(node) in self._open_aliases:
+            raise DecodeError(f"yaml: anchor '{node.text}' value contains itself")
+        assert node.target
+        self._open_aliases.add(id(node))
+        self._alias_depth += 1
+        value = visit(node.target)
+        self._alias_depth -= 1
+        self._open_aliases.discard(id(node))
+        return value
+
+    def _scalar(self, node: _Node) -> Any:
+        if not node.tag and not node.implicit:
+            return node.text
+        return resolve(node.tag, node.text)[1]
+
+    def _number(self, value: Any) -> Any:
+        """As it looks after a way through JSON: whole floats are integers, integers beyond int64 floats."""
+        if type(value) is float:
+            if not math.isfinite(value):
+                shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+                self._unfit = self._unfit or f"json: unsupported value: {shown}"
+            elif value.is_integer() and abs(value) < _INT64_END:
+                return int(value)
+        elif type(value) is int and value >= _INT64_END:
+            return float(value)
+        return value
+
+    def _sorted(self, node: _Node) -> dict[str, Any]:
+        entries: dict[Any, Any] = {}
+        self._fill(node, entries)
+        return {key: entries[key] for key in sorted(entries)}
+
+    def _fill(self, node: _Node, entries: dict[str, Any]) -> None:
+        """Sets a mapping's entries. Merged ones count as set where they stand: what comes later wins."""
+        seen: set[Any] = set(entries)
+        children = iter(node.children)
+        for key_node in children:
+            value_node = next(children)
+            if key_node.text == "<<" and key_node.kind == _SCALAR and (key_node.implicit or key_node.tag == MERGE):
+                self._merge(value_node, entries)
+                seen.update(entries)
+                continue
+            key = self._key(key_node)
+            value = self._value(value_node)
+            name = key if type(key) is str else self._key_text(key, value)
+            identity = key if type(key) is str else (type(key), key)
+            if identity in seen:
+                self.duplicates.append(f"line {value_node.line + 1}: key {_go_value(key)} already set in map")
+            seen.add(identity)
+            entries[name] = value
+
+    def _key(self, node: _Node) -> Any:
+        if node.kind == _SCALAR:
+            self._count_one()
+            return self._scalar(node)
+        key = self._aliased(node, self._key) if node.kind == _ALIAS else self._value(node)
+        if isinstance(key, dict | list):
+            raise DecodeError(f"yaml: invalid map key: {_go_value(key)}")
+        return key
+
+    def _key_text(self, key: Any, value: Any) -> str:
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        if isinstance(key, float):
+            return _short_float(key)
+        if isinstance(key, int) and key < _INT64_END:
+            return str(key)
+        type_name, shown = ("%!s(<nil>)", "<nil>") if key is None else ("uint64", hex(key))
+        self._unfit = self._unfit or (
+            f"unsupported map key of type: {type_name}, key: {shown}, value: {_go_value(value, nil='<nil>')}"
+        )
+        return ""
+
+    def _merge(self, node: _Node, entries: dict[str, Any]) -> None:
+        if node.kind == _SEQUENCE:
+            # From the last to the first: earlier ones win.
+            for child in reversed(node.children):
+                self._merge_mapping(child, entries)
+        else:
+            self._merge_mapping(node, entries)
+
+    def _merge_mapping(self, node: _Node, entries: dict[str, Any]) -> None:
+        target = node.target if node.kind == _ALIAS and node.target else node
+        if target.kind != _MAPPING:
+            raise DecodeError(_WANT_MAP)
+        self._count_one()
+        if node.kind == _ALIAS:
+            self._aliased(node, lambda found: self._merge_mapping(found, entries))
+        else:
+            self._fill(node, entries)
+
+
+def _allowed_ratio(count: int) -> float:
+    low, high = _ALIAS_RANGE
+    if count <= low:
+        return 0.99
+    return 0.1 if count >= high else 0.99 - 0.89 * (count - low) / (high - low)
+
+
+def _short_float(value: float) -> str:
+    """A float key as Go writes it in 32-bit precision."""
+    if math.isnan(value):
+        return ".nan"
+    if abs(value) > _MAX_FLOAT32:
+        return ".inf" if value > 0 else "-.inf"
+    single = _to_single(value)
+    for digits in range(1, 10):
+        text = f"{single:.{digits}g}"
+        if _to_single(float(text)) == single:
+            break
+    return go_g(float(text))
+
+
+def _to_single(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+def _go_value(value: Any, nil: str = "interface {}(nil)") -> str:
+    """As Go's %#v shows a value of the YAML library."""
+    if value is None:
+        return nil
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(_go_value(item) for item in value) + "}"
+    if isinstance(value, dict):
+        items = (f"{go_quote(key)}:{_go_value(item)}" for key, item in value.items())
+        return "map[interface {}]interface {}{" + ", ".join(items) + "}"
+    if isinstance(value, float):
+        return go_g(value)
+    return str(value) if value < _INT64_END else hex(value)

@@ -1,0 +1,43 @@
+"""YAML as the API server reads and writes it: libyaml's events, Go's rules for what they mean.
+
+Upstream: sigs.k8s.io/yaml, used by k8s.io/apimachinery/pkg/runtime/serializer/json/json.go.
+"""
+
+from typing import Any
+
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError
+from fakeapiserver.apimachinery.serializer.go_yaml import Constructor, compose
+from fakeapiserver.apimachinery.serializer.go_yaml_emit import emit
+
+__all__ = ["DecodeError", "decode", "decode_with_duplicates", "duplicate_keys", "encode"]
+
+
+def decode(data: bytes) -> Any:
+    """The first document of `data`, mappings sorted by key; None where there is none.
+
+    Raises DecodeError with upstream's text (`yaml: line 2: mapping values are not allowed in this context`), to which
+    callers that decode through sigs.k8s.io/yaml's Unmarshal put `error converting YAML to JSON: ` in front.
+    """
+    return decode_with_duplicates(data)[0]
+
+
+def duplicate_keys(data: bytes) -> list[str]:
+    """What strict decoding complains of: one text, which names every repeated key; none where no key is repeated."""
+    return decode_with_duplicates(data)[1]
+
+
+def decode_with_duplicates(data: bytes) -> tuple[Any, list[str]]:
+    """decode() and duplicate_keys() for the price of one."""
+    root = compose(data)
+    if root is None:
+        return None, []
+    constructor = Constructor()
+    value = constructor.construct(root)
+    if not constructor.duplicates:
+        return value, []
+    return value, ["yaml: unmarshal errors:\n  " + "\n  ".join(constructor.duplicates)]
+
+
+def encode(obj: Any) -> bytes:
+    """A block-style document, keys in natural order (`a2` before `a10`), quoted where Go quotes, lines folded at 80."""
+    return emit(obj)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core import service_allocation
 from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
 from fakeapiserver.registry.core.service_printer import service_row
+from fakeapiserver.registry.core.service_validation import service_errors, service_update_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
@@ -56,6 +58,17 @@ class ServiceStrategy(Strategy):
             obj["status"] = old["status"]
         _drop_what_the_type_has_not(obj, old)
         _on_read(obj["spec"])
+
+    def validate(self, obj: Object) -> ErrorList:
+        return service_errors(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return service_update_errors(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        if not obj["spec"].get("externalIPs"):
+            return []
+        return ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return service_row(obj, now)

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.meta import Object, name
 from fakeapiserver.registry.core.service_allocators import Allocator, Allocators, FullError, family_of, node_ports
+from fakeapiserver.registry.core.service_validation import cluster_ip_errors
 
 _SPEC: Final = Path("spec")
 _POLICY: Final = _SPEC.child("ipFamilyPolicy")
@@ -119,6 +120,8 @@ def _init_families(allocators: Allocators, obj: Object, before: Object | None) -
     if "ipFamilyPolicy" not in spec:
         inherited = (before or {}).get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = inherited or ("RequireDualStack" if headless else _SINGLE)
+    if errors := cluster_ip_errors(spec, before or {}):
+        raise _invalid(obj, errors)
     errors = _reduce(spec, before) if before is not None else []
     errors += _check_policy(spec) + _infer_families(allocators, spec)
     if errors:

@@ -1,0 +1,116 @@
+"""What fields of several kinds may look like: ports, addresses, labels, numbers.
+
+Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/apis/core/validation/validation.go.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+_MAX_PORT_NAME: Final = 15
+_PORT_NAME: Final = re.compile("[-a-z0-9]+")
+_LETTER: Final = re.compile("[a-z]")
+
+
+def is_valid_port_name(name: str) -> list[str]:
+    """Complaints about a port's name (an IANA service name)."""
+    errors = [f"must be no more than {_MAX_PORT_NAME} bytes"] if len(name.encode()) > _MAX_PORT_NAME else []
+    if not _PORT_NAME.fullmatch(name):
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER.search(name):
+        errors.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        errors.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        errors.append("must not begin or end with a hyphen")
+    return errors
+
+
+def port_errors(port: int, path: Path) -> ErrorList:
+    return [] if 1 <= port <= 65535 else [field.invalid(path, port, _PORT_RANGE)]
+
+
+def port_or_name_errors(port: int | str, path: Path) -> ErrorList:
+    if isinstance(port, int):
+        return port_errors(port, path)
+    return [field.invalid(path, port, problem) for problem in is_valid_port_name(port)]
+
+
+def protocol_errors(protocol: str, path: Path) -> ErrorList:
+    return choice_errors(protocol, PROTOCOLS, path)
+
+
+def choice_errors(value: str, choices: Sequence[str], path: Path) -> ErrorList:
+    """A value that must be given, and be one of these."""
+    if not value:
+        return [field.required(path)]
+    return [] if value in choices else [field.not_supported(path, value, choices)]
+
+
+def name_errors(value: str, check: Callable[[str], list[str]], path: Path) -> ErrorList:
+    return [field.invalid(path, value, problem) for problem in check(value)]
+
+
+def required_label_errors(value: str, path: Path) -> ErrorList:
+    """A DNS label that must be given."""
+    return name_errors(value, names.is_dns1123_label, path) if value else [field.required(path)]
+
+
+def non_negative_errors(value: int, path: Path) -> ErrorList:
+    return [field.invalid(path, value, "must be greater than or equal to 0")] if value < 0 else []
+
+
+def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:
+    """A value that may be given once; `seen` remembers it."""
+    if value in seen:
+        return [field.duplicate(path, value)]
+    seen.add(value)
+    return []
+
+
+def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
+    """Addresses that were accepted before stay accepted."""
+    if ip in known or _parses(ip_address, ip):
+        return []
+    return [field.invalid(path, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+
+
+def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList:
+    if text in known or ("/" in text and _parses(lambda value: ip_network(value, strict=False), text)):
+        return []
+    return [field.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+
+
+def endpoint_ip_errors(text: str, path: Path) -> ErrorList:
+    """Addresses that traffic can be sent to (ValidateEndpointIP)."""
+    if not _parses(ip_address, text):
+        return [field.invalid(path, text, "must be a valid IP address")]
+    ip = ip_address(text)
+    found = []
+    if ip.is_unspecified:
+        found.append(f"may not be unspecified ({text})")
+    if ip.is_loopback:
+        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if ip.is_link_local:
+        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if ip.is_multicast and text.lower().startswith(("224.0.0.", "ff02:")):
+        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return [field.invalid(path, text, detail) for detail in found]
+
+
+def selector_errors(labels: Mapping[str, str] | None, path: Path) -> ErrorList:
+    return names.validate_labels(labels or {}, path)
+
+
+def _parses(parse: Callable[[str], Any], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True

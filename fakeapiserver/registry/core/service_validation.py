@@ -1,0 +1,271 @@
+"""What a service may say.
+
+Upstream: pkg/apis/core/validation/validation.go (ValidateService*).
+"""
+
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.field_formats import (
+    choice_errors,
+    cidr_errors,
+    duplicate_errors,
+    endpoint_ip_errors,
+    ip_errors,
+    name_errors,
+    port_errors,
+    port_or_name_errors,
+    protocol_errors,
+    selector_errors,
+)
+from fakeapiserver.registry.core.service_allocators import family_of
+
+_SPEC: Final = Path("spec")
+_IPS: Final = _SPEC.child("clusterIPs")
+_FAMILIES: Final = _SPEC.child("ipFamilies")
+_PORTS: Final = _SPEC.child("ports")
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_LOCAL: Final = ("Cluster", "Local")
+_BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
+_MAX_AFFINITY_SECONDS: Final = 86400
+_ONCE: Final = "may not change once set"
+
+
+def service_errors(obj: Object, old: Object | None = None) -> ErrorList:
+    """What is wrong with a service by itself; `old` excuses addresses that were accepted before."""
+    spec, before = obj["spec"], (old or {}).get("spec") or {}
+    errors: ErrorList = []
+    if not spec.get("ports") and not _is_headless(spec) and spec.get("type") != "ExternalName":
+        errors.append(field.required(_PORTS))
+    errors += _type_errors(spec) + _each_port_errors(spec)
+    errors += selector_errors(spec.get("selector"), _SPEC.child("selector")) + _affinity_errors(spec)
+    errors += cluster_ip_errors(spec, before)
+    for i, ip in enumerate(spec.get("externalIPs") or ()):
+        path = _SPEC.child("externalIPs").index(i)
+        errors += ip_errors(ip, path, before.get("externalIPs") or ()) or endpoint_ip_errors(ip, path)
+    errors += choice_errors(spec.get("type", ""), _TYPES, _SPEC.child("type")) + _port_clashes(spec)
+    return errors + _balancer_errors(spec, before) + _traffic_errors(spec)
+
+
+def service_update_errors(obj: Object, old: Object) -> ErrorList:
+    """What may not change, before what is wrong by itself."""
+    spec, before = obj["spec"], old.get("spec") or {}
+    errors: ErrorList = []
+    if "ExternalName" not in (spec.get("type"), before.get("type")):
+        errors += _changed_ip_errors(spec, before) + _changed_family_errors(spec, before)
+    both_balance = spec.get("type") == before.get("type") == "LoadBalancer"
+    if both_balance and spec.get("loadBalancerClass") != before.get("loadBalancerClass"):
+        errors.append(field.invalid(_SPEC.child("loadBalancerClass"), spec.get("loadBalancerClass"), _ONCE))
+    errors += _class_errors(spec)
+    changed = spec.get("healthCheckNodePort") != before.get("healthCheckNodePort")
+    if changed and _needs_health_check(spec) and _needs_health_check(before):
+        errors.append(field.forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable"))
+    return errors + service_errors(obj, old)
+
+
+def cluster_ip_errors(spec: Object, before: Object) -> ErrorList:
+    """clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy together (ValidateServiceClusterIPsRelatedFields)."""
+    if spec.get("type") == "ExternalName":
+        return []
+    addresses: list[str] = spec.get("clusterIPs") or []
+    errors = _singular_errors(spec.get("clusterIP", ""), addresses)
+    seen: set[str] = set()
+    for i, family in enumerate(spec.get("ipFamilies") or ()):
+        if family not in ("IPv4", "IPv6"):
+            errors.append(field.not_supported(_FAMILIES.index(i), family, ("IPv4", "IPv6")))
+        errors += duplicate_errors(family, seen, _FAMILIES.index(i))
+    if "ipFamilyPolicy" in spec:
+        errors += choice_errors(spec["ipFamilyPolicy"], _POLICIES, _SPEC.child("ipFamilyPolicy"))
+    wrong = _each_ip_errors(addresses, before.get("clusterIPs") or [])
+    errors += wrong
+    if len(addresses) > 2:
+        errors.append(field.invalid(_IPS, addresses, "may only hold up to 2 values"))
+    return errors if wrong else errors + _stack_errors(spec, addresses)
+
+
+def _singular_errors(one: str, addresses: list[str]) -> ErrorList:
+    if not one:
+        detail = "must be empty when `clusterIP` is not specified"
+        return [field.invalid(_IPS, addresses, detail)] if addresses else []
+    if not addresses:
+        return [field.required(_IPS)]
+    return [] if addresses[0] == one else [field.invalid(_IPS, addresses, "first value must match `clusterIP`")]
+
+
+def _each_ip_errors(addresses: list[str], known: list[str]) -> ErrorList:
+    errors: ErrorList = []
+    for i, ip in enumerate(addresses):
+        if i == 0 and ip == "None":
+            if len(addresses) > 1:
+                errors.append(field.invalid(_IPS, addresses, "'None' must be the first and only value"))
+        else:
+            errors += ip_errors(ip, _IPS.index(i), known)
+    return errors
+
+
+def _stack_errors(spec: Object, addresses: list[str]) -> ErrorList:
+    errors: ErrorList = []
+    found = [family_of(ip) for ip in addresses]
+    if len(found) > 1 and len(set(found)) != len(found):
+        errors.append(field.invalid(_IPS, addresses, "may specify no more than one IP for each IP family"))
+    if not _is_headless(spec):
+        for i, (family, wanted) in enumerate(zip(found, spec.get("ipFamilies") or (), strict=False)):
+            if wanted in ("IPv4", "IPv6") and family != wanted:
+                detail = f"expected an {wanted} value as indicated by `ipFamilies[{i}]`"
+                errors.append(field.invalid(_IPS.index(i), addresses[i], detail))
+    return errors
+
+
+def _is_headless(spec: Object) -> bool:
+    return bool((spec.get("clusterIPs") or [""])[0] == "None")
+
+
+def _needs_health_check(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _type_errors(spec: Object) -> ErrorList:
+    kind = spec.get("type")
+    if kind in ("LoadBalancer", "NodePort") and _is_headless(spec):
+        return [field.invalid(_IPS.index(0), "None", f"may not be set to 'None' for {kind} services")]
+    if kind != "ExternalName":
+        return []
+    detail = "may not be set for ExternalName services"
+    unset = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+    errors = [field.forbidden(_SPEC.child(name), detail) for name in unset if spec.get(name)]
+    path, name = _SPEC.child("externalName"), spec.get("externalName", "").removesuffix(".")
+    return errors + (name_errors(name, names.is_dns1123_subdomain, path) if name else [field.required(path)])
+
+
+def _each_port_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    seen: set[str] = set()
+    ports = spec.get("ports") or ()
+    for i, port in enumerate(ports):
+        path, name = _PORTS.index(i), port.get("name", "")
+        if name:
+            errors += name_errors(name, names.is_dns1123_label, path.child("name"))
+            errors += duplicate_errors(name, seen, path.child("name"))
+        elif len(ports) > 1:
+            errors.append(field.required(path.child("name")))
+        errors += port_errors(port.get("port", 0), path.child("port"))
+        errors += protocol_errors(port.get("protocol", ""), path.child("protocol"))
+        errors += port_or_name_errors(port.get("targetPort", 0), path.child("targetPort"))
+        if "appProtocol" in port:
+            errors += name_errors(port["appProtocol"], names.is_qualified_name, path.child("appProtocol"))
+    return errors
+
+
+def _affinity_errors(spec: Object) -> ErrorList:
+    affinity = spec.get("sessionAffinity", "")
+    errors = choice_errors(affinity, ("ClientIP", "None"), _SPEC.child("sessionAffinity"))
+    if affinity == "ClientIP":
+        seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 0)
+        if not 0 < seconds <= _MAX_AFFINITY_SECONDS:
+            path = _SPEC.child("sessionAffinityConfig", "clientIP", "timeoutSeconds")
+            errors.append(field.invalid(path, seconds, f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}"))
+    return errors
+
+
+def _port_clashes(spec: Object) -> ErrorList:
+    """Ports and node ports may be shared by protocols, but not within one."""
+    errors: ErrorList = []
+    ports = spec.get("ports") or ()
+    if spec.get("type") == "ClusterIP":
+        detail = "may not be used when `type` is 'ClusterIP'"
+        taken = [i for i, port in enumerate(ports) if port.get("nodePort")]
+        errors += [field.forbidden(_PORTS.index(i).child("nodePort"), detail) for i in taken]
+    for key in ("nodePort", "port"):
+        seen = set()
+        for i, port in enumerate(ports):
+            number, protocol = port.get(key, 0), port.get("protocol", "")
+            if key == "nodePort" and not number:
+                continue
+            if (protocol, number) in seen:
+                path = _PORTS.index(i)
+                shown: Any = number if key == "nodePort" else _shown_port(protocol, number)
+                errors.append(field.duplicate(path.child(key) if key == "nodePort" else path, shown))
+            seen.add((protocol, number))
+    return errors
+
+
+def _shown_port(protocol: str, port: int) -> Object:
+    """As Go prints the key that upstream compares by."""
+    return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port, "TargetPort": 0, "NodePort": 0}
+
+
+def _balancer_errors(spec: Object, before: Object) -> ErrorList:
+    balances = spec.get("type") == "LoadBalancer"
+    errors: ErrorList = []
+    if ranges := spec.get("loadBalancerSourceRanges"):
+        path = _SPEC.child("LoadBalancerSourceRanges")
+        if not balances:
+            errors.append(field.forbidden(path, _BALANCER_ONLY))
+        known = [text.strip() for text in before.get("loadBalancerSourceRanges") or ()]
+        for i, text in enumerate(ranges):
+            errors += cidr_errors(text.strip(), path.index(i), known)
+    if not balances and "allocateLoadBalancerNodePorts" in spec:
+        errors.append(field.forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _BALANCER_ONLY))
+    return errors + _class_errors(spec)
+
+
+def _class_errors(spec: Object) -> ErrorList:
+    path = _SPEC.child("loadBalancerClass")
+    if "loadBalancerClass" not in spec:
+        return []
+    if spec.get("type") != "LoadBalancer":
+        return [field.forbidden(path, _BALANCER_ONLY)]
+    return name_errors(spec["loadBalancerClass"], names.is_qualified_name, path)
+
+
+def _traffic_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    path, policy = _SPEC.child("externalTrafficPolicy"), spec.get("externalTrafficPolicy", "")
+    kind = spec.get("type")
+    if kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs")):
+        errors += choice_errors(policy, _LOCAL, path)
+    elif policy:
+        errors.append(field.invalid(path, policy, "may only be set for externally-accessible services"))
+    path, number = _SPEC.child("healthCheckNodePort"), spec.get("healthCheckNodePort", 0)
+    if _needs_health_check(spec):
+        errors += port_errors(number, path) if number else [field.required(path)]
+    elif number:
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        errors.append(field.invalid(path, number, detail))
+    path, policy = _SPEC.child("internalTrafficPolicy"), spec.get("internalTrafficPolicy")
+    if policy is not None and policy not in _LOCAL:
+        errors.append(field.not_supported(path, policy, _LOCAL))
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        errors.append(field.not_supported(_SPEC.child("trafficDistribution"), distribution, _DISTRIBUTIONS))
+    return errors
+
+
+def _changed_ip_errors(spec: Object, before: Object) -> ErrorList:
+    if _is_headless(spec) and _is_headless(before):
+        return []
+    now, then = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    if len(now) == len(then):
+        return [field.invalid(_IPS.index(i), now, _ONCE) for i, ip in enumerate(then) if ip != now[i]]
+    if not now:
+        return [field.invalid(_IPS.index(0), None, "primary clusterIP can not be unset")]
+    errors = [field.invalid(_IPS.index(0), now, _ONCE)] if then and now[0] != then[0] else []
+    if len(now) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        errors.append(field.invalid(_SPEC.child("ipFamilyPolicy"), spec.get("ipFamilyPolicy"), detail))
+    return errors
+
+
+def _changed_family_errors(spec: Object, before: Object) -> ErrorList:
+    if _is_headless(spec) or _is_headless(before):
+        return []
+    now, then = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if len(now) == len(then):
+        return [field.invalid(_FAMILIES.index(0), now, _ONCE) for i, family in enumerate(then) if family != now[i]]
+    if now and then and now[0] != then[0]:
+        return [field.invalid(_FAMILIES.index(0), spec.get("clusterIPs"), _ONCE)]
+    return []

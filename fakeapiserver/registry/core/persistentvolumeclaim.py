@@ -100,5 +100,5 @@ def _drop_unknown_source(spec: Object) -> None:
     source = spec.get("dataSource")
     if source is None or "dataSourceRef" in spec:
         return
-    if (source.get("apiGroup", ""), source.get("kind", "")) not in _SOURCES:
+    if (source.get("apiGroup") or "", source.get("kind", "")) not in _SOURCES:
         del spec["dataSource"]

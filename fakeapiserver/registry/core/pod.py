@@ -6,10 +6,13 @@ Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conve
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.pod_printer import pod_row
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
+from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.generic.strategy import Cells, DeletePlan, Strategy
 
@@ -55,6 +58,19 @@ class PodStrategy(Strategy):
         if "qosClass" in old_status:
             status.setdefault("qosClass", old_status["qosClass"])
         _keep_observed_generation(status, old_status)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
+        if not problems:
+            return []
+        text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
+        return [f"metadata.name: {text}: [{' '.join(problems)}]"]
+
+    def validate(self, obj: Object) -> ErrorList:
+        return pod_errors(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return pod_update_errors(obj, old)
 
     def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
         """Upstream: CheckGracefulDelete. Without a node or after the end there is nothing to wait for."""

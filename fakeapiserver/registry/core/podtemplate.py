@@ -5,8 +5,10 @@ Upstream: pkg/registry/core/podtemplate/strategy.go.
 
 from dataclasses import dataclass
 
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.table_cells import container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -15,6 +17,12 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 class PodTemplateStrategy(Strategy):
     def default(self, obj: Object, version: str) -> None:
         default_pod_template(obj.setdefault("template", {}))
+
+    def validate(self, obj: Object) -> ErrorList:
+        return pod_template_errors(obj["template"], Path("template"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         template = obj.get("template") or {}

@@ -4,11 +4,19 @@ Upstream: pkg/registry/core/replicationcontroller/strategy.go, pkg/apis/core/v1/
 """
 
 from dataclasses import dataclass
+from typing import Final
 
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_TEMPLATE: Final = _SPEC.child("template")
 
 
 @dataclass(kw_only=True)
@@ -26,6 +34,20 @@ class ReplicationControllerStrategy(Strategy):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"replicas": 0}
 
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = non_negative_errors(spec.get("minReadySeconds", 0), _SPEC.child("minReadySeconds"))
+        if not spec.get("selector"):
+            errors.append(field.required(_SPEC.child("selector")))
+        errors += non_negative_errors(spec.get("replicas", 0), _SPEC.child("replicas"))
+        template = spec.get("template")
+        if template is None:
+            return [*errors, field.required(_SPEC.child("template"))]
+        return errors + _template_errors(template, spec.get("selector") or {})
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)
         found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
@@ -42,3 +64,20 @@ class ReplicationControllerStrategy(Strategy):
             *container_cells(spec.get("template")),
             format_labels(spec.get("selector")),
         ]
+
+
+def _template_errors(template: Object, selector: dict[str, str]) -> ErrorList:
+    errors: ErrorList = []
+    labels = metadata(template).get("labels")
+    if not selector.items() <= (labels or {}).items():
+        detail = "`selector` does not match template `labels`"
+        errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), labels, detail))
+    errors += pod_template_errors(template, _TEMPLATE)
+    spec = template["spec"]
+    if spec["restartPolicy"] != "Always":
+        path = _TEMPLATE.child("spec", "restartPolicy")
+        errors.append(field.not_supported(path, spec["restartPolicy"], ("Always",)))
+    if "activeDeadlineSeconds" in spec:
+        detail = "activeDeadlineSeconds in ReplicationController is not Supported"
+        errors.append(field.forbidden(_TEMPLATE.child("spec", "activeDeadlineSeconds"), detail))
+    return errors

@@ -1,0 +1,207 @@
+"""What a pod, and a template for pods, may say; and what of a pod may change.
+
+Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUpdate), in part.
+"""
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.container_validation import container_list_errors
+from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
+from fakeapiserver.registry.core.volume_validation import volume_errors
+
+SPEC: Final = Path("spec")
+_RESTART: Final = ("Always", "OnFailure", "Never")
+_DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_MAX_INT32: Final = 2**31 - 1
+_WHITESPACE: Final = "must not have leading or trailing whitespace"
+_UPDATABLE: Final = ",".join(
+    (
+        "`spec.containers[*].image`",
+        "`spec.initContainers[*].image`",
+        "`spec.activeDeadlineSeconds`",
+        "`spec.tolerations` (only additions to existing tolerations)",
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+    )
+)
+_ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+
+
+def pod_errors(obj: Object) -> ErrorList:
+    """A new pod."""
+    spec = obj["spec"]
+    errors = pod_spec_errors(spec, SPEC) + _image_space_errors(spec)
+    if spec.get("ephemeralContainers"):
+        errors.append(field.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        errors.append(field.forbidden(SPEC.child("nodeName"), detail))
+    return errors
+
+
+def pod_template_errors(template: Object, path: Path) -> ErrorList:
+    """A PodTemplateSpec, wherever it stands (ValidatePodTemplateSpec)."""
+    errors = names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
+    errors += names.validate_annotations(metadata(template).get("annotations") or {}, path.child("annotations"))
+    spec = template.get("spec") or {}
+    errors += pod_spec_errors(spec, path.child("spec"))
+    if spec.get("ephemeralContainers"):
+        detail = "ephemeral containers not allowed in pod template"
+        errors.append(field.forbidden(path.child("spec", "ephemeralContainers"), detail))
+    return errors
+
+
+def pod_spec_errors(spec: Object, path: Path) -> ErrorList:
+    """A PodSpec, of a pod or of a template."""
+    volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"))
+    errors += container_list_errors(spec, volumes, path)
+    errors += choice_errors(spec.get("restartPolicy", ""), _RESTART, path.child("restartPolicy"))
+    errors += choice_errors(spec.get("dnsPolicy", ""), _DNS, path.child("dnsPolicy"))
+    errors += names.validate_labels(spec.get("nodeSelector") or {}, path.child("nodeSelector"))
+    errors += _spread_errors(spec.get("topologySpreadConstraints") or [], path.child("topologySpreadConstraints"))
+    for name in ("serviceAccountName", "nodeName"):
+        if spec.get(name):
+            errors += name_errors(spec[name], names.is_dns1123_subdomain, path.child(name))
+    seconds = spec.get("activeDeadlineSeconds")
+    if seconds is not None and not 1 <= seconds <= _MAX_INT32:
+        detail = f"must be between 1 and {_MAX_INT32}, inclusive"
+        errors.append(field.invalid(path.child("activeDeadlineSeconds"), seconds, detail))
+    for name in ("hostname", "subdomain"):
+        if spec.get(name):
+            errors += name_errors(spec[name], names.is_dns1123_label, path.child(name))
+    return errors + toleration_errors(spec.get("tolerations") or [], path.child("tolerations"))
+
+
+def toleration_errors(tolerations: list[Object], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for i, toleration in enumerate(tolerations):
+        at, key, operator = path.index(i), toleration.get("key", ""), toleration.get("operator", "")
+        value, effect = toleration.get("value", ""), toleration.get("effect", "")
+        if key:
+            errors += name_errors(key, names.is_qualified_name, at.child("key"))
+        elif operator != "Exists":
+            errors.append(field.invalid(at.child("operator"), operator, _ALL_VALUES))
+        if "tolerationSeconds" in toleration and effect != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            errors.append(field.invalid(at.child("effect"), effect, detail))
+        if operator in ("Equal", ""):
+            if problems := names.is_valid_label_value(value):
+                errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))
+        elif operator != "Exists":
+            errors.append(field.not_supported(at.child("operator"), operator, ("Equal", "Exists")))
+        elif value:
+            detail = "value must be empty when `operator` is 'Exists'"
+            errors.append(field.invalid(at.child("operator"), value, detail))
+        if effect:
+            errors += choice_errors(effect, _EFFECTS, at.child("effect"))
+    return errors
+
+
+def _spread_errors(constraints: list[Object], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    choices = ("DoNotSchedule", "ScheduleAnyway")
+    for i, constraint in enumerate(constraints):
+        at, action = path.index(i), constraint.get("whenUnsatisfiable", "")
+        if constraint.get("maxSkew", 0) <= 0:
+            skew = constraint.get("maxSkew", 0)
+            errors.append(field.invalid(at.child("maxSkew"), skew, "must be greater than zero"))
+        if not constraint.get("topologyKey"):
+            errors.append(field.required(at.child("topologyKey"), "can not be empty"))
+        if action not in choices:
+            errors.append(field.not_supported(at.child("whenUnsatisfiable"), action, choices))
+    return errors
+
+
+def _image_space_errors(spec: Object) -> ErrorList:
+    """Only pods refuse blanks around an image; templates of old have them."""
+    return [
+        field.invalid(SPEC.child(name).index(i).child("image"), container["image"], _WHITESPACE)
+        for name in ("containers", "initContainers")
+        for i, container in enumerate(spec.get(name) or ())
+        if container.get("image", "") != container.get("image", "").strip()
+    ]
+
+
+# ------------------------------------------------------------------------------ updates
+
+
+def pod_update_errors(obj: Object, old: Object) -> ErrorList:
+    """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
+    spec, before = obj["spec"], old["spec"]
+    errors = pod_spec_errors(spec, SPEC) + _image_space_errors(spec)
+    for name in ("containers", "initContainers"):
+        now, then = spec.get(name) or [], before.get(name) or []
+        if len(now) != len(then):
+            return [*errors, field.forbidden(SPEC.child(name), "pod updates may not add or remove containers")]
+    deadline = _deadline_errors(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    errors += deadline + _tolerations_update_errors(spec, before) + _gate_errors(spec, before)
+    if spec == before:
+        return errors
+    munged = _with_what_may_change(spec, before)
+    if munged != before:
+        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{_difference(before, munged)}"
+        errors.append(field.forbidden(SPEC, detail))
+    return errors
+
+
+def _deadline_errors(now: int | None, then: int | None) -> ErrorList:
+    path = SPEC.child("activeDeadlineSeconds")
+    if now is None:
+        detail = "must not update from a positive integer to nil value"
+        return [] if then is None else [field.invalid(path, None, detail)]
+    if then is not None and now > then:
+        return [field.invalid(path, now, "must be less than or equal to previous value")]
+    return []
+
+
+def _tolerations_update_errors(spec: Object, before: Object) -> ErrorList:
+    now = [_without_seconds(toleration) for toleration in spec.get("tolerations") or ()]
+    if all(_without_seconds(toleration) in now for toleration in before.get("tolerations") or ()):
+        return toleration_errors(spec.get("tolerations") or [], SPEC.child("tolerations"))
+    detail = "existing toleration can not be modified except its tolerationSeconds"
+    return [field.forbidden(SPEC.child("tolerations"), detail)]
+
+
+def _without_seconds(toleration: Mapping[str, Any]) -> Object:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _gate_errors(spec: Object, before: Object) -> ErrorList:
+    known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
+    path = SPEC.child("schedulingGates")
+    return [
+        field.forbidden(
+            path.index(i).child("name"), f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+        )
+        for i, gate in enumerate(spec.get("schedulingGates") or ())
+        if gate.get("name") not in known
+    ]
+
+
+def _with_what_may_change(spec: Object, before: Object) -> Object:
+    """The new spec with the old values of what may change: what is left to differ may not."""
+    munged = dict(spec)
+    for name in ("containers", "initContainers"):
+        if name in spec:
+            pairs = zip(spec[name], before[name], strict=True)
+            munged[name] = [{**container, "image": old.get("image")} for container, old in pairs]
+    names_kept = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
+    if before.get("schedulingGates"):
+        names_kept.append("nodeSelector")
+    for name in names_kept:
+        munged.pop(name, None)
+        if name in before:
+            munged[name] = before[name]
+    return munged
+
+
+def _difference(before: Object, after: Object) -> str:
+    old, new = (json.dumps(spec, indent=1, sort_keys=True).splitlines(keepends=True) for spec in (before, after))
+    lines = list(difflib.unified_diff(old, new))[2:]
+    return "--- \n+++ \n" + "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

@@ -100,13 +100,11 @@ def _operations(data: bytes, items: list[Any]) -> list[Operation]:
 def _value_texts(data: bytes, items: list[Any]) -> list[bytes | None]:
     try:
         return [_value_text(raw) for raw in raw_array(data)]
-    except (
-        msgspec.DecodeError,
-        RecursionError,
-    ):  # Text only the slow parser reads, such as bad UTF-8: what it became stands for it.
-        return [_text(item["value"]) if item and "value" in item else None for item in items]
+    except (msgspec.DecodeError, RecursionError):
+        # Text only the slow parser reads, such as bad UTF-8: what it became stands for it.
+        return [go_text(item["value"]) if item and "value" in item else None for item in items]
 
 
 def _value_text(raw: msgspec.Raw) -> bytes | None:
-    value = None if raw == b"null" else raw_object(raw).get("value")
+    value = None if bytes(raw) == b"null" else raw_object(raw).get("value")
     return None if value is None else bytes(value)

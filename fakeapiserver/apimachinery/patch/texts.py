@@ -55,7 +55,7 @@ def _equal_objects(value: dict[str, Any], texts: dict[str, msgspec.Raw]) -> bool
     if value.keys() != texts.keys():
         return False
     for key, text in texts.items():
-        item, null = value[key], text == b"null"
+        item, null = value[key], bytes(text) == b"null"
         if null != (item is None) or not (null or equal(item, bytes(text))):
             return False
     return True
@@ -65,7 +65,7 @@ def _equal_arrays(value: list[Any], texts: list[msgspec.Raw]) -> bool:
     if len(value) != len(texts):
         return False
     for item, text in zip(value, texts, strict=True):
-        if item is None or text == b"null":
+        if item is None or bytes(text) == b"null":
             raise Panic
         if not equal(item, bytes(text)):
             return False

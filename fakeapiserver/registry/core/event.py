@@ -6,7 +6,10 @@ Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.g
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -18,6 +21,8 @@ FIELDS: Final = {
     "source": "source.component",
     "type": "type",
 }
+# Field -> its greatest length.
+_LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
 @dataclass(kw_only=True)
@@ -26,6 +31,14 @@ class EventStrategy(Strategy):
         found = super().fields_of(obj)
         found["source"] = found["source"] or found["reportingComponent"]
         return found
+
+    def validate(self, obj: Object) -> ErrorList:
+        """What events of both groups must say (legacyValidateEvent)."""
+        found = _namespace_errors(obj)
+        return found + _new_event_errors(obj) if obj.get("eventTime") else found
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         involved, source, series = obj.get("involvedObject") or {}, obj.get("source") or {}, obj.get("series")
@@ -50,3 +63,26 @@ class EventStrategy(Strategy):
             count,
             metadata(obj).get("name", ""),
         ]
+
+
+def _namespace_errors(obj: Object) -> ErrorList:
+    """An event is where its object is; one about a cluster's object is in default."""
+    own, involved = metadata(obj).get("namespace", ""), (obj.get("involvedObject") or {}).get("namespace", "")
+    if involved:
+        fits = bool(obj.get("eventTime")) or own == involved
+    else:
+        fits = own in (("default", "kube-system") if obj.get("eventTime") else ("", "default"))
+    return [] if fits else [field.invalid("involvedObject.namespace", involved, "does not match event.namespace")]
+
+
+def _new_event_errors(obj: Object) -> ErrorList:
+    controller = obj.get("reportingComponent", "")
+    errors = [] if controller else [field.required("reportingComponent")]
+    errors += name_errors(controller, names.is_qualified_name, field.Path("reportingComponent"))
+    for name, limit in _LIMITS.items():
+        text = obj.get(name, "")
+        if not text and name != "message":
+            errors.append(field.required(name))
+        if len(text.encode()) > limit:
+            errors.append(field.invalid(name, "", f"can have at most {limit} characters"))
+    return errors

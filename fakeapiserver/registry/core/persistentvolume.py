@@ -4,12 +4,36 @@ Upstream: pkg/registry/core/persistentvolume/strategy.go, pkg/apis/core/v1/defau
 """
 
 from dataclasses import dataclass
+from typing import Final
 
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.registry.core.pod_template import default_azure_disk, default_host_path
-from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_POLICIES: Final = ("Delete", "Recycle", "Retain")
+_MODES: Final = ("Block", "Filesystem")
+# What of a spec doesn't tell where the volume is.
+_NO_SOURCES: Final = frozenset(
+    (
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    )
+)
+_SOURCE_IMMUTABLE: Final = "spec.persistentvolumesource is immutable after creation"
 
 
 @dataclass(kw_only=True)
@@ -41,6 +65,20 @@ class PersistentVolumeStrategy(Strategy):
         elif changed_at is None or changed_at == then:
             status["lastPhaseTransitionTime"] = _time_of_write(obj)
 
+    def validate(self, obj: Object) -> ErrorList:
+        return _spec_errors(obj["spec"])
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors = self.validate(obj)
+        spec, before = obj["spec"], old.get("spec") or {}
+        now, then = {k: spec[k] for k in _sources(spec)}, {k: before[k] for k in _sources(before)}
+        if now != then:
+            detail = f"{_SOURCE_IMMUTABLE}\n{difference(then, now)}"
+            errors.append(field.forbidden(_SPEC.child("persistentvolumesource"), detail))
+        if spec.get("volumeMode") != before.get("volumeMode"):
+            errors.append(field.invalid("volumeMode", spec.get("volumeMode"), "field is immutable"))
+        return errors
+
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         claim = spec.get("claimRef")
@@ -64,3 +102,39 @@ def _time_of_write(obj: Object) -> str:
     meta = metadata(obj)
     times = [entry.get("time") or "" for entry in meta.get("managedFields") or ()]
     return max([*times, meta.get("creationTimestamp") or ""])
+
+
+def _sources(spec: Object) -> list[str]:
+    return [name for name in spec if name not in _NO_SOURCES]
+
+
+def _spec_errors(spec: Object) -> ErrorList:
+    """ValidatePersistentVolumeSpec, in part."""
+    modes = spec.get("accessModes") or ()
+    path = _SPEC.child("accessModes")
+    errors = [] if modes else [field.required(path)]
+    errors += [field.not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+    if "ReadWriteOncePod" in modes and any(mode in _ACCESS_MODES[:3] for mode in modes):
+        errors.append(field.forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+    errors += _capacity_errors(spec.get("capacity") or {}, _SPEC.child("capacity"))
+    policy = spec.get("persistentVolumeReclaimPolicy", "")
+    if policy not in _POLICIES:
+        errors.append(field.not_supported(_SPEC.child("persistentVolumeReclaimPolicy"), policy, _POLICIES))
+    sources = _sources(spec)
+    if not sources:
+        errors.append(field.required(_SPEC, "must specify a volume type"))
+    detail = "may not specify more than 1 volume type"
+    errors += [field.forbidden(_SPEC.child(source), detail) for source in sources[1:]]
+    if spec.get("volumeMode") not in _MODES:
+        errors.append(field.not_supported(_SPEC.child("volumeMode"), spec.get("volumeMode"), _MODES))
+    return errors
+
+
+def _capacity_errors(capacity: dict[str, str], path: Path) -> ErrorList:
+    errors = [] if capacity else [field.required(path)]
+    if list(capacity) != ["storage"]:
+        errors.append(field.not_supported(path, capacity or None, ("storage",)))
+    for name, amount in capacity.items():
+        if quantity(amount) <= 0:
+            errors.append(field.invalid(path.key(name), amount, "must be greater than zero"))
+    return errors

@@ -11,12 +11,17 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.registry.core.pod_template import default_claim_spec
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+_IMMUTABLE: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
 
 
 @dataclass(kw_only=True)
@@ -40,7 +45,7 @@ class PersistentVolumeClaimStrategy(Strategy):
         return claim_spec_errors(obj.get("spec") or {}, _SPEC)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return self.validate(obj) + _update_errors(obj, old)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -79,6 +84,40 @@ def claim_spec_errors(spec: Object, path: Path) -> ErrorList:
     if spec.get("volumeMode") not in ("Block", "Filesystem"):
         errors.append(field.not_supported(path.child("volumeMode"), spec.get("volumeMode"), ("Block", "Filesystem")))
     return errors
+
+
+def _update_errors(obj: Object, old: Object) -> ErrorList:
+    """A claim's spec is fixed, but for the volume it is given once and, when bound, its size and attributes."""
+    spec, before = obj["spec"], old.get("spec") or {}
+    munged, kept = dict(spec), dict(before)
+    if not before.get("volumeName"):
+        _take("volumeName", spec, kept)
+    asked, held = _storage(spec), _storage(before)
+    if (obj.get("status") or {}).get("phase") == "Bound":
+        _take("volumeAttributesClassName", before, munged)
+        if asked and held:
+            resources = spec["resources"]
+            munged["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
+    errors: ErrorList = []
+    if munged != kept:
+        errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged)}"))
+    capacity = ((obj.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    if quantity(asked) < quantity(held) and quantity(asked) <= quantity(capacity):
+        path = _SPEC.child("resources", "requests", "storage")
+        errors.append(field.forbidden(path, "field can not be less than status.capacity"))
+    if spec.get("volumeMode") != before.get("volumeMode"):
+        errors.append(field.invalid("volumeMode", spec.get("volumeMode"), "field is immutable"))
+    return errors
+
+
+def _storage(spec: Object) -> str:
+    return str(((spec.get("resources") or {}).get("requests") or {}).get("storage", ""))
+
+
+def _take(name: str, source: Object, target: Object) -> None:
+    target.pop(name, None)
+    if name in source:
+        target[name] = source[name]
 
 
 def _settle_data_source(spec: Object, before: Object) -> None:

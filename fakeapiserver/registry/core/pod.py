@@ -6,7 +6,7 @@ Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conve
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
@@ -59,6 +59,18 @@ class PodStrategy(Strategy):
             status.setdefault("qosClass", old_status["qosClass"])
         _keep_observed_generation(status, old_status)
 
+    def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
+        """Each of the two keeps everything but what it is for."""
+        if subresource == "ephemeralcontainers":
+            added = obj["spec"].get("ephemeralContainers")
+            obj["spec"] = dict(old["spec"])
+            _set_or_drop(obj["spec"], "ephemeralContainers", added)
+        elif subresource == "resize":
+            obj["spec"] = _resized(obj["spec"], old["spec"])
+        else:
+            return
+        _set_or_drop(obj, "status", old.get("status"))
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
         if not problems:
@@ -71,6 +83,10 @@ class PodStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return pod_update_errors(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        now, then = (obj.get("status") or {}).get("qosClass"), (old.get("status") or {}).get("qosClass")
+        return [] if now == then else [field.invalid("status.qosClass", now, "field is immutable")]
 
     def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
         """Upstream: CheckGracefulDelete. Without a node or after the end there is nothing to wait for."""
@@ -92,6 +108,34 @@ class PodStrategy(Strategy):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return pod_row(obj, now)
+
+
+def _set_or_drop(target: Object, name: str, value: object) -> None:
+    """Sets a field, or removes it where there is no value."""
+    if value is None:
+        target.pop(name, None)
+    else:
+        target[name] = value
+
+
+def _resized(spec: Object, before: Object) -> Object:
+    """The old spec with the new resources; as it is where containers don't match, for validation to refuse."""
+    resized = dict(before)
+    for name in ("containers", "initContainers"):
+        now, then = spec.get(name) or [], before.get(name) or []
+        if [container.get("name") for container in now] != [container.get("name") for container in then]:
+            return spec
+        if then:
+            resized[name] = [_with_resources(*pair) for pair in zip(then, now, strict=True)]
+    _set_or_drop(resized, "resources", spec.get("resources"))
+    return resized
+
+
+def _with_resources(container: Object, new: Object) -> Object:
+    merged = dict(container)
+    for name in ("resources", "resizePolicy"):
+        _set_or_drop(merged, name, new.get(name))
+    return merged
 
 
 def _default_requests(container: Object) -> None:

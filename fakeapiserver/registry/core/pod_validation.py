@@ -3,8 +3,6 @@
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUpdate), in part.
 """
 
-import difflib
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.container_validation import container_list_errors
 from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
+from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.volume_validation import volume_errors
 
 SPEC: Final = Path("spec")
@@ -145,7 +144,7 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
         return errors
     munged = _with_what_may_change(spec, before)
     if munged != before:
-        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{_difference(before, munged)}"
+        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged)}"
         errors.append(field.forbidden(SPEC, detail))
     return errors
 
@@ -199,9 +198,3 @@ def _with_what_may_change(spec: Object, before: Object) -> Object:
         if name in before:
             munged[name] = before[name]
     return munged
-
-
-def _difference(before: Object, after: Object) -> str:
-    old, new = (json.dumps(spec, indent=1, sort_keys=True).splitlines(keepends=True) for spec in (before, after))
-    lines = list(difflib.unified_diff(old, new))[2:]
-    return "--- \n+++ \n" + "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

@@ -6,7 +6,10 @@ Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conv
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -14,6 +17,11 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"
 _UNKNOWN: Final = "<unknown>"
+# Where upstream says that taints stand.
+_TAINTS: Final = Path("metadata.taints")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_UNIQUE: Final = "taints must be unique by key and effect pair"
+_ONCE: Final = 'node updates may not change {} except from "" to valid'
 
 
 @dataclass(kw_only=True)
@@ -43,6 +51,25 @@ class NodeStrategy(Strategy):
         super().prepare_for_status_update(obj, old)
         if "config" not in (old.get("status") or {}):
             (obj.get("status") or {}).pop("config", None)
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj.get("spec") or {}
+        errors = _taint_errors(spec.get("taints") or [])
+        for i, cidr in enumerate(spec.get("podCIDRs") or ()):
+            errors += cidr_errors(cidr, Path("spec.podCIDRs").index(i))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        spec, before = obj.get("spec") or {}, old.get("spec") or {}
+        errors = self.validate(obj)
+        if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
+            errors.append(field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR")))
+        if before.get("providerID") and spec.get("providerID") != before["providerID"]:
+            errors.append(field.forbidden("spec.providerID", _ONCE.format("providerID")))
+        errors += _taint_errors(spec.get("taints") or [])  # upstream looks at them twice
+        if spec.get("externalID") != before.get("externalID"):
+            errors.append(field.forbidden("spec.externalID", "may not be updated"))
+        return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         found = []
@@ -99,3 +126,19 @@ def _roles(obj: Object) -> str:
 
 def _address(status: Object, kind: str) -> str:
     return next((a.get("address", "") for a in status.get("addresses") or () if a.get("type") == kind), NONE)
+
+
+def _taint_errors(taints: list[Object]) -> ErrorList:
+    errors: ErrorList = []
+    seen: set[tuple[str, str]] = set()
+    for i, taint in enumerate(taints):
+        at, key, effect = _TAINTS.index(i), taint.get("key", ""), taint.get("effect", "")
+        errors += name_errors(key, names.is_qualified_name, at.child("key"))
+        if problems := names.is_valid_label_value(taint.get("value", "")):
+            errors.append(field.invalid(at.child("value"), taint["value"], ";".join(problems)))
+        errors += choice_errors(effect, _EFFECTS, at.child("effect"))
+        if (key, effect) in seen:
+            shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": taint.get("timeAdded")}
+            errors.append(field.Error("FieldValueDuplicate", str(at), shown, _UNIQUE))
+        seen.add((key, effect))
+    return errors

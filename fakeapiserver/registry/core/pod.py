@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.pod_printer import pod_row
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
+from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.generic.strategy import Cells, DeletePlan, Strategy
 
@@ -72,11 +73,12 @@ class PodStrategy(Strategy):
         _set_or_drop(obj, "status", old.get("status"))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
+        found = pod_spec_warnings(obj["spec"], Path("spec"))
         problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
         if not problems:
-            return []
+            return found
         text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
-        return [f"metadata.name: {text}: [{' '.join(problems)}]"]
+        return [f"metadata.name: {text}: [{' '.join(problems)}]", *found]
 
     def validate(self, obj: Object) -> ErrorList:
         return pod_errors(obj)

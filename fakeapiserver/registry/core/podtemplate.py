@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.table_cells import container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -23,6 +24,9 @@ class PodTemplateStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_spec_warnings(obj["template"]["spec"], Path("template.spec"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         template = obj.get("template") or {}

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -47,6 +48,10 @@ class ReplicationControllerStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        template = obj["spec"].get("template")
+        return pod_spec_warnings(template["spec"], _TEMPLATE.child("spec")) if template is not None else []
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)

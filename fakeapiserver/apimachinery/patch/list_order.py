@@ -1,0 +1,135 @@
+"""The order of a merged list: that of the patch (or of $setElementOrder), with what only the server has in between.
+
+Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go (normalizeElementOrder and what it calls).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from fakeapiserver.apimachinery.patch.go_format import go_type, go_value
+from fakeapiserver.apimachinery.patch.patch_meta import (
+    bad_argument,
+    failure,
+    no_lists_of_lists,
+    no_merge_key,
+    panic,
+)
+
+Key = tuple[type, Any]
+KeyOf = Callable[[Any], Key]
+
+
+def identity(value: Any) -> Key:
+    """What Go compares values by: 1, 1.0 and true are three values. Maps and lists can't be compared."""
+    if isinstance(value, dict | list):
+        raise panic()
+    return type(value), value
+
+
+def key_function(merge_key: str) -> KeyOf:
+    """How elements are told apart: by their merge key, or by themselves where there is none."""
+    if not merge_key:
+        return identity
+
+    def by_merge_key(element: Any) -> Key:
+        checked_map(element)
+        if merge_key not in element:
+            raise no_merge_key(element, merge_key)
+        return identity(element[merge_key])
+
+    return by_merge_key
+
+
+def checked_map(element: Any) -> dict[str, Any]:
+    if not isinstance(element, dict):
+        raise bad_argument("map[string]interface {}", element)
+    return element
+
+
+def element_type(*lists: list[Any]) -> str:
+    """The one Go type of all elements. Raises for several, none, and lists of lists."""
+    types = [go_type(element) for elements in lists for element in elements]
+    if not types:
+        raise failure("no elements in any of the given slices")
+    if not types[0]:
+        raise panic()
+    if types[0] == go_type([]):
+        raise no_lists_of_lists()
+    if any(found != types[0] for found in types):
+        raise failure(f"list element types are not identical: {go_value(list(lists))}")
+    return types[0]
+
+
+def partition(elements: list[Any], by: list[Any], key: KeyOf) -> tuple[list[Any], list[Any]]:
+    """The elements that `by` has too, and the others."""
+    inside: list[Any] = []
+    outside: list[Any] = []
+    known = {key(element) for element in by}
+    for element in elements:
+        (inside if key(element) in known else outside).append(element)
+    return inside, outside
+
+
+def in_order(
+    patch: list[Any], server_only: list[Any], patch_order: list[Any], server_order: Sequence[Any], key: KeyOf
+) -> list[Any]:
+    """Both lists in their own orders, merged into one by the places of their elements in `server_order`."""
+    places = _places(server_order, key)
+    left = _sorted(server_only, places, key)
+    right = _sorted(patch, _places(patch_order, key), key)
+    return _interleaved(left, right, places, key)
+
+
+def _places(order: Iterable[Any], key: KeyOf) -> dict[Key, int]:
+    places: dict[Key, int] = {}
+    for index, element in enumerate(order):
+        places.setdefault(key(element), index)
+    return places
+
+
+def _sorted(elements: list[Any], places: dict[Key, int], key: KeyOf) -> list[Any]:
+    """Sorted by place, deletions last."""
+    kept = [element for element in elements if not _is_deletion(element)]
+    deletions = [element for element in elements if _is_deletion(element)]
+    found = [places.get(key(element), -1) for element in kept]
+    if -1 not in found:
+        return [kept[i] for i in sorted(range(len(kept)), key=found.__getitem__)] + deletions
+    return [kept[i] for i in _insertion_order(found)] + deletions
+
+
+def _is_deletion(element: Any) -> bool:
+    return isinstance(element, dict) and element.get("$patch") == "delete"
+
+
+def _insertion_order(places: list[int]) -> list[int]:
+    """What Go's stable sort makes of upstream's comparison, which calls an element without a place less than any other.
+
+    Go sorts up to 20 elements by insertion; longer lists with such elements may come out in another order than upstream's.
+    """
+    order = list(range(len(places)))
+    for start in range(1, len(order)):
+        at = start
+        while at > 0 and _less(places[order[at]], places[order[at - 1]]):
+            order[at], order[at - 1] = order[at - 1], order[at]
+            at -= 1
+    return order
+
+
+def _less(left: int, right: int) -> bool:
+    return left < right if left >= 0 and right >= 0 else True
+
+
+def _interleaved(left: list[Any], right: list[Any], places: dict[Key, int], key: KeyOf) -> list[Any]:
+    """Each of `left` goes before the first of what remains of `right` that has a later place."""
+    merged: list[Any] = []
+    waiting = iter(left)
+    element = next(waiting, None)
+    for position, other in enumerate(right):
+        place = places.get(key(other), -1)
+        while element is not None and 0 <= places.get(key(element), -1) < place:
+            merged.append(element)
+            element = next(waiting, None)
+        if element is None:
+            return merged + right[position:]
+        merged.append(other)
+    return merged if element is None else [*merged, element, *waiting]

@@ -1,0 +1,292 @@
+"""Strategic merge patch: a merge patch that merges lists by key where the schema says so, and takes directives.
+
+`$patch`, `$retainKeys`, `$setElementOrder/<field>` and `$deleteFromPrimitiveList/<field>` are obeyed where upstream looks for
+them; where it doesn't (inside elements that are new to a list) they stay, and decoding warns of unknown fields.
+Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
+"""
+
+from operator import length_hint
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
+from fakeapiserver.apimachinery.patch.go_format import go_string, go_type, go_value
+from fakeapiserver.apimachinery.patch.list_order import (
+    KeyOf,
+    checked_map,
+    element_type,
+    identity,
+    in_order,
+    key_function,
+    partition,
+)
+from fakeapiserver.apimachinery.patch.patch_meta import (
+    MERGE,
+    REPLACE,
+    Field,
+    Node,
+    bad_argument,
+    failure,
+    lookup,
+    no_merge_key,
+    node_of,
+)
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+
+DIRECTIVE: Final = "$patch"
+RETAIN_KEYS: Final = "$retainKeys"
+SET_ELEMENT_ORDER: Final = "$setElementOrder"
+DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
+_DROP: Final = object()
+
+JSONObject = dict[str, Any]
+
+
+def apply(original: JSONObject, patch: JSONObject, schema: Schema, definitions: Definitions) -> JSONObject:
+    """The object with the patch merged in. Neither argument is changed; the result shares what did not change with both.
+
+    `schema` is the object's definition or a reference to it. Raises StatusError: 400 for directives of a wrong form,
+    422 for lists of lists, and 500 with upstream's message for the rest (a merge key that is missing, an unknown field).
+    """
+    try:
+        return _merge_map(original, patch, node_of(schema, definitions))
+    except RecursionError:
+        raise new_bad_request("exceeded max depth") from None
+
+
+# ---------------------------------------------------------------------- maps
+
+
+def _merge_map(original: JSONObject, patch: JSONObject, node: Node) -> JSONObject:
+    if DIRECTIVE in patch:
+        return _directed_map(patch)
+    merged = original.copy()
+    if any(key.startswith("$") for key in patch):
+        patch = patch.copy()
+        _retain_keys(merged, patch)
+        for key in [key for key in patch if key.startswith(SET_ELEMENT_ORDER)]:
+            _set_element_order(merged, patch, key, node)
+    for key, value in patch.items():
+        if key.startswith(DELETE_FROM_LIST):
+            field = _listed_field(key, "invalid patch format of primitive list")
+            # Without a word behind the slash upstream goes on with the directive as the name.
+            _merge_field(merged, field or key, value, node, deleting=True)
+        else:
+            _merge_field(merged, key, value, node)
+    return merged
+
+
+def _directed_map(patch: JSONObject) -> JSONObject:
+    directive = patch[DIRECTIVE]
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+    if directive == "delete":
+        return {}
+    raise _unknown_directive(directive, patch)
+
+
+def _unknown_directive(directive: Any, patch: JSONObject) -> StatusError:
+    # Upstream has no code for it and answers 500, though the request is at fault.
+    return new_bad_request(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
+
+
+def _listed_field(key: str, complaint: str) -> str:
+    """The field's name in `$directive/<field>`."""
+    directive, slash, field = key.partition("/")
+    if not slash or directive not in (SET_ELEMENT_ORDER, DELETE_FROM_LIST):
+        raise new_bad_request(complaint)
+    return field
+
+
+def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
+    """Drops the members `$retainKeys` does not name; the patch may set no others."""
+    if RETAIN_KEYS not in patch:
+        return
+    names = patch.pop(RETAIN_KEYS)
+    if not isinstance(names, list):
+        raise new_bad_request("invalid patch format of retainKeys")
+    retained = {identity(name) for name in names}
+    for key, value in patch.items():
+        exempt = value is None or key.startswith((DELETE_FROM_LIST, SET_ELEMENT_ORDER))
+        if not exempt and (str, key) not in retained:
+            raise new_bad_request("invalid patch format of retainKeys")
+    for key in [key for key in merged if (str, key) not in retained]:
+        del merged[key]
+
+
+def _merge_field(merged: JSONObject, key: str, value: Any, node: Node, deleting: bool = False) -> None:
+    if value is None:
+        merged.pop(key, None)
+        return
+    current = merged.get(key)
+    if isinstance(value, dict) and isinstance(current, dict):
+        field = lookup(node, key)
+        merged[key] = value if field.strategy == REPLACE else _merge_map(current, value, field.node)
+    elif isinstance(value, list) and isinstance(current, list):
+        merged[key] = _merge_list_field(list(current), value, lookup(node, key), deleting)
+    elif not deleting or (key in merged and go_type(current) == go_type(value)):
+        cleaned = _cleaned(value)
+        if cleaned is _DROP:
+            merged.pop(key, None)
+        else:
+            merged[key] = cleaned
+
+
+def _cleaned(value: Any, keep_nulls: bool = False) -> Any:
+    """A value new to the object: without members that are null, and without what carries a directive."""
+    if isinstance(value, dict):
+        members = value if keep_nulls else {key: item for key, item in value.items() if item is not None}
+        if DIRECTIVE in members:
+            return _DROP
+        cleaned = {key: _cleaned(item, keep_nulls) for key, item in members.items()}
+        return {key: item for key, item in cleaned.items() if item is not _DROP}
+    if isinstance(value, list):
+        return [item for item in (_cleaned(item, keep_nulls) for item in value) if item is not _DROP]
+    return value
+
+
+# --------------------------------------------------------------------- lists
+
+
+def _set_element_order(merged: JSONObject, patch: JSONObject, directive: str, node: Node) -> None:
+    """Merges the field `$setElementOrder/<field>` is about, in the order it gives, and takes both from the patch."""
+    order = _checked_list(patch.pop(directive))
+    name = _listed_field(directive, "invalid patch format of setElementOrder list")
+    live = _checked_list(merged[name]).copy() if name in merged else []
+    wanted = _checked_list(patch[name]) if name in patch else []
+    field = lookup(node, name)
+    key = key_function(field.merge_key)
+    _check_order(wanted, order, field.merge_key, key)
+    if name not in merged and name not in patch:
+        return
+    if name not in merged:
+        elements = _cleaned(wanted, keep_nulls=True)
+    else:
+        size = len(live)
+        # Merging deletes from `live` itself and appends to it, and upstream orders by what is left in its first places.
+        elements = _merge_list_field(live, wanted, field, deleting=False) if name in patch else live
+        del live[size:]
+    inside, outside = partition(elements, order, key)
+    element_type(live, wanted)
+    merged[name] = in_order(inside, outside, order, live, key)
+    patch.pop(name, None)
+
+
+def _checked_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise bad_argument("[]interface {}", value)
+    return value
+
+
+def _check_order(wanted: list[Any], order: list[Any], merge_key: str, key: KeyOf) -> None:
+    """The patch's elements must stand in `order`, in the same relative order; those with a directive need not."""
+    if not wanted or not order:
+        return
+    if merge_key:
+        wanted = [element for element in wanted if checked_map(element).get(DIRECTIVE) != "delete"]
+    remaining = iter(order)
+    for element in wanted:
+        # An element with a directive passes, but only while there is something left of the order: so upstream.
+        if isinstance(element, dict) and DIRECTIVE in element and length_hint(remaining):
+            continue
+        if not any(key(element) == key(other) for other in remaining):
+            raise _out_of_order(wanted, order)
+
+
+def _out_of_order(wanted: list[Any], order: list[Any]) -> StatusError:
+    shown = f"{go_value(wanted)}\n doesn't match {SET_ELEMENT_ORDER} list:\n{go_value(order)}"
+    return failure(f"The order in patch list:\n{shown}\n")
+
+
+def _merge_list_field(live: list[Any], patch: list[Any], field: Field, deleting: bool) -> list[Any]:
+    """`live` is changed on the way, see _set_element_order."""
+    if field.strategy != MERGE and not deleting:
+        return patch
+    if not live and not patch:
+        return live
+    if element_type(live, patch) != go_type({}):
+        return _merge_scalars(live, patch, field, deleting)
+    if not field.merge_key:
+        raise failure(f"cannot merge lists without merge key for {field.node.kind()}")
+    return _merge_maps(live, patch, field)
+
+
+def _merge_scalars(live: list[Any], patch: list[Any], field: Field, deleting: bool) -> list[Any]:
+    if deleting:
+        unwanted = {identity(element) for element in patch}
+        return [element for element in live if identity(element) not in unwanted]
+    key = key_function(field.merge_key)
+    inside, outside = partition(_without_duplicates(live + patch), patch, key)
+    return in_order(inside, outside, patch, live, key)
+
+
+def _without_duplicates(elements: list[Any]) -> list[Any]:
+    """The first of equal elements stays; the last element takes the place of each that goes, as upstream has it."""
+    left = list(elements)
+    first = 0
+    while first < len(left):
+        at = first + 1
+        while at < len(left):
+            if identity(left[at]) != identity(left[first]):
+                at += 1
+                continue
+            last = left.pop()
+            if at < len(left):
+                left[at] = last
+        first += 1
+    return left
+
+
+def _merge_maps(live: list[Any], patch: list[Any], field: Field) -> list[Any]:
+    merge_key = field.merge_key
+    size, elements, replacing = _follow_directives(live, patch, merge_key)
+    key = key_function(merge_key)
+    if replacing:
+        return in_order([], elements, [], elements, key)
+    merged_size = size
+    for element in elements:
+        if merge_key not in element:
+            raise no_merge_key(element, merge_key)
+        at = _find(live, merged_size, merge_key, element[merge_key])
+        if at >= 0:
+            live[at] = _merge_map(live[at], element, field.node)
+            continue
+        live[merged_size : merged_size + 1] = [element]
+        merged_size += 1
+    inside, outside = partition(live[:merged_size], elements, key)
+    return in_order(inside, outside, elements, live[:size], key)
+
+
+def _follow_directives(live: list[Any], patch: list[Any], merge_key: str) -> tuple[int, list[Any], bool]:
+    """How many elements of `live` are left after the deletions, the patch without directives, whether it replaces the list.
+
+    The elements that are left move forward in `live`, whose last places keep what they held.
+    """
+    size, elements, replacing = len(live), [], False
+    for element in patch:
+        if DIRECTIVE not in element:
+            elements.append(element)
+            continue
+        directive = element[DIRECTIVE]
+        if directive == "delete":
+            if merge_key not in element:
+                raise no_merge_key(element, merge_key)
+            while (at := _find(live, size, merge_key, element[merge_key])) >= 0:
+                live[at : size - 1] = live[at + 1 : size]
+                size -= 1
+        elif directive == "replace":
+            replacing = True
+        elif directive == "merge":
+            raise failure("merging lists cannot yet be specified in the patch")
+        else:
+            raise _unknown_directive(directive, element)
+    return size, elements, replacing
+
+
+def _find(elements: list[Any], size: int, merge_key: str, value: Any) -> int:
+    """The first of `size` elements whose merge key has the value, -1 if none has."""
+    wanted = identity(value)
+    for index in range(size):
+        found = elements[index].get(merge_key)
+        if type(found) is wanted[0] and found == value and merge_key in elements[index]:
+            return index
+    return -1

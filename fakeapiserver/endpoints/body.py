@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints.negotiation import YAML
+from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML, unknown_format
 from fakeapiserver.registry.generic.kind import Kind
 
 Recognizes = Callable[[GroupVersionKind], bool]
@@ -26,6 +26,11 @@ def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
         from fakeapiserver.apimachinery.serializer import yaml
 
         return yaml.decode_with_duplicates(data)
+    if media_type == PROTOBUF:
+        from fakeapiserver.apimachinery.serializer import protobuf
+        from fakeapiserver.apis.protobuf import message_finder, messages
+
+        return protobuf.decode(data, message_finder(), messages()), []
     document = json.decode(data)
     return document, json.duplicate_fields(data, document)
 
@@ -35,6 +40,8 @@ def decode_object(
 ) -> Object:
     """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
     fields are added to `warnings` or refused (400). `recognizes` says whether any served kind has this name."""
+    if media_type == PROTOBUF and kind.custom:
+        raise unknown_format((JSON, YAML))
     try:
         document, duplicates = decode_body(data, media_type)
         obj = _checked_type_meta(document)

@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -11,9 +12,10 @@ from fakeapiserver.apimachinery.errors import StatusError, new_unsupported_media
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-# protobuf is what upstream names too; it is served by a later version, and until then never chosen
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+# Bodies may be protobuf; answers are not yet, so it is never chosen for them.
 _SUPPORTED: Final = (JSON, YAML)
-_NAMED: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_NAMED: Final = ", ".join((*_SUPPORTED, PROTOBUF))
 _CONVERSIONS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
@@ -88,8 +90,13 @@ def body_media_type(header: str) -> str:
     media = header.partition(";")[0].strip().lower()
     if not media:
         return JSON
-    if media not in _SUPPORTED:
-        raise new_unsupported_media_type(
-            f"the body of the request was in an unknown format - accepted media types include: {_NAMED}"
-        )
+    if media not in (*_SUPPORTED, PROTOBUF):
+        raise unknown_format((*_SUPPORTED, PROTOBUF))
     return media
+
+
+def unknown_format(accepted: Sequence[str]) -> StatusError:
+    named = ", ".join(accepted)
+    return new_unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {named}"
+    )

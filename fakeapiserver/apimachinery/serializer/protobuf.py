@@ -1,0 +1,259 @@
+r"""application/vnd.kubernetes.protobuf: bytes of built-in kinds to the same objects that their JSON gives.
+
+A body is `k8s\0` and a runtime.Unknown envelope (type, raw object). The messages come from a recorded table, `Messages`: full name
+-> field number -> (JSON name, type, label); an empty JSON name marks a struct whose fields JSON shows inline.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go. Only decoding so far: answers are JSON.
+"""
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.clock import rfc3339, rfc3339_micro
+
+Field = tuple[str, str, str]
+Messages = Mapping[str, Mapping[int, Field]]
+Object = dict[str, Any]
+
+MAGIC: Final = b"k8s\x00"
+MAX_DEPTH: Final = 200
+_META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
+_CRD: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+
+
+class DecodeError(ValueError):
+    """Bytes that are no message; the text is for a 400."""
+
+
+def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: Messages) -> Object:
+    """The enveloped object, with the envelope's apiVersion and kind. `message_of(apiVersion, kind)` names its message.
+    DecodeError for bytes that are none, or of a kind without a message."""
+    if not data.startswith(MAGIC):
+        raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    api_version = kind = ""
+    raw = b""
+    for number, _, value in _fields(memoryview(data)[len(MAGIC) :]):
+        if number == 1:
+            for part, _, text in _fields(value):
+                if part == 1:
+                    api_version = _text(text)
+                elif part == 2:
+                    kind = _text(text)
+        elif number == 2:
+            raw = bytes(value)
+    name = message_of(api_version, kind)
+    if name is None:
+        raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
+    obj = _message(memoryview(raw), name, messages, 0)
+    return {"apiVersion": api_version, "kind": kind, **obj}
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """(number, wire type, value) of each field: an int, or the bytes of a length-delimited one."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        value: Any
+        if wire == 0:
+            value, at = _varint(data, at)
+        elif wire == 2:
+            length, at = _varint(data, at)
+            if at + length > end:
+                raise DecodeError("unexpected EOF")
+            value, at = data[at : at + length], at + length
+        elif wire in (1, 5):
+            size = 8 if wire == 1 else 4
+            if at + size > end:
+                raise DecodeError("unexpected EOF")
+            value, at = bytes(data[at : at + size]), at + size
+        else:
+            raise DecodeError(f"proto: illegal wireType {wire}")
+        if number == 0:
+            raise DecodeError("proto: illegal tag 0")
+        yield number, wire, value
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise DecodeError("unexpected EOF")
+        if shift > 63:
+            raise DecodeError("proto: integer overflow")
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+
+
+def _text(value: Any) -> str:
+    return bytes(value).decode("utf-8", "replace")
+
+
+def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise DecodeError("the message is nested too deeply")
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(data, messages, depth)
+    table = messages[name]
+    found: Object = {}
+    for number, _, value in _fields(data):
+        field = table.get(number)
+        if field is None:
+            continue  # a field of a later version
+        json_name, kind, label = field
+        if label == "map":
+            key, item = _map_entry(value, kind, messages, depth)
+            found.setdefault(json_name, {})[key] = item
+        elif label == "repeated":
+            found.setdefault(json_name, []).append(_value(value, kind, messages, depth))
+        elif json_name:
+            found[json_name] = _value(value, kind, messages, depth)
+        else:
+            found.update(_message(value, kind, messages, depth + 1))
+    return found
+
+
+def _map_entry(data: memoryview, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
+    key, item = "", _value(b"", kind, messages, depth) if kind in _SCALARS else None
+    for number, _, value in _fields(data):
+        if number == 1:
+            key = _text(value)
+        elif number == 2:
+            item = _value(value, kind, messages, depth)
+    return key, item
+
+
+def _value(value: Any, kind: str, messages: Messages, depth: int) -> Any:
+    scalar = _SCALARS.get(kind)
+    if scalar is not None:
+        return scalar(value)
+    if isinstance(value, int):
+        raise DecodeError(f"proto: wrong wireType = 0 for field of type {kind}")
+    return _message(memoryview(value), kind, messages, depth + 1)
+
+
+def _signed(value: Any) -> int:
+    number = value if isinstance(value, int) else 0
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _signed32(value: Any) -> int:
+    number = _signed(value) & 0xFFFFFFFF
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def _double(value: Any) -> float:
+    found: float = struct.unpack("<d", bytes(value))[0] if value else 0.0
+    return int(found) if found == int(found) else found
+
+
+_SCALARS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "string": lambda value: _text(value) if not isinstance(value, int) else "",
+    "bytes": lambda value: b64encode(bytes(value)).decode() if not isinstance(value, int) else "",
+    "bool": bool,
+    "int32": _signed32,
+    "int64": _signed,
+    "uint32": _signed,
+    "uint64": _signed,
+    "double": _double,
+    "float": lambda value: struct.unpack("<f", bytes(value))[0] if value else 0.0,
+}
+
+
+# ----------------------------------------------- messages with a JSON form of their own
+
+
+def _numbered(data: memoryview) -> dict[int, Any]:
+    return {number: value for number, _, value in _fields(data)}
+
+
+def _time(data: memoryview, messages: Messages, depth: int) -> str | None:
+    """Go's zero time is written as an empty message, and is null in JSON."""
+    parts = _numbered(data)
+    return rfc3339(_signed(parts.get(1, 0))) if parts.get(1) else None
+
+
+def _micro_time(data: memoryview, messages: Messages, depth: int) -> str | None:
+    parts = _numbered(data)
+    return rfc3339_micro(_signed(parts.get(1, 0)) + parts.get(2, 0) / 1e9) if parts.get(1) else None
+
+
+def _duration(data: memoryview, messages: Messages, depth: int) -> str:
+    """Go's time.Duration text, from nanoseconds."""
+    nanoseconds = _signed(_numbered(data).get(1, 0))
+    seconds, rest = divmod(abs(nanoseconds), 10**9)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    text = f"{seconds % 60}{fraction}s"
+    if seconds >= 60:
+        text = f"{minutes}m{text}"
+    if hours:
+        text = f"{hours}h{text}"
+    return f"-{text}" if nanoseconds < 0 else text
+
+
+def _quantity(data: memoryview, messages: Messages, depth: int) -> str:
+    return _text(_numbered(data).get(1, b""))
+
+
+def _int_or_string(data: memoryview, messages: Messages, depth: int) -> int | str:
+    parts = _numbered(data)
+    return _text(parts.get(3, b"")) if parts.get(1, 0) == 1 else _signed32(parts.get(2, 0))
+
+
+def _raw_json(data: memoryview, messages: Messages, depth: int) -> Any:
+    raw = bytes(_numbered(data).get(1, b""))
+    return json.decode(raw) if raw else None
+
+
+def _items(data: memoryview, messages: Messages, depth: int) -> list[str]:
+    return [_text(value) for number, _, value in _fields(data) if number == 1]
+
+
+def _schema_or_bool(data: memoryview, messages: Messages, depth: int) -> Any:
+    parts = _numbered(data)
+    if 2 in parts:
+        return _message(memoryview(parts[2]), _CRD + "JSONSchemaProps", messages, depth + 1)
+    return bool(parts.get(1, 0))
+
+
+def _schema_or_list(data: memoryview, messages: Messages, depth: int) -> Any:
+    schemas = [value for number, _, value in _fields(data) if number == 2]
+    one = _numbered(data).get(1)
+    kind = _CRD + "JSONSchemaProps"
+    if one is not None:
+        return _message(memoryview(one), kind, messages, depth + 1)
+    return [_message(memoryview(value), kind, messages, depth + 1) for value in schemas]
+
+
+def _schema_or_strings(data: memoryview, messages: Messages, depth: int) -> Any:
+    one = _numbered(data).get(1)
+    if one is not None:
+        return _message(memoryview(one), _CRD + "JSONSchemaProps", messages, depth + 1)
+    return [_text(value) for number, _, value in _fields(data) if number == 2]
+
+
+_SPECIAL: Final[Mapping[str, Callable[[memoryview, Messages, int], Any]]] = {
+    _META + "Time": _time,
+    _META + "MicroTime": _micro_time,
+    _META + "Duration": _duration,
+    _META + "FieldsV1": _raw_json,
+    _META + "Verbs": _items,
+    "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
+    "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+    "k8s.io.apimachinery.pkg.runtime.RawExtension": _raw_json,
+    "k8s.io.api.authentication.v1.ExtraValue": _items,
+    "k8s.io.api.authorization.v1.ExtraValue": _items,
+    "k8s.io.api.certificates.v1.ExtraValue": _items,
+    _CRD + "JSON": _raw_json,
+    _CRD + "JSONSchemaPropsOrBool": _schema_or_bool,
+    _CRD + "JSONSchemaPropsOrArray": _schema_or_list,
+    _CRD + "JSONSchemaPropsOrStringArray": _schema_or_strings,
+}

@@ -15,6 +15,7 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 _MAX_PORT_NAME: Final = 15
 _PORT_NAME: Final = re.compile("[-a-z0-9]+")
+_LEADING_ZEROS: Final = re.compile(r"(?<![\d])0+(?=\d)")
 _LETTER: Final = re.compile("[a-z]")
 
 
@@ -78,6 +79,8 @@ def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
     """Addresses that were accepted before stay accepted."""
     if ip in known or _parses(ip_address, ip):
         return []
+    if _LEADING_ZEROS.search(ip) and _parses(ip_address, _LEADING_ZEROS.sub("", ip)):
+        return [field.invalid(path, ip, "must not have leading 0s")]
     return [field.invalid(path, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
 
 

@@ -6,7 +6,7 @@ Upstream: pkg/registry/core/replicationcontroller/strategy.go, pkg/apis/core/v1/
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
@@ -18,6 +18,9 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
 _TEMPLATE: Final = _SPEC.child("template")
+_IN_HOSTNAMES: Final = (
+    "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
+)
 
 
 @dataclass(kw_only=True)
@@ -50,8 +53,11 @@ class ReplicationControllerStrategy(Strategy):
         return self.validate(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
+        found = []
+        if problems := names.is_dns1123_label(str(metadata(obj).get("name", ""))):
+            found.append(f"metadata.name: {_IN_HOSTNAMES}: [{' '.join(problems)}]")
         template = obj["spec"].get("template")
-        return pod_spec_warnings(template["spec"], _TEMPLATE.child("spec")) if template is not None else []
+        return found + (pod_spec_warnings(template["spec"], _TEMPLATE.child("spec")) if template is not None else [])
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)

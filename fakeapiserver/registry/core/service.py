@@ -14,6 +14,7 @@ from fakeapiserver.registry.core import service_allocation
 from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
 from fakeapiserver.registry.core.service_printer import service_row
 from fakeapiserver.registry.core.service_validation import service_errors, service_update_errors
+from fakeapiserver.registry.core.service_warnings import service_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
@@ -66,9 +67,10 @@ class ServiceStrategy(Strategy):
         return service_update_errors(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        if not obj["spec"].get("externalIPs"):
-            return []
-        return ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"]
+        return service_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return service_warnings(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return service_row(obj, now)

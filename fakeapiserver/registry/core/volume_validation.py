@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import required_label_errors
+from fakeapiserver.registry.core.resource_list import quantity
 
 # The order in which upstream looks at the sources: of two the later one is refused.
 _ORDER: Final = (
@@ -96,6 +97,9 @@ def _one_source_errors(kind: str, source: Object, path: Path) -> ErrorList:
     errors = [field.required(path.child(name)) for name in _REQUIRED.get(kind, ()) if not source.get(name)]
     if kind == "hostPath" and source.get("type", "") not in _HOST_PATH_TYPES:
         errors.append(field.not_supported(path.child("type"), source["type"], _HOST_PATH_TYPES))
+    if kind == "emptyDir" and quantity(source.get("sizeLimit", "0")) < 0:
+        detail = "SizeLimit field must be a valid resource quantity"
+        errors.append(field.forbidden(path.child("sizeLimit"), detail))
     mode = source.get("defaultMode")
     if mode is not None and not 0 <= mode <= 0o777:
         detail = "must be a number between 0 and 0777 (octal), both inclusive"

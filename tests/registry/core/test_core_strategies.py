@@ -1,6 +1,6 @@
 """The legacy group's strategies do what a real server (v1.36.3) did to the recorded bodies.
 
-- core_created.json: a body, what was stored and the cells its table showed right then
+- core_created.json: a body, what was stored, the warnings, and the cells its table showed right then
 - core_refused.json: a body and the causes of its 422
 - core_rows.json: objects as they stood, and their cells
 - core_updates.json: a stored object, what was PUT, and what was stored then or the causes of its 422
@@ -94,6 +94,7 @@ def test_stores_what_the_server_stores(case: dict[str, Any]) -> None:
     system = ("uid", "creationTimestamp", "resourceVersion", "namespace")
     obj = prepared(case["resource"], case["body"], {k: v for k, v in stored["metadata"].items() if k in system})
     assert RESOURCES[case["resource"]].validate(obj) == []
+    assert RESOURCES[case["resource"]].warnings_on_create(obj) == case.get("warnings", [])
     del obj["kind"], obj["apiVersion"]
     assert comparable(obj) == comparable(stored)
 

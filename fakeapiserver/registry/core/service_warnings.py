@@ -1,0 +1,36 @@
+"""What a client is warned of in services that are accepted all the same.
+
+Upstream: pkg/api/service/warnings.go.
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+
+_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+_MODE: Final = "service.kubernetes.io/topology-mode"
+
+
+def service_warnings(obj: Object) -> list[str]:
+    """Fields that are deprecated, or without a meaning for this kind of service."""
+    spec, found = obj["spec"], list[str]()
+    if _HINTS in (metadata(obj).get("annotations") or {}):
+        found.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
+    headless = (spec.get("clusterIPs") or [""])[0] == "None"
+    external_name = spec.get("type") == "ExternalName"
+    if headless:
+        found += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]
+    elif spec.get("externalIPs") and not external_name:
+        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if external_name and spec.get("externalIPs"):
+        found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if not external_name and spec.get("externalName"):
+        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return found
+
+
+def _ignored_when_headless(spec: Object) -> list[str]:
+    found = [name for name in ("loadBalancerIP", "externalIPs") if spec.get(name)]
+    return [*found, "SessionAffinity"] if spec.get("sessionAffinity") != "None" else found

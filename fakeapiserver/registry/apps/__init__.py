@@ -1,10 +1,16 @@
 """The apps group."""
 
+from fakeapiserver.registry.apps.controllerrevision import ControllerRevisionStrategy
+from fakeapiserver.registry.apps.daemonset import DaemonSetStrategy
+from fakeapiserver.registry.apps.deployment import DeploymentStrategy
+from fakeapiserver.registry.apps.replicaset import ReplicaSetStrategy
+from fakeapiserver.registry.apps.statefulset import StatefulSetStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES = {
-    "daemonsets": Strategy(has_generation=True),
-    "deployments": Strategy(has_generation=True),
-    "replicasets": Strategy(has_generation=True, selectable_fields={"status.replicas": "status.replicas"}),
-    "statefulsets": Strategy(has_generation=True),
+RESOURCES: dict[str, Strategy] = {
+    "controllerrevisions": ControllerRevisionStrategy(),
+    "daemonsets": DaemonSetStrategy(has_generation=True),
+    "deployments": DeploymentStrategy(has_generation=True),
+    "replicasets": ReplicaSetStrategy(has_generation=True, selectable_fields={"status.replicas": "status.replicas"}),
+    "statefulsets": StatefulSetStrategy(has_generation=True),
 }

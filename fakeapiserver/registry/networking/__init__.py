@@ -1,9 +1,15 @@
 """The networking.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.networking.ingress import IngressStrategy
+from fakeapiserver.registry.networking.ingressclass import IngressClassStrategy
+from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, ServiceCIDRStrategy
+from fakeapiserver.registry.networking.networkpolicy import NetworkPolicyStrategy
 
-RESOURCES = {
-    "ingressclasses": Strategy(has_generation=True),
-    "ingresses": Strategy(has_generation=True),
-    "networkpolicies": Strategy(has_generation=True),
+RESOURCES: dict[str, Strategy] = {
+    "ingressclasses": IngressClassStrategy(has_generation=True),
+    "ingresses": IngressStrategy(has_generation=True),
+    "ipaddresses": IPAddressStrategy(),
+    "networkpolicies": NetworkPolicyStrategy(has_generation=True),
+    "servicecidrs": ServiceCIDRStrategy(),
 }

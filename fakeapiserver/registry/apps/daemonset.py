@@ -1,0 +1,115 @@
+"""Daemon sets.
+
+Upstream: pkg/registry/apps/daemonset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.deployment import go_strategy
+from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
+from fakeapiserver.registry.apps.label_selector import (
+    format_label_selector,
+    immutable_errors,
+    is_empty,
+    label_selector_errors,
+)
+from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
+from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+
+
+@dataclass(kw_only=True)
+class DaemonSetStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_pod_template(spec["template"])
+        strategy = spec.setdefault("updateStrategy", {})
+        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", 1)
+            rolling.setdefault("maxSurge", 0)
+        spec.setdefault("revisionHistoryLimit", 10)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = dict.fromkeys(_COUNTS, 0)
+        _set_template_generation(obj, max(_template_generation(obj), 1))
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        changed = obj["spec"]["template"] != old["spec"]["template"]
+        _set_template_generation(obj, _template_generation(old) + changed)
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        selector = spec.get("selector")
+        errors = label_selector_errors(selector, SPEC.child("selector"))
+        errors += mismatch_errors(spec, match_all=True)
+        if selector is not None and is_empty(selector):
+            errors.append(field.invalid(SPEC.child("selector"), selector, "empty selector is invalid for daemonset"))
+        errors += pod_template_errors(spec["template"], SPEC.child("template"))
+        errors += endless_pod_errors(spec, "DaemonSet")
+        errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
+        errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
+        return errors + non_negative_errors(spec["revisionHistoryLimit"], SPEC.child("revisionHistoryLimit"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        new, before = obj["spec"].get("selector"), old["spec"].get("selector")
+        return immutable_errors(new, before, SPEC.child("selector")) + self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        template = spec.get("template") or {}
+        return [
+            metadata(obj).get("name", ""),
+            status.get("desiredNumberScheduled", 0),
+            status.get("currentNumberScheduled", 0),
+            status.get("numberReady", 0),
+            status.get("updatedNumberScheduled", 0),
+            status.get("numberAvailable", 0),
+            format_labels((template.get("spec") or {}).get("nodeSelector")),
+            age(obj, now),
+            *container_cells(template),
+            format_label_selector(spec.get("selector")),
+        ]
+
+
+def _template_generation(obj: Object) -> int:
+    """How often the template changed: what was a field before apps/v1 is an annotation since."""
+    value = str((metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION, ""))
+    return int(value) if value.removeprefix("-").isdecimal() else 0
+
+
+def _set_template_generation(obj: Object, value: int) -> None:
+    meta = metadata(obj)
+    meta["annotations"] = {**(meta.get("annotations") or {}), TEMPLATE_GENERATION: str(value)}
+
+
+def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
+    if strategy["type"] == "OnDelete":
+        return []
+    if strategy["type"] != "RollingUpdate":
+        return [field.not_supported(path, go_strategy(strategy), ("RollingUpdate", "OnDelete"))]
+    return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
+
+
+def _rolling_errors(rolling: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for check in (int_or_percent_errors, at_most_all_errors):
+        for name in ("maxUnavailable", "maxSurge"):
+            errors += check(rolling[name], path.child(name))
+    unavailable, surge = number_of(rolling["maxUnavailable"]) != 0, number_of(rolling["maxSurge"]) != 0
+    if unavailable and surge:
+        detail = "may not be set when maxUnavailable is non-zero"
+        errors.append(field.invalid(path.child("maxSurge"), rolling["maxSurge"], detail))
+    if not unavailable and not surge:
+        errors.append(field.required(path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0"))
+    return errors

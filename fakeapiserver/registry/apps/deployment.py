@@ -1,0 +1,112 @@
+"""Deployments.
+
+Upstream: pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
+from fakeapiserver.registry.apps.label_selector import immutable_errors, parsed
+from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
+from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_NAME_ADVICE = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+    "a DNS label is recommended: [{}]"
+)
+
+
+@dataclass(kw_only=True)
+class DeploymentStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_pod_template(spec["template"])
+        spec.setdefault("replicas", 1)
+        strategy = spec.setdefault("strategy", {})
+        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Labels stay, too."""
+        super().prepare_for_status_update(obj, old)
+        if labels := metadata(old).get("labels"):
+            metadata(obj)["labels"] = labels
+        else:
+            metadata(obj).pop("labels", None)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_name_warnings(obj)
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = non_negative_errors(spec["replicas"], SPEC.child("replicas"))
+        errors += selector_errors(spec.get("selector"), "deployment")
+        errors += replica_template_errors(spec)
+        errors += _strategy_errors(spec["strategy"], SPEC.child("strategy"))
+        for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+            errors += non_negative_errors(spec.get(name, 0), SPEC.child(name))
+        deadline = spec["progressDeadlineSeconds"]
+        if deadline <= spec.get("minReadySeconds", 0):
+            path = SPEC.child("progressDeadlineSeconds")
+            errors.append(field.invalid(path, deadline, "must be greater than minReadySeconds"))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        new, before = obj["spec"].get("selector"), old["spec"].get("selector")
+        return self.validate(obj) + immutable_errors(new, before, SPEC.child("selector"))
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        selector = parsed(spec.get("selector"))
+        return [
+            metadata(obj).get("name", ""),
+            f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
+            status.get("updatedReplicas", 0),
+            status.get("availableReplicas", 0),
+            age(obj, now),
+            *container_cells(spec.get("template")),
+            "<invalid>" if selector is None else str(selector),
+        ]
+
+
+def pod_name_warnings(obj: Object) -> list[str]:
+    """Advice on names that end up in the names of pods."""
+    problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
+    return [_NAME_ADVICE.format(" ".join(problems))] if problems else []
+
+
+def go_strategy(strategy: Object) -> Object:
+    """How messages show an update strategy: as Go's internal type, which has no names for JSON."""
+    return {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
+
+
+def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
+    kind, rolling = strategy["type"], strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        return [field.forbidden(path.child("rollingUpdate"), detail)] if rolling is not None else []
+    if kind != "RollingUpdate":
+        return [field.not_supported(path, go_strategy(strategy), ("Recreate", "RollingUpdate"))]
+    return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
+
+
+def _rolling_errors(rolling: Object, path: Path) -> ErrorList:
+    unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
+    errors = int_or_percent_errors(unavailable, path.child("maxUnavailable"))
+    errors += int_or_percent_errors(surge, path.child("maxSurge"))
+    if number_of(unavailable) == 0 and number_of(surge) == 0:
+        errors.append(field.invalid(path.child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0"))
+    return errors + at_most_all_errors(unavailable, path.child("maxUnavailable"))

@@ -1,0 +1,39 @@
+"""Numbers that may be percentages: `3` and `"25%"`.
+
+Upstream: pkg/apis/apps/validation/validation.go.
+"""
+
+import re
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.registry.core.field_formats import non_negative_errors
+
+_PERCENT: Final = re.compile("[0-9]+%")
+_NOT_A_PERCENTAGE: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+
+
+def int_or_percent_errors(value: int | str, path: Path) -> ErrorList:
+    """Neither negative nor any other text than a percentage (ValidatePositiveIntOrPercent)."""
+    if isinstance(value, int):
+        return non_negative_errors(value, path)
+    if _PERCENT.fullmatch(value):
+        return []
+    return [field.invalid(path, value, _NOT_A_PERCENTAGE)]
+
+
+def at_most_all_errors(value: int | str, path: Path) -> ErrorList:
+    """A percentage of no more than 100 (IsNotMoreThan100Percent)."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
+        return [field.invalid(path, value, "must not be greater than 100%")]
+    return []
+
+
+def number_of(value: int | str) -> int:
+    """The number without its percent sign; 0 for other text."""
+    digits = str(value).removesuffix("%")
+    return int(digits) if digits.removeprefix("-").isdecimal() else 0

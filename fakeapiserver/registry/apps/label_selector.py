@@ -1,0 +1,64 @@
+"""metav1.LabelSelector as several groups' kinds carry it: checked, matched and printed.
+
+Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go.
+"""
+
+from fakeapiserver.apimachinery import field, labels, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.table_cells import NONE
+
+IMMUTABLE = "field is immutable"
+
+
+def label_selector_errors(selector: Object | None, path: Path) -> ErrorList:
+    """What is wrong with a selector (ValidateLabelSelector); nothing with one that is absent."""
+    if selector is None:
+        return []
+    errors = names.validate_labels(selector.get("matchLabels") or {}, path.child("matchLabels"))
+    for i, requirement in enumerate(selector.get("matchExpressions") or ()):
+        errors += _requirement_errors(requirement, path.child("matchExpressions").index(i))
+    return errors
+
+
+def _requirement_errors(requirement: Object, path: Path) -> ErrorList:
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+    errors: ErrorList = []
+    if operator in ("In", "NotIn"):
+        if not values:
+            errors.append(field.required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            errors.append(field.forbidden(path.child("values"), detail))
+    else:
+        errors.append(field.invalid(path.child("operator"), operator, "not a valid selector operator"))
+    key = requirement.get("key", "")
+    errors += [field.invalid(path.child("key"), key, problem) for problem in names.is_qualified_name(key)]
+    for i, value in enumerate(values):
+        at = path.child("values").index(i)
+        errors += [field.invalid(at, value, problem) for problem in names.is_valid_label_value(value)]
+    return errors
+
+
+def parsed(selector: Object | None) -> labels.Selector | None:
+    """None when it is no selector (LabelSelectorAsSelector's error)."""
+    try:
+        return labels.from_label_selector(selector)
+    except (ValueError, KeyError):
+        return None
+
+
+def is_empty(selector: Object) -> bool:
+    return not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def format_label_selector(selector: Object | None) -> str:
+    """As a table cell: `<none>` when it selects nothing or everything (FormatLabelSelector)."""
+    found = parsed(selector)
+    return "<error>" if found is None else str(found) or NONE
+
+
+def immutable_errors(new: object, old: object, path: Path) -> ErrorList:
+    """A field that can't change (ValidateImmutableField)."""
+    return [] if new == old else [field.invalid(path, new, IMMUTABLE)]

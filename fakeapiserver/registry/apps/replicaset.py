@@ -1,0 +1,58 @@
+"""Replica sets.
+
+Upstream: pkg/registry/apps/replicaset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.deployment import pod_name_warnings
+from fakeapiserver.registry.apps.label_selector import format_label_selector, immutable_errors
+from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
+from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+
+@dataclass(kw_only=True)
+class ReplicaSetStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_pod_template(spec["template"])
+        spec.setdefault("replicas", 1)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {"replicas": 0}
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_name_warnings(obj)
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = non_negative_errors(spec["replicas"], SPEC.child("replicas"))
+        errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
+        # Upstream's message says deployment here, too.
+        return errors + selector_errors(spec.get("selector"), "deployment") + replica_template_errors(spec)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        new, before = obj["spec"].get("selector"), old["spec"].get("selector")
+        return self.validate(obj) + immutable_errors(new, before, SPEC.child("selector"))
+
+    def fields_of(self, obj: Object) -> dict[str, str]:
+        found = super().fields_of(obj)
+        found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
+        return found
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        return [
+            metadata(obj).get("name", ""),
+            spec.get("replicas", 0),
+            status.get("replicas", 0),
+            status.get("readyReplicas", 0),
+            age(obj, now),
+            *container_cells(spec.get("template")),
+            format_label_selector(spec.get("selector")),
+        ]

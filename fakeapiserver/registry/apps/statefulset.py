@@ -1,0 +1,167 @@
+"""Stateful sets.
+
+Upstream: pkg/registry/apps/statefulset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.deployment import go_strategy
+from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
+from fakeapiserver.registry.apps.label_selector import parsed
+from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
+from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
+from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_ORDERS: Final = ("OrderedReady", "Parallel")
+_RETENTIONS: Final = ("Retain", "Delete")
+_MUTABLE: Final = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_IMMUTABLE: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_NEGATIVE_LIMIT: Final = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
+
+
+@dataclass(kw_only=True)
+class StatefulSetStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_pod_template(spec["template"])
+        spec.setdefault("podManagementPolicy", "OrderedReady")
+        _default_update_strategy(spec.setdefault("updateStrategy", {}))
+        retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+        for event in ("whenDeleted", "whenScaled"):
+            if not retention.get(event):
+                retention[event] = "Retain"
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
+        for claim in spec.get("volumeClaimTemplates") or ():
+            claim.setdefault("kind", "PersistentVolumeClaim")
+            claim.setdefault("apiVersion", "v1")
+            default_claim_spec(claim.setdefault("spec", {}))
+            claim.setdefault("status", {}).setdefault("phase", "Pending")
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {"replicas": 0, "availableReplicas": 0}
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return [_NEGATIVE_LIMIT] if obj["spec"].get("revisionHistoryLimit", 0) < 0 else []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+    def validate(self, obj: Object) -> ErrorList:
+        errors = _spec_errors(obj["spec"])
+        name = obj["spec"].get("serviceName", "")
+        if name:
+            at = _place_after_counts(errors)
+            errors[at:at] = name_errors(name, names.is_dns1123_label, SPEC.child("serviceName"))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors = _spec_errors(obj["spec"])
+        if _immutable_part(obj["spec"]) != _immutable_part(old["spec"]):
+            errors.append(field.forbidden(SPEC, _IMMUTABLE))
+        return errors
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
+        return [metadata(obj).get("name", ""), ready, age(obj, now), *container_cells(spec.get("template"))]
+
+
+def _default_update_strategy(strategy: Object) -> None:
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("partition", 0)
+
+
+def _immutable_part(spec: Object) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in _MUTABLE}
+
+
+def _place_after_counts(errors: ErrorList) -> int:
+    """Where the service's name is judged: right before the selector."""
+    later = ("spec.selector", "spec.template")
+    return next((i for i, error in enumerate(errors) if str(error.field).startswith(later)), len(errors))
+
+
+def _spec_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    order = spec["podManagementPolicy"]
+    if order not in _ORDERS:
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(field.invalid(SPEC.child("podManagementPolicy"), order, detail))
+    errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
+    for event in ("whenDeleted", "whenScaled"):
+        value = spec["persistentVolumeClaimRetentionPolicy"][event]
+        if value not in _RETENTIONS:
+            path = SPEC.child("persistentVolumeClaimRetentionPolicy", event)
+            errors.append(field.not_supported(path, value, _RETENTIONS))
+    errors += non_negative_errors(spec["replicas"], SPEC.child("replicas"))
+    errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
+    errors += non_negative_errors((spec.get("ordinals") or {}).get("start", 0), SPEC.child("ordinals.start"))
+    errors += selector_errors(spec.get("selector"), "statefulset")
+    return errors + _template_errors(spec)
+
+
+def _template_errors(spec: Object) -> ErrorList:
+    if parsed(spec.get("selector")) is None:
+        return [field.invalid(SPEC.child("selector"), spec["selector"], ""), *endless_pod_errors(spec, "StatefulSet")]
+    errors = mismatch_errors(spec)
+    template = _with_claims(spec)
+    path = SPEC.child("template")
+    errors += pod_template_errors(template, path)
+    errors += names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
+    errors += names.validate_annotations(metadata(template).get("annotations") or {}, path.child("annotations"))
+    return errors + endless_pod_errors(spec, "StatefulSet")
+
+
+def _with_claims(spec: Object) -> Object:
+    """The template as its pods will be: volumes of the claim templates, and names given by the set."""
+    template: Object = spec["template"]
+    pod = {key: value for key, value in template["spec"].items() if key not in ("subdomain", "hostname")}
+    claims = {metadata(claim).get("name", ""): claim for claim in spec.get("volumeClaimTemplates") or ()}
+    if claims:
+        own = [volume for volume in pod.get("volumes") or () if volume.get("name") not in claims]
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        pod["volumes"] = made + own
+    return {**template, "spec": pod}
+
+
+def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
+    kind, rolling = strategy["type"], strategy.get("rollingUpdate")
+    if kind not in ("RollingUpdate", "OnDelete"):
+        return [field.invalid(path, go_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")]
+    if rolling is None:
+        return []
+    path = path.child("rollingUpdate")
+    if kind == "OnDelete":
+        return [field.invalid(path, rolling, "only allowed for updateStrategy 'RollingUpdate'")]
+    errors = non_negative_errors(rolling.get("partition", 0), path.child("partition"))
+    if (unavailable := rolling.get("maxUnavailable")) is not None:
+        path = path.child("maxUnavailable")
+        errors += int_or_percent_errors(unavailable, path)
+        if number_of(unavailable) == 0:
+            errors.append(field.invalid(path, unavailable, "cannot be 0"))
+        errors += at_most_all_errors(unavailable, path)
+    return errors

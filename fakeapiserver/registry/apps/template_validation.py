@@ -1,0 +1,58 @@
+"""What the kinds that make pods from a template check of it and of their selector.
+
+Upstream: pkg/apis/apps/validation/validation.go.
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import is_empty, label_selector_errors, parsed
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
+
+SPEC: Final = Path("spec")
+_MISMATCH: Final = "`selector` does not match template `labels`"
+
+
+def selector_errors(selector: Object | None, kind: str) -> ErrorList:
+    """A selector that must be given and select something; `kind` is how upstream's message calls its owner."""
+    path = SPEC.child("selector")
+    if selector is None:
+        return [field.required(path)]
+    errors = label_selector_errors(selector, path)
+    if is_empty(selector):
+        errors.append(field.invalid(path, selector, f"empty selector is invalid for {kind}"))
+    return errors
+
+
+def mismatch_errors(spec: Object, *, match_all: bool = False) -> ErrorList:
+    """The selector must select the template's pods; one that is empty is judged only with `match_all`."""
+    selector = parsed(spec.get("selector"))
+    if selector is None or (selector.empty and not match_all):
+        return []
+    labels = metadata(spec["template"]).get("labels")
+    if selector.matches(labels or {}):
+        return []
+    return [field.invalid(SPEC.child("template", "metadata", "labels"), labels, _MISMATCH)]
+
+
+def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
+    """Pods that are replaced for ever always restart and have no deadline."""
+    pod, path = spec["template"]["spec"], SPEC.child("template", "spec")
+    errors: ErrorList = []
+    if pod.get("restartPolicy") != "Always":
+        errors.append(field.not_supported(path.child("restartPolicy"), pod.get("restartPolicy", ""), ("Always",)))
+    if pod.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
+        errors.append(field.forbidden(path.child("activeDeadlineSeconds"), detail))
+    return errors
+
+
+def replica_template_errors(spec: Object) -> ErrorList:
+    """The selector's match and the template, as replica sets judge it (ValidatePodTemplateSpecForReplicaSet)."""
+    if parsed(spec.get("selector")) is None:
+        return [field.invalid(SPEC.child("selector"), spec["selector"], "invalid label selector")]
+    errors = mismatch_errors(spec)
+    errors += pod_template_errors(spec["template"], SPEC.child("template"))
+    return errors + endless_pod_errors(spec, "ReplicaSet")

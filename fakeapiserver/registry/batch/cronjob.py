@@ -1,0 +1,98 @@
+"""Cron jobs.
+
+Upstream: pkg/registry/batch/cronjob/strategy.go, pkg/apis/batch/v1/defaults.go, pkg/apis/batch/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.deployment import pod_name_warnings
+from fakeapiserver.registry.apps.label_selector import format_label_selector
+from fakeapiserver.registry.batch.job import default_job_spec
+from fakeapiserver.registry.batch.job_validation import job_spec_errors
+from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
+from fakeapiserver.registry.core.table_cells import NONE, age, container_cells
+from fakeapiserver.registry.generic.printing import translate_timestamp_since
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_POLICIES: Final = ("Allow", "Forbid", "Replace")
+_MAX_NAME: Final = 52
+_ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+
+
+@dataclass(kw_only=True)
+class CronJobStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_job_spec(spec["jobTemplate"]["spec"])
+        spec.setdefault("concurrencyPolicy", "Allow")
+        spec.setdefault("suspend", False)
+        spec.setdefault("successfulJobsHistoryLimit", 3)
+        spec.setdefault("failedJobsHistoryLimit", 1)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_name_warnings(obj)
+
+    def validate(self, obj: Object) -> ErrorList:
+        errors = _spec_errors(obj["spec"], zone_allowed=False)
+        name = str(metadata(obj).get("name", ""))
+        if len(name) > _MAX_NAME:
+            errors.append(field.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return _spec_errors(obj["spec"], zone_allowed="TZ" in old["spec"].get("schedule", ""))
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        job = (spec.get("jobTemplate") or {}).get("spec") or {}
+        last = status.get("lastScheduleTime")
+        return [
+            metadata(obj).get("name", ""),
+            spec.get("schedule", ""),
+            spec.get("timeZone", NONE),
+            {True: "True", False: "False", None: "<unset>"}[spec.get("suspend")],
+            len(status.get("active") or ()),
+            translate_timestamp_since(last, now) if last else NONE,
+            age(obj, now),
+            *container_cells(job.get("template")),
+            format_label_selector(job.get("selector")),
+        ]
+
+
+def _spec_errors(spec: Object, *, zone_allowed: bool) -> ErrorList:
+    errors = _schedule_errors(spec, zone_allowed)
+    errors += non_negative_errors(spec.get("startingDeadlineSeconds", 0), _SPEC.child("startingDeadlineSeconds"))
+    errors += choice_errors(spec["concurrencyPolicy"], _POLICIES, _SPEC.child("concurrencyPolicy"))
+    errors += _template_errors(spec["jobTemplate"]["spec"], _SPEC.child("jobTemplate", "spec"))
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        errors += non_negative_errors(spec[name], _SPEC.child(name))
+    return errors
+
+
+def _schedule_errors(spec: Object, zone_allowed: bool) -> ErrorList:
+    schedule, path = spec.get("schedule", ""), _SPEC.child("schedule")
+    if not schedule:
+        return [field.required(path)]
+    if "TZ" not in schedule:
+        return []
+    if not zone_allowed:
+        return [field.invalid(path, schedule, _ZONE_IN_SCHEDULE)]
+    both = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+    return [field.invalid(path, schedule, both)] if "timeZone" in spec else []
+
+
+def _template_errors(job: Object, path: Path) -> ErrorList:
+    errors = job_spec_errors(job, path)
+    if job.get("selector") is not None:
+        errors.append(field.invalid(path.child("selector"), job["selector"], "`selector` will be auto-generated"))
+    if job.get("manualSelector"):
+        errors.append(field.not_supported(path.child("manualSelector"), True, ("nil", "false")))
+    return errors

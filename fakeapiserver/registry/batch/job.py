@@ -1,0 +1,126 @@
+"""Jobs: their selector is made from their uid.
+
+Upstream: pkg/registry/batch/job/strategy.go, pkg/apis/batch/v1/defaults.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.clock import seconds_of
+from fakeapiserver.registry.apps.deployment import pod_name_warnings
+from fakeapiserver.registry.apps.label_selector import format_label_selector
+from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
+from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.printing import human_duration
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
+_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_MAX_INT32: Final = 2**31 - 1
+# Which condition a table shows, by precedence; a terminating job comes before the last three.
+_ENDED: Final = (("Complete", "Complete"), ("Failed", "Failed"))
+_ENDING: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+
+
+@dataclass(kw_only=True)
+class JobStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        default_job_spec(spec)
+        if spec.get("completions") is None and spec.get("parallelism") is None:
+            spec["completions"] = 1
+        spec.setdefault("parallelism", 1)
+        spec.setdefault("backoffLimit", _MAX_INT32 if "backoffLimitPerIndex" in spec else 6)
+        labels = metadata(spec["template"]).get("labels")
+        if labels and not metadata(obj).get("labels"):
+            metadata(obj)["labels"] = labels  # shared: what is added to the template's is added here
+        spec.setdefault("completionMode", "NonIndexed")
+        spec.setdefault("suspend", False)
+        spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+        spec.setdefault("manualSelector", False)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        if not obj["spec"]["manualSelector"]:
+            _generate_selector(obj)
+        obj["status"] = {}
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_name_warnings(obj)
+
+    def validate(self, obj: Object) -> ErrorList:
+        return job_errors(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return job_update_errors(obj, old)
+
+    def fields_of(self, obj: Object) -> dict[str, str]:
+        found = super().fields_of(obj)
+        found["status.successful"] = str((obj.get("status") or {}).get("succeeded", 0))
+        return found
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        return [
+            metadata(obj).get("name", ""),
+            _state(obj),
+            _completions(spec, (obj.get("status") or {}).get("succeeded", 0)),
+            _duration(obj.get("status") or {}, now),
+            age(obj, now),
+            *container_cells(spec.get("template")),
+            format_label_selector(spec.get("selector")),
+        ]
+
+
+def default_job_spec(spec: Object) -> None:
+    """What jobs and the templates of cron jobs have in common."""
+    default_pod_template(spec["template"])
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            if not pattern.get("status"):
+                pattern["status"] = "True"
+
+
+def _generate_selector(obj: Object) -> None:
+    meta, spec = metadata(obj), obj["spec"]
+    template_meta = dict(metadata(spec["template"]))
+    shared = not meta.get("labels") or meta["labels"] is template_meta.get("labels")
+    labels = dict(template_meta.get("labels") or {})
+    for name in _NAME_LABELS:
+        labels.setdefault(name, meta.get("name", ""))
+    for name in _UID_LABELS:
+        labels.setdefault(name, meta["uid"])
+    spec["template"] = {**spec["template"], "metadata": {**template_meta, "labels": labels}}
+    if shared:
+        meta["labels"] = dict(labels)
+    selector = dict(spec.get("selector") or {})
+    selector["matchLabels"] = {_UID_LABELS[1]: meta["uid"], **(selector.get("matchLabels") or {})}
+    spec["selector"] = selector
+
+
+def _state(obj: Object) -> str:
+    conditions: dict[str, bool] = {}
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        conditions.setdefault(condition.get("type", ""), condition.get("status") == "True")
+    for kind, text in _ENDED:
+        if conditions.get(kind):
+            return text
+    if is_terminating(obj):
+        return "Terminating"
+    return next((kind for kind in _ENDING if conditions.get(kind)), "Running")
+
+
+def _completions(spec: Object, succeeded: int) -> str:
+    if (wanted := spec.get("completions")) is not None:
+        return f"{succeeded}/{wanted}"
+    parallelism = spec.get("parallelism", 0)
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _duration(status: Object, now: float) -> str:
+    started, ended = seconds_of(status.get("startTime") or ""), seconds_of(status.get("completionTime") or "")
+    if started is None:
+        return ""
+    return human_duration(int((now if ended is None else ended) - started))

@@ -1,0 +1,169 @@
+"""What is wrong with a job, or with the job that a cron job makes.
+
+Upstream: pkg/apis/batch/validation/validation.go.
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import immutable_errors, label_selector_errors, parsed
+from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_validation import pod_template_errors
+
+_SPEC: Final = Path("spec")
+_TEMPLATE_META: Final = _SPEC.child("template", "metadata")
+_COUNTS: Final = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+_MODES: Final = ("NonIndexed", "Indexed")
+_REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
+_IMMUTABLE: Final = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+# What may change in the template of a job that is suspended and never ran.
+_SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates")
+
+
+def job_errors(obj: Object) -> ErrorList:
+    """A new job."""
+    spec = obj["spec"]
+    errors = _generated_selector_errors(obj) + _with_selector_errors(spec)
+    if spec["completionMode"] == "Indexed" and spec.get("completions", 0) > 0:
+        name = str(metadata(obj).get("name", ""))
+        host = f"{name}-{spec['completions'] - 1}"
+        if names.is_dns1123_label(host):
+            detail = f"will not able to create pod with invalid DNS label: {host}"
+            errors.append(field.invalid("metadata.name", name, detail))
+    return errors
+
+
+def job_update_errors(obj: Object, old: Object) -> ErrorList:
+    """A job may only change its counts and whether it runs."""
+    spec, before = obj["spec"], old["spec"]
+    errors = _with_selector_errors(spec) + _completions_update_errors(spec, before)
+    errors += immutable_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
+    known = before["template"]
+    if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
+        known = _with_scheduling_of(known, spec["template"])
+    errors += immutable_errors(spec["template"], known, _SPEC.child("template"))
+    for name in _IMMUTABLE:
+        errors += immutable_errors(spec.get(name), before.get(name), _SPEC.child(name))
+    return errors
+
+
+def job_spec_errors(spec: Object, path: Path) -> ErrorList:
+    """A JobSpec, of a job or in a cron job (validateJobSpec)."""
+    errors: ErrorList = []
+    for name in _COUNTS:
+        errors += non_negative_errors(spec.get(name, 0), path.child(name))
+    if "maxFailedIndexes" in spec and "backoffLimitPerIndex" not in spec:
+        errors.append(field.required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"))
+    errors += _mode_errors(spec, path)
+    errors += _replacement_errors(spec, path.child("podReplacementPolicy"))
+    errors += pod_template_errors(spec["template"], path.child("template"))
+    return errors + _restart_errors(spec, path.child("template", "spec", "restartPolicy"))
+
+
+def _mode_errors(spec: Object, path: Path) -> ErrorList:
+    mode = spec.get("completionMode", "NonIndexed")
+    if mode not in _MODES:
+        return [field.not_supported(path.child("completionMode"), mode, _MODES)]
+    if mode == "Indexed":
+        if "completions" in spec:
+            return []
+        return [field.required(path.child("completions"), "when completion mode is Indexed")]
+    return [
+        field.invalid(path.child(name), spec[name], "requires indexed completion mode")
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+        if name in spec
+    ]
+
+
+def _replacement_errors(spec: Object, path: Path) -> ErrorList:
+    allowed = ("Failed",) if "podFailurePolicy" in spec else _REPLACEMENTS
+    value = spec.get("podReplacementPolicy")
+    return [] if value is None or value in allowed else [field.not_supported(path, value, allowed)]
+
+
+def _restart_errors(spec: Object, path: Path) -> ErrorList:
+    policy = spec["template"]["spec"].get("restartPolicy", "")
+    if policy in ("Always", ""):
+        return [field.required(path, 'valid values: "OnFailure", "Never"')]
+    if policy not in ("OnFailure", "Never"):
+        return [field.not_supported(path, policy, ("OnFailure", "Never"))]
+    if "podFailurePolicy" in spec and policy != "Never":
+        return [field.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')]
+    return []
+
+
+def _with_selector_errors(spec: Object) -> ErrorList:
+    errors = job_spec_errors(spec, _SPEC)
+    selector = spec.get("selector")
+    if selector is None:
+        errors.append(field.required(_SPEC.child("selector")))
+    errors += label_selector_errors(selector, _SPEC.child("selector"))
+    labels = metadata(spec["template"]).get("labels")
+    found = parsed(selector)
+    if found is not None and not found.matches(labels or {}):
+        detail = "`selector` does not match template `labels`"
+        errors.append(field.invalid(_TEMPLATE_META.child("labels"), labels, detail))
+    return errors
+
+
+def _generated_selector_errors(obj: Object) -> ErrorList:
+    spec = obj["spec"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    uid, name = metadata(obj).get("uid", ""), metadata(obj).get("name", "")
+    expected = {
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    errors: ErrorList = []
+    labels = metadata(spec["template"]).get("labels") or {}
+    for key, value in expected.items():
+        errors += _has_label_errors(labels, key, value)
+    found = parsed(spec["selector"])
+    if found is not None and not found.matches(expected):
+        errors.append(field.invalid(_SPEC.child("selector"), spec["selector"], "`selector` not auto-generated"))
+    return errors
+
+
+def _has_label_errors(labels: Object, key: str, value: str) -> ErrorList:
+    """Upstream: ValidateHasLabel."""
+    path = _TEMPLATE_META.child("labels")
+    if key not in labels:
+        return [field.required(path.key(key), f"must be '{value}'")]
+    return [] if labels[key] == value else [field.invalid(path.key(key), labels, f"must be '{value}'")]
+
+
+def _completions_update_errors(spec: Object, before: Object) -> ErrorList:
+    path, new, old = _SPEC.child("completions"), spec.get("completions"), before.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        return immutable_errors(new, old, path)
+    if new == old or new is None or new == spec.get("parallelism"):
+        return []
+    return [field.invalid(path, new, "can only be modified in tandem with spec.parallelism")]
+
+
+def _with_scheduling_of(known: Object, template: Object) -> Object:
+    """The old template with what the new one may say about where its pods go."""
+    meta = {**metadata(known)}
+    pod = {**known["spec"]}
+    for source, target, keys in (
+        (metadata(template), meta, ("labels", "annotations")),
+        (template["spec"], pod, _SCHEDULING),
+    ):
+        for key in keys:
+            target.pop(key, None)
+            if key in source:
+                target[key] = source[key]
+    return {**known, "metadata": meta, "spec": pod}

@@ -1,0 +1,154 @@
+"""Ingresses.
+
+Upstream: pkg/registry/networking/ingress/strategy.go, pkg/apis/networking/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import is_valid_port_name, name_errors, port_errors
+from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
+_FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")
+_FORBIDDEN_ENDS: Final = ("/..", "/.")
+_SHOWN_HOSTS: Final = 3
+_CLASS: Final = "kubernetes.io/ingress.class"
+
+
+@dataclass(kw_only=True)
+class IngressStrategy(Strategy):
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {"loadBalancer": {}}
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        old_class = _CLASS in (metadata(obj).get("annotations") or {})
+        if not old_class or "ingressClassName" in obj["spec"]:
+            return []
+        return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+    def validate(self, obj: Object) -> ErrorList:
+        errors = _spec_errors(obj["spec"])
+        named, spec = (metadata(obj).get("annotations") or {}).get(_CLASS), obj["spec"]
+        if named is not None and spec.get("ingressClassName", named) != named:
+            detail = "must match `ingressClassName` when both are specified"
+            errors.append(field.invalid(Path("annotations").child(_CLASS), named, detail))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return _spec_errors(obj["spec"])
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        return [
+            metadata(obj).get("name", ""),
+            spec.get("ingressClassName", NONE),
+            _hosts(spec.get("rules") or []),
+            _addresses(obj.get("status") or {}),
+            "80, 443" if spec.get("tls") else "80",
+            age(obj, now),
+        ]
+
+
+def _hosts(rules: list[Object]) -> str:
+    shown: list[str] = []
+    more = False
+    for rule in rules:
+        more = more or len(shown) == _SHOWN_HOSTS
+        if not more and rule.get("host"):
+            shown.append(rule["host"])
+    if not shown:
+        return "*"
+    return ",".join(shown) + (f" + {len(rules) - _SHOWN_HOSTS} more..." if more else "")
+
+
+def _addresses(status: Object) -> str:
+    ingress = (status.get("loadBalancer") or {}).get("ingress") or ()
+    return ",".join(sorted({str(point.get("ip") or point.get("hostname") or "") for point in ingress} - {""}))
+
+
+def _spec_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    rules, backend = spec.get("rules"), spec.get("defaultBackend")
+    if not rules and backend is None:
+        errors.append(field.invalid(_SPEC, rules, "either `defaultBackend` or `rules` must be specified"))
+    if backend is not None:
+        errors += _backend_errors(backend, _SPEC.child("defaultBackend"))
+    for i, rule in enumerate(rules or ()):
+        errors += _rule_errors(rule, _SPEC.child("rules").index(i))
+    for i, tls in enumerate(spec.get("tls") or ()):
+        path = _SPEC.child("tls").index(i)
+        for j, host in enumerate(tls.get("hosts") or ()):
+            if "*" not in host:
+                errors += name_errors(host, names.is_dns1123_subdomain, path.child("hosts").index(j))
+        if tls.get("secretName"):
+            errors += name_errors(tls["secretName"], names.is_dns1123_subdomain, path.child("secretName"))
+    if "ingressClassName" in spec:
+        errors += name_errors(spec["ingressClassName"], names.is_dns1123_subdomain, _SPEC.child("ingressClassName"))
+    return errors
+
+
+def _rule_errors(rule: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    host = rule.get("host", "")
+    if host and "*" not in host:
+        errors += name_errors(host, names.is_dns1123_subdomain, path.child("host"))
+    if "http" not in rule:
+        return errors
+    at = path.child("http", "paths")
+    paths = rule["http"].get("paths") or ()
+    if not paths:
+        errors.append(field.required(at))
+    for i, item in enumerate(paths):
+        errors += _path_errors(item, at.index(i))
+    return errors
+
+
+def _path_errors(item: Object, at: Path) -> ErrorList:
+    kind, path = item.get("pathType"), item.get("path", "")
+    if kind is None:
+        return [field.required(at.child("pathType"), "pathType must be specified")]
+    errors: ErrorList = []
+    if kind not in _PATH_TYPES:
+        errors.append(field.not_supported(at.child("pathType"), kind, _PATH_TYPES))
+    elif not path.startswith("/") and (path or kind != "ImplementationSpecific"):
+        errors.append(field.invalid(at.child("path"), path, "must be an absolute path"))
+    if kind in ("Exact", "Prefix"):
+        found = [f"must not contain '{part}'" for part in _FORBIDDEN_PARTS if part in path]
+        found += [f"cannot end with '{end}'" for end in _FORBIDDEN_ENDS if path.endswith(end)]
+        errors += [field.invalid(at.child("path"), path, detail) for detail in found]
+    return errors + _backend_errors(item.get("backend") or {}, at.child("backend"))
+
+
+def _backend_errors(backend: Object, path: Path) -> ErrorList:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        return [field.invalid(path, "", "cannot set both resource and service backends")]
+    if resource is not None:
+        at = path.child("resource")
+        return [field.required(at.child(name)) for name in ("kind", "name") if not resource.get(name)]
+    if service is None:
+        return [field.invalid(path, "", "resource or service backend is required")]
+    at = path.child("service")
+    if not service.get("name"):
+        errors: ErrorList = [field.required(at.child("name"))]
+    else:
+        errors = name_errors(service["name"], names.is_dns1035_label, at.child("name"))
+    return errors + _backend_port_errors(service.get("port") or {}, path)
+
+
+def _backend_port_errors(port: Object, path: Path) -> ErrorList:
+    name, number = port.get("name"), port.get("number")
+    at = path.child("service", "port")
+    if name and number:
+        return [field.invalid(path, "", "cannot set both port name & port number")]
+    if name:
+        return name_errors(name, is_valid_port_name, at.child("name"))
+    if number:
+        return port_errors(number, at.child("number"))
+    return [field.required(path, "port name or number is required")]

@@ -1,0 +1,93 @@
+"""Network policies.
+
+Upstream: pkg/registry/networking/networkpolicy/strategy.go, pkg/apis/networking/{v1/defaults.go,validation/validation.go}.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import format_label_selector, label_selector_errors
+from fakeapiserver.registry.core.field_formats import is_valid_port_name, port_errors
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_TYPES: Final = ("Ingress", "Egress")
+_DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+
+
+@dataclass(kw_only=True)
+class NetworkPolicyStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        for _, rule, _ in _rules(spec):
+            for port in rule.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+        if not spec.get("policyTypes"):
+            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
+        for path, rule, peers in _rules(spec):
+            for i, port in enumerate(rule.get("ports") or ()):
+                errors += _port_errors(port, path.child("ports").index(i))
+            for i, peer in enumerate(rule.get(peers) or ()):
+                errors += _peer_errors(peer, path.child(peers).index(i))
+        return errors + _type_errors(spec["policyTypes"], _SPEC.child("policyTypes"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        selector = (obj.get("spec") or {}).get("podSelector") or {}
+        return [metadata(obj).get("name", ""), format_label_selector(selector), age(obj, now)]
+
+
+def _rules(spec: Object) -> Iterator[tuple[Path, Object, str]]:
+    """Each rule with its path and the name of its peers."""
+    for direction, peers in _DIRECTIONS:
+        for i, rule in enumerate(spec.get(direction) or ()):
+            yield _SPEC.child(direction).index(i), rule, peers
+
+
+def _type_errors(types: list[str], path: Path) -> ErrorList:
+    if len(types) > len(_TYPES):
+        return [field.invalid(path, types, "may not specify more than two policyTypes")]
+    return [field.not_supported(path.index(i), value, _TYPES) for i, value in enumerate(types) if value not in _TYPES]
+
+
+def _port_errors(item: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    if item["protocol"] not in _PROTOCOLS:
+        errors.append(field.not_supported(path.child("protocol"), item["protocol"], _PROTOCOLS))
+    port, end, at = item.get("port"), item.get("endPort"), path.child("endPort")
+    if isinstance(port, int):
+        errors += port_errors(port, path.child("port"))
+        if end is not None:
+            if end < port:
+                errors.append(field.invalid(at, port, "must be greater than or equal to `port`"))
+            errors += port_errors(end, at)
+        return errors
+    if end is not None:
+        reason = "`port` is not specified" if port is None else "`port` is non-numeric"
+        errors.append(field.invalid(at, end, f"may not be specified when {reason}"))
+    if port is not None:
+        errors += [field.invalid(path.child("port"), port, problem) for problem in is_valid_port_name(port)]
+    return errors
+
+
+def _peer_errors(peer: Object, path: Path) -> ErrorList:
+    errors = label_selector_errors(peer.get("podSelector"), path.child("podSelector"))
+    errors += label_selector_errors(peer.get("namespaceSelector"), path.child("namespaceSelector"))
+    given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if name in peer]
+    if not given:
+        errors.append(field.required(path, "must specify a peer"))
+    elif len(given) > 1 and "ipBlock" in given:
+        errors.append(field.forbidden(path, "may not specify both ipBlock and another peer"))
+    return errors

@@ -15,9 +15,9 @@ from fakeapiserver.apimachinery.serializer.go_json import DecodeError
 from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
 
 try:
-    from yaml.cyaml import CParser as _Parser
+    from yaml._yaml import CParser as _Parser
 except ImportError:  # no wheel with libyaml: the same events, slower and in words of its own
-    from yaml import SafeLoader as _Parser
+    from yaml import SafeLoader as _Parser  # type: ignore[assignment]
 
 _MAX_DEPTH: Final = 10_000
 _TOO_DEEP: Final = f"yaml: exceeded max depth of {_MAX_DEPTH}"
@@ -161,9 +161,9 @@ class Constructor:
         self._count += 1
         if self._alias_depth:
             self._from_aliases += 1
-            if self._from_aliases > 100 and self._count > 1000:
-                if self._from_aliases / self._count > _allowed_ratio(self._count):
-                    raise DecodeError("yaml: document contains excessive aliasing")
+            enough = self._from_aliases > 100 and self._count > 1000
+            if enough and self._from_aliases / self._count > _allowed_ratio(self._count):
+                raise DecodeError("yaml: document contains excessive aliasing")
 
     def _aliased(self, node: _Node, visit: Callable[[_Node], Any]) -> Any:
         if id(node) in self._open_aliases:

@@ -15,9 +15,9 @@ from fakeapiserver.apimachinery.serializer.go_yaml_scalars import STR, go_g, res
 from fakeapiserver.apimachinery.serializer.json import go_float
 
 try:
-    from yaml.cyaml import CEmitter as _Emitter
+    from yaml._yaml import CEmitter as _Emitter
 except ImportError:
-    from yaml.emitter import Emitter as _Emitter
+    from yaml.emitter import Emitter as _Emitter  # type: ignore[assignment]
 
 _WIDTH: Final = 80
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")

@@ -58,6 +58,8 @@ def resolve(tag: str, text: str) -> tuple[str, Any]:
     """
     if tag not in _RESOLVABLE:
         return tag, _from_base64(text) if tag == BINARY else text
+    found: str
+    value: Any
     found, value = (STR, text) if tag == STR else _resolve_plain(text, tag)
     if tag in ("", found, STR):
         return found, value
@@ -114,12 +116,17 @@ def is_timestamp(text: str) -> bool:
     if not match:
         return False
     year, month, day = int(match[1]), int(match[2]), int(match[3])
-    if not 1 <= month <= 12 or not 1 <= day <= calendar.mdays[month] + (month == 2 and calendar.isleap(year)):
+    if not 1 <= month <= 12 or not 1 <= day <= _days(year, month):
         return False
     if match[5] is None:
         return True
     in_range = int(match[5]) < 24 and int(match[6]) < 60 and int(match[7]) < 60
     return in_range and bool(match[4]) == bool(match[8])
+
+
+def _days(year: int, month: int) -> int:
+    # calendar.monthrange refuses the year 0, which Go takes.
+    return calendar.monthrange(year or 2000, month)[1]
 
 
 def _from_base64(text: str) -> str:

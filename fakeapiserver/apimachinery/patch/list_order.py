@@ -64,10 +64,18 @@ def partition(elements: list[Any], by: list[Any], key: KeyOf) -> tuple[list[Any]
     """The elements that `by` has too, and the others."""
     inside: list[Any] = []
     outside: list[Any] = []
+    if elements and isinstance(elements[0], dict):
+        _check_maps(by)
     known = {key(element) for element in by}
     for element in elements:
         (inside if key(element) in known else outside).append(element)
     return inside, outside
+
+
+def _check_maps(elements: list[Any]) -> None:
+    for index, element in enumerate(elements):
+        if not isinstance(element, dict):
+            raise failure(f"value for key {index} is not a map")
 
 
 def in_order(

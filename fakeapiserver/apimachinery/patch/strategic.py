@@ -181,10 +181,11 @@ def _check_order(wanted: list[Any], order: list[Any], merge_key: str, key: KeyOf
     """The patch's elements must stand in `order`, in the same relative order; those with a directive need not."""
     if not wanted or not order:
         return
+    ordered = wanted
     if merge_key:
-        wanted = [element for element in wanted if checked_map(element).get(DIRECTIVE) != "delete"]
+        ordered = [element for element in wanted if checked_map(element).get(DIRECTIVE) != "delete"]
     remaining = iter(order)
-    for element in wanted:
+    for element in ordered:
         # An element with a directive passes, but only while there is something left of the order: so upstream.
         if isinstance(element, dict) and DIRECTIVE in element and length_hint(remaining):
             continue

@@ -1,16 +1,20 @@
 """The admissionregistration.k8s.io group."""
 
+from typing import Any
+
+from fakeapiserver.registry.admissionregistration.admission_policy import (
+    AdmissionPolicyBindingStrategy,
+    AdmissionPolicyStrategy,
+)
+from fakeapiserver.registry.admissionregistration.webhook_configuration import WebhookConfigurationStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-_ROW = Strategy(has_generation=True, allow_unconditional_update=False)
-RESOURCES = dict.fromkeys(
-    (
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-    ),
-    _ROW,
-)
+_FACTS: dict[str, Any] = {"has_generation": True, "allow_unconditional_update": False}
+RESOURCES: dict[str, Strategy] = {
+    "mutatingadmissionpolicies": AdmissionPolicyStrategy(rules="mutations", has_status=False, **_FACTS),
+    "mutatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(**_FACTS),
+    "mutatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=True, **_FACTS),
+    "validatingadmissionpolicies": AdmissionPolicyStrategy(rules="validations", has_status=True, **_FACTS),
+    "validatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(**_FACTS),
+    "validatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=False, **_FACTS),
+}

@@ -1,5 +1,8 @@
 """The coordination.k8s.io group."""
 
+from fakeapiserver.registry.coordination.lease import LeaseStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES = {"leases": Strategy(allow_create_on_update=True, allow_unconditional_update=False)}
+RESOURCES: dict[str, Strategy] = {
+    "leases": LeaseStrategy(allow_create_on_update=True, allow_unconditional_update=False)
+}

@@ -1,5 +1,6 @@
 """The discovery.k8s.io group."""
 
+from fakeapiserver.registry.discovery.endpointslice import EndpointSliceStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES = {"endpointslices": Strategy(has_generation=True)}
+RESOURCES: dict[str, Strategy] = {"endpointslices": EndpointSliceStrategy(has_generation=True)}

@@ -1,8 +1,12 @@
 """The flowcontrol.apiserver.k8s.io group."""
 
+from fakeapiserver.registry.flowcontrol.priority_and_fairness import (
+    FlowSchemaStrategy,
+    PriorityLevelConfigurationStrategy,
+)
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES = {
-    "flowschemas": Strategy(has_generation=True),
-    "prioritylevelconfigurations": Strategy(has_generation=True),
+RESOURCES: dict[str, Strategy] = {
+    "flowschemas": FlowSchemaStrategy(has_generation=True),
+    "prioritylevelconfigurations": PriorityLevelConfigurationStrategy(has_generation=True),
 }

@@ -1,5 +1,8 @@
 """The policy group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.policy.poddisruptionbudget import PodDisruptionBudgetStrategy
 
-RESOURCES = {"poddisruptionbudgets": Strategy(has_generation=True, allow_unconditional_update=False)}
+RESOURCES: dict[str, Strategy] = {
+    "poddisruptionbudgets": PodDisruptionBudgetStrategy(has_generation=True, allow_unconditional_update=False)
+}

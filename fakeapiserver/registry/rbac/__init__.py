@@ -1,7 +1,19 @@
 """The rbac.authorization.k8s.io group."""
 
+from typing import Any
+
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.rbac.rolebinding import RoleBindingStrategy
 
-_ROW = Strategy(validate_name=names.path_segment_name, allow_create_on_update=True, update_meta_checks=("create", "update"))
-RESOURCES = {"clusterrolebindings": _ROW, "clusterroles": _ROW, "rolebindings": _ROW, "roles": _ROW}
+_FACTS: dict[str, Any] = {
+    "validate_name": names.path_segment_name,
+    "allow_create_on_update": True,
+    "update_meta_checks": ("create", "update"),
+}
+RESOURCES: dict[str, Strategy] = {
+    "clusterrolebindings": RoleBindingStrategy(roles=("ClusterRole",), **_FACTS),
+    "clusterroles": Strategy(**_FACTS),
+    "rolebindings": RoleBindingStrategy(roles=("Role", "ClusterRole"), **_FACTS),
+    "roles": Strategy(**_FACTS),
+}

@@ -1,12 +1,18 @@
 """The resource.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.resource.device import (
+    DeviceClassStrategy,
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+    ResourceSliceStrategy,
+)
 
-RESOURCES = {
-    "deviceclasses": Strategy(has_generation=True, returns_deleted_object=True),
-    "resourceclaims": Strategy(returns_deleted_object=True),
-    "resourceclaimtemplates": Strategy(returns_deleted_object=True),
-    "resourceslices": Strategy(
+RESOURCES: dict[str, Strategy] = {
+    "deviceclasses": DeviceClassStrategy(has_generation=True, returns_deleted_object=True),
+    "resourceclaims": ResourceClaimStrategy(returns_deleted_object=True),
+    "resourceclaimtemplates": ResourceClaimTemplateStrategy(returns_deleted_object=True),
+    "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         returns_deleted_object=True,
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},

@@ -1,12 +1,14 @@
 """The storage.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.storage.csi import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
+from fakeapiserver.registry.storage.storageclass import StorageClassStrategy, VolumeAttributesClassStrategy
 
-RESOURCES = {
-    "csidrivers": Strategy(allow_unconditional_update=False, returns_deleted_object=True),
-    "csinodes": Strategy(allow_unconditional_update=False, returns_deleted_object=True),
+RESOURCES: dict[str, Strategy] = {
+    "csidrivers": CSIDriverStrategy(allow_unconditional_update=False, returns_deleted_object=True),
+    "csinodes": CSINodeStrategy(allow_unconditional_update=False, returns_deleted_object=True),
     "csistoragecapacities": Strategy(allow_unconditional_update=False),
-    "storageclasses": Strategy(returns_deleted_object=True),
-    "volumeattachments": Strategy(allow_unconditional_update=False, returns_deleted_object=True),
-    "volumeattributesclasses": Strategy(returns_deleted_object=True),
+    "storageclasses": StorageClassStrategy(returns_deleted_object=True),
+    "volumeattachments": VolumeAttachmentStrategy(allow_unconditional_update=False, returns_deleted_object=True),
+    "volumeattributesclasses": VolumeAttributesClassStrategy(returns_deleted_object=True),
 }

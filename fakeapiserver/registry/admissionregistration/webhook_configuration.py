@@ -1,0 +1,48 @@
+"""Configurations of admission webhooks.
+
+Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfiguration/strategy.go,
+pkg/apis/admissionregistration/v1/defaults.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+
+@dataclass(kw_only=True)
+class WebhookConfigurationStrategy(Strategy):
+    """`mutating` webhooks can be called again after others."""
+
+    mutating: bool
+
+    def default(self, obj: Object, version: str) -> None:
+        for webhook in obj.get("webhooks") or ():
+            _default_webhook(webhook)
+            if self.mutating:
+                webhook.setdefault("reinvocationPolicy", "Never")
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return [metadata(obj).get("name", ""), len(obj.get("webhooks") or ()), age(obj, now)]
+
+
+def _default_webhook(webhook: Object) -> None:
+    webhook.setdefault("failurePolicy", "Fail")
+    default_matching(webhook)
+    webhook.setdefault("timeoutSeconds", 10)
+    default_scopes(webhook.get("rules"))
+    if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
+        service.setdefault("port", 443)
+
+
+def default_matching(obj: Object) -> None:
+    """What webhooks and policies match by, in place."""
+    obj.setdefault("matchPolicy", "Equivalent")
+    obj.setdefault("namespaceSelector", {})
+    obj.setdefault("objectSelector", {})
+
+
+def default_scopes(rules: list[Object] | None) -> None:
+    for rule in rules or ():
+        rule.setdefault("scope", "*")

@@ -1,0 +1,6 @@
+"""The autoscaling group."""
+
+from fakeapiserver.registry.autoscaling.horizontalpodautoscaler import HorizontalPodAutoscalerStrategy
+from fakeapiserver.registry.generic.strategy import Strategy
+
+RESOURCES: dict[str, Strategy] = {"horizontalpodautoscalers": HorizontalPodAutoscalerStrategy()}

@@ -1,0 +1,110 @@
+"""Horizontal pod autoscalers, which are served in two versions.
+
+Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/apis/autoscaling/{v1,v2}/defaults.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_UNKNOWN: Final = "<unknown>"
+_SHOWN: Final = 2
+_PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": 15}
+_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": 15}
+_SOURCES: Final = {
+    "External": "external",
+    "Pods": "pods",
+    "Object": "object",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
+
+
+@dataclass(kw_only=True)
+class HorizontalPodAutoscalerStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        spec.setdefault("minReplicas", 1)
+        if version == "v1":
+            return
+        if not spec.get("metrics"):
+            target = {"type": "Utilization", "averageUtilization": 80}
+            spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        if (behavior := spec.get("behavior")) is not None:
+            up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [dict(_PODS), dict(_PERCENT)]}
+            down = {"selectPolicy": "Max", "policies": [dict(_PERCENT)]}
+            behavior["scaleUp"] = {**up, **(behavior.get("scaleUp") or {})}
+            behavior["scaleDown"] = {**down, **(behavior.get("scaleDown") or {})}
+
+    def prepare_for_create(self, obj: Object) -> None:
+        v1 = str(obj.get("apiVersion", "")).endswith("/v1")
+        obj["status"] = {"currentReplicas": 0} if v1 else {"currentMetrics": None}
+        obj["status"]["desiredReplicas"] = 0
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec, errors = obj["spec"], ErrorList()
+        least, most = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
+        if least < 1:
+            detail = "must be greater than or equal to 1"
+            errors.append(field.invalid(_SPEC.child("minReplicas"), least, detail))
+        if most < 1:
+            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, "must be greater than 0"))
+        if most < least:
+            detail = "must be greater than or equal to `minReplicas`"
+            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, detail))
+        target, path = spec.get("scaleTargetRef") or {}, _SPEC.child("scaleTargetRef")
+        return errors + [field.required(path.child(name)) for name in ("kind", "name") if not target.get(name)]
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        target = spec.get("scaleTargetRef") or {}
+        return [
+            metadata(obj).get("name", ""),
+            f"{target.get('kind', '')}/{target.get('name', '')}",
+            _metrics(spec, status),
+            str(spec.get("minReplicas", UNSET)),
+            spec.get("maxReplicas", 0),
+            status.get("currentReplicas", 0),
+            age(obj, now),
+        ]
+
+
+def _metrics(spec: Object, status: Object) -> str:
+    if "targetCPUUtilizationPercentage" in spec:
+        current = status.get("currentCPUUtilizationPercentage")
+        shown = _UNKNOWN if current is None else f"{current}%"
+        return f"cpu: {shown}/{spec['targetCPUUtilizationPercentage']}%"
+    specs, statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
+    if not specs:
+        return NONE
+    found = [_metric(metric, statuses[i] if i < len(statuses) else {}) for i, metric in enumerate(specs)]
+    more = f" + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else ""
+    return ", ".join(found[:_SHOWN]) + more
+
+
+def _metric(metric: Object, status: Object) -> str:
+    kind = str(metric.get("type", ""))
+    if kind not in _SOURCES:
+        return "<unknown type>"
+    source = metric.get(_SOURCES[kind]) or {}
+    target = source.get("target") or {}
+    current = (status.get(_SOURCES[kind]) or {}).get("current") or {}
+    average = "averageValue" in target
+    if kind in ("Resource", "ContainerResource"):
+        if average:
+            return f"{source.get('name', '')}: {current.get('averageValue', _UNKNOWN)}/{target['averageValue']}"
+        used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
+        shown = _UNKNOWN if used is None else f"{used}%"
+        return f"{source.get('name', '')}: {shown}/{'<auto>' if wanted is None else f'{wanted}%'}"
+    name = "averageValue" if average or kind == "Pods" else "value"
+    suffix = " (avg)" if average and kind != "Pods" else ""
+    return f"{current.get(name, _UNKNOWN)}/{target.get(name, '')}{suffix}"

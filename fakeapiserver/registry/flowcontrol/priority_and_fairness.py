@@ -1,0 +1,65 @@
+"""Flow schemas and priority levels.
+
+Upstream: pkg/registry/flowcontrol/{flowschema,prioritylevelconfiguration}/strategy.go,
+pkg/apis/flowcontrol/v1/defaults.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
+
+
+@dataclass(kw_only=True)
+class FlowSchemaStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        if not obj["spec"].get("matchingPrecedence"):
+            obj["spec"]["matchingPrecedence"] = 1000
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        method = spec.get("distinguisherMethod")
+        return [
+            metadata(obj).get("name", ""),
+            (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+            spec.get("matchingPrecedence", 0),
+            NONE if method is None else method.get("type", ""),
+            age(obj, now),
+            next((c.get("status", "") for c in conditions if c.get("type") == "Dangling"), "?"),
+        ]
+
+
+@dataclass(kw_only=True)
+class PriorityLevelConfigurationStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj["spec"]
+        for name, shares in (("exempt", 0), ("limited", 30)):
+            if (level := spec.get(name)) is not None:
+                if level.get("nominalConcurrencyShares") is None:
+                    level["nominalConcurrencyShares"] = shares
+                level.setdefault("lendablePercent", 0)
+        queuing = ((spec.get("limited") or {}).get("limitResponse") or {}).get("queuing")
+        if queuing is not None:
+            queuing.update({name: queuing.get(name) or value for name, value in _QUEUING.items()})
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        limited = spec.get("limited") or {}
+        queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
+        return [
+            metadata(obj).get("name", ""),
+            spec.get("type", ""),
+            limited.get("nominalConcurrencyShares", NONE),
+            *(queuing.get(name, NONE) for name in ("queues", "handSize", "queueLengthLimit")),
+            age(obj, now),
+        ]

@@ -1,0 +1,62 @@
+"""Pod disruption budgets.
+
+Upstream: pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/apis/policy/validation/validation.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors
+from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_COUNTS: Final = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+
+
+@dataclass(kw_only=True)
+class PodDisruptionBudgetStrategy(Strategy):
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = dict.fromkeys(_COUNTS, 0)
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec, errors = obj["spec"], ErrorList()
+        if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+            errors.append(field.invalid(_SPEC, _go_spec(spec), "minAvailable and maxUnavailable cannot be both set"))
+        for name in ("minAvailable", "maxUnavailable"):
+            if (value := spec.get(name)) is not None:
+                errors += int_or_percent_errors(value, _SPEC.child(name))
+                errors += at_most_all_errors(value, _SPEC.child(name))
+        errors += label_selector_errors(spec.get("selector"), _SPEC.child("selector"))
+        policy = spec.get("unhealthyPodEvictionPolicy")
+        if policy is not None and policy not in _POLICIES:
+            errors.append(field.not_supported(_SPEC.child("unhealthyPodEvictionPolicy"), policy, _POLICIES))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        return [
+            metadata(obj).get("name", ""),
+            str(spec.get("minAvailable", "N/A")),
+            str(spec.get("maxUnavailable", "N/A")),
+            (obj.get("status") or {}).get("disruptionsAllowed", 0),
+            age(obj, now),
+        ]
+
+
+def _go_spec(spec: Object) -> Object:
+    """How messages show the spec: as Go's internal type, which has no names for JSON."""
+    return {
+        "MinAvailable": spec.get("minAvailable"),
+        "Selector": spec.get("selector"),
+        "MaxUnavailable": spec.get("maxUnavailable"),
+        "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+    }

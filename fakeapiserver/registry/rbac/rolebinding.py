@@ -1,0 +1,84 @@
+"""Role bindings and cluster role bindings.
+
+Upstream: pkg/registry/rbac/rolebinding/strategy.go, pkg/apis/rbac/{v1/defaults.go,validation/validation.go}.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_ROLE_REF: Final = Path("roleRef")
+_KINDS: Final = ("ServiceAccount", "User", "Group")
+
+
+@dataclass(kw_only=True)
+class RoleBindingStrategy(Strategy):
+    """`roles` are the kinds that a binding may refer to."""
+
+    roles: tuple[str, ...]
+
+    def default(self, obj: Object, version: str) -> None:
+        reference = obj["roleRef"]
+        if not reference.get("apiGroup"):
+            reference["apiGroup"] = _GROUP
+        for subject in obj.get("subjects") or ():
+            if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+                subject["apiGroup"] = _GROUP
+
+    def validate(self, obj: Object) -> ErrorList:
+        reference, errors = obj["roleRef"], ErrorList()
+        if reference["apiGroup"] != _GROUP:
+            errors.append(field.not_supported(_ROLE_REF.child("apiGroup"), reference["apiGroup"], (_GROUP,)))
+        if reference["kind"] not in self.roles:
+            errors.append(field.not_supported(_ROLE_REF.child("kind"), reference["kind"], self.roles))
+        if not reference["name"]:
+            errors.append(field.required(_ROLE_REF.child("name")))
+        namespaced = "Role" in self.roles
+        for i, subject in enumerate(obj.get("subjects") or ()):
+            errors += _subject_errors(subject, Path("subjects").index(i), namespaced)
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors = self.validate(obj)
+        if obj["roleRef"] != old["roleRef"]:
+            errors.append(field.invalid(_ROLE_REF, _go_reference(obj["roleRef"]), "cannot change roleRef"))
+        return errors
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        reference, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()
+        named = {kind: [_shown(subject) for subject in subjects if subject.get("kind") == kind] for kind in _KINDS}
+        return [
+            metadata(obj).get("name", ""),
+            f"{reference.get('kind', '')}/{reference.get('name', '')}",
+            age(obj, now),
+            *(", ".join(named[kind]) for kind in ("User", "Group", "ServiceAccount")),
+        ]
+
+
+def _shown(subject: Object) -> str:
+    name = str(subject.get("name", ""))
+    return f"{subject.get('namespace', '')}/{name}" if subject["kind"] == "ServiceAccount" else name
+
+
+def _go_reference(reference: Object) -> Object:
+    """How messages show the reference: as Go's internal type, which has no names for JSON."""
+    return {"APIGroup": reference["apiGroup"], "Kind": reference["kind"], "Name": reference["name"]}
+
+
+def _subject_errors(subject: Object, path: Path, namespaced: bool) -> ErrorList:
+    kind, group = subject.get("kind", ""), subject.get("apiGroup", "")
+    errors: ErrorList = [] if subject.get("name") else [field.required(path.child("name"))]
+    if kind not in _KINDS:
+        return [*errors, field.not_supported(path.child("kind"), kind, _KINDS)]
+    wanted = "" if kind == "ServiceAccount" else _GROUP
+    if group != wanted:
+        errors.append(field.not_supported(path.child("apiGroup"), group, (wanted,)))
+    if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
+        errors.append(field.required(path.child("namespace")))
+    return errors

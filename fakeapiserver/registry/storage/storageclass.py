@@ -1,0 +1,64 @@
+"""Storage classes and volume attributes classes.
+
+Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go, pkg/apis/storage/v1/defaults.go.
+"""
+
+from dataclasses import dataclass
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_IMMUTABLE = "updates to {} are forbidden."
+
+
+@dataclass(kw_only=True)
+class StorageClassStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        obj.setdefault("reclaimPolicy", "Delete")
+        obj.setdefault("volumeBindingMode", "Immediate")
+
+    def validate(self, obj: Object) -> ErrorList:
+        errors: ErrorList = [] if obj.get("provisioner") else [field.required("provisioner", "")]
+        if obj["reclaimPolicy"] not in ("Delete", "Retain"):
+            errors.append(field.not_supported("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain")))
+        if obj["volumeBindingMode"] not in ("Immediate", "WaitForFirstConsumer"):
+            choices = ("Immediate", "WaitForFirstConsumer")
+            errors.append(field.not_supported("volumeBindingMode", obj["volumeBindingMode"], choices))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = [
+            field.forbidden(name, _IMMUTABLE.format(name))
+            for name in ("parameters", "provisioner")
+            if obj.get(name) != old.get(name)
+        ]
+        for name in ("reclaimPolicy",):
+            if obj[name] != old[name]:
+                errors.append(field.forbidden(name, _IMMUTABLE.format(name)))
+        if obj["volumeBindingMode"] != old["volumeBindingMode"]:
+            errors.append(field.invalid("volumeBindingMode", obj["volumeBindingMode"], "field is immutable"))
+        return errors
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        annotations = metadata(obj).get("annotations") or {}
+        name = str(metadata(obj).get("name", ""))
+        if any(annotations.get(key) == "true" for key in _DEFAULT):
+            name += " (default)"
+        return [
+            name,
+            obj.get("provisioner", ""),
+            obj.get("reclaimPolicy", "Delete"),
+            obj.get("volumeBindingMode", "Immediate"),
+            obj.get("allowVolumeExpansion", False),
+            age(obj, now),
+        ]
+
+
+@dataclass(kw_only=True)
+class VolumeAttributesClassStrategy(Strategy):
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return [metadata(obj).get("name", ""), obj.get("driverName", ""), age(obj, now)]

@@ -17,7 +17,7 @@ _PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (optional|repeated|map<string, *([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.MULTILINE)
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_TAG = re.compile(r'`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"[^"]*name=(\w+)')
+_TAG = re.compile(r'(\w+) +`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"[^"]*?(?:name=(\w+)[^"]*)?"')
 # Versions that are not served by default.
 _UNSTABLE = re.compile(r"\.v\d+(alpha|beta)\d+$|testapigroup")
 _SCALARS = frozenset("string bytes bool int32 int64 uint32 uint64 double float".split())
@@ -73,7 +73,11 @@ def json_names(folder: Path) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for path in folder.glob("*.go"):
         for struct, body in _STRUCT.findall(path.read_text()):
-            for json_name, inline, name in _TAG.findall(body):
+            for embedded, json_name, inline, tagged in _TAG.findall(body):
+                # EphemeralContainerCommon's tag has no name: the generator then takes the type's.
+                name = tagged or embedded[:1].lower() + embedded[1:]
+                if not (tagged or inline):
+                    continue
                 if inline or json_name != name:
                     found.setdefault(struct, {})[name] = "" if inline else json_name
     return found

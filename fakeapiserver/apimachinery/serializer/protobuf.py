@@ -43,7 +43,7 @@ def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: 
                 elif part == 2:
                     kind = _text(text)
         elif number == 2:
-            raw = bytes(value)
+            raw = bytes(_delimited(value))
     name = message_of(api_version, kind)
     if name is None:
         raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -51,8 +51,10 @@ def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: 
     return {"apiVersion": api_version, "kind": kind, **obj}
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: an int, or the bytes of a length-delimited one."""
+def _fields(data: Any) -> Iterator[tuple[int, int, Any]]:
+    """(number, wire type, value) of each field: an int, or the bytes of a length-delimited one. DecodeError where `data` is
+    itself a number instead of a message."""
+    data = _delimited(data)
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -91,8 +93,15 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
             return value & 0xFFFFFFFFFFFFFFFF, at
 
 
+def _delimited(value: Any) -> memoryview:
+    """The bytes of a field. A number must never reach bytes(), which would allocate that many."""
+    if isinstance(value, int):
+        raise DecodeError("proto: wrong wireType = 0")
+    return memoryview(value)
+
+
 def _text(value: Any) -> str:
-    return bytes(value).decode("utf-8", "replace")
+    return bytes(_delimited(value)).decode("utf-8", "replace")
 
 
 def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any:
@@ -116,7 +125,7 @@ def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any
         elif json_name:
             found[json_name] = _value(value, kind, messages, depth)
         else:
-            found.update(_message(value, kind, messages, depth + 1))
+            found.update(_value(value, kind, messages, depth))
     return found
 
 
@@ -136,11 +145,13 @@ def _value(value: Any, kind: str, messages: Messages, depth: int) -> Any:
         return scalar(value)
     if isinstance(value, int):
         raise DecodeError(f"proto: wrong wireType = 0 for field of type {kind}")
-    return _message(memoryview(value), kind, messages, depth + 1)
+    return _message(_delimited(value), kind, messages, depth + 1)
 
 
 def _signed(value: Any) -> int:
     number = value if isinstance(value, int) else 0
+    if number != value and len(value):
+        raise DecodeError("proto: wrong wireType = 2")
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
@@ -150,20 +161,33 @@ def _signed32(value: Any) -> int:
 
 
 def _double(value: Any) -> float:
-    found: float = struct.unpack("<d", bytes(value))[0] if value else 0.0
-    return int(found) if found == int(found) else found
+    return _real("<d", value)
+
+
+def _float(value: Any) -> float:
+    return _real("<f", value)
+
+
+def _real(form: str, value: Any) -> float:
+    data = _delimited(value)
+    if not len(data):
+        return 0
+    if len(data) != struct.calcsize(form):
+        raise DecodeError("proto: wrong wireType = 2")
+    found: float = struct.unpack(form, data)[0]
+    return int(found) if found.is_integer() else found
 
 
 _SCALARS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "string": lambda value: _text(value) if not isinstance(value, int) else "",
-    "bytes": lambda value: b64encode(bytes(value)).decode() if not isinstance(value, int) else "",
-    "bool": bool,
+    "string": _text,
+    "bytes": lambda value: b64encode(_delimited(value)).decode(),
+    "bool": lambda value: bool(_signed(value)),
     "int32": _signed32,
     "int64": _signed,
     "uint32": _signed,
     "uint64": _signed,
     "double": _double,
-    "float": lambda value: struct.unpack("<f", bytes(value))[0] if value else 0.0,
+    "float": _float,
 }
 
 
@@ -177,12 +201,20 @@ def _numbered(data: memoryview) -> dict[int, Any]:
 def _time(data: memoryview, messages: Messages, depth: int) -> str | None:
     """Go's zero time is written as an empty message, and is null in JSON."""
     parts = _numbered(data)
-    return rfc3339(_signed(parts.get(1, 0))) if parts.get(1) else None
+    return _timestamp(rfc3339, _signed(parts.get(1, 0))) if parts.get(1) else None
 
 
 def _micro_time(data: memoryview, messages: Messages, depth: int) -> str | None:
     parts = _numbered(data)
-    return rfc3339_micro(_signed(parts.get(1, 0)) + parts.get(2, 0) / 1e9) if parts.get(1) else None
+    seconds = _signed(parts.get(1, 0)) + _signed(parts.get(2, 0)) / 1e9
+    return _timestamp(rfc3339_micro, seconds) if parts.get(1) else None
+
+
+def _timestamp(form: Callable[[float], str], seconds: float) -> str:
+    try:
+        return form(seconds)
+    except (ValueError, OverflowError, OSError):
+        raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
 
 
 def _duration(data: memoryview, messages: Messages, depth: int) -> str:
@@ -209,7 +241,7 @@ def _int_or_string(data: memoryview, messages: Messages, depth: int) -> int | st
 
 
 def _raw_json(data: memoryview, messages: Messages, depth: int) -> Any:
-    raw = bytes(_numbered(data).get(1, b""))
+    raw = bytes(_delimited(_numbered(data).get(1, b"")))
     return json.decode(raw) if raw else None
 
 
@@ -220,7 +252,7 @@ def _items(data: memoryview, messages: Messages, depth: int) -> list[str]:
 def _schema_or_bool(data: memoryview, messages: Messages, depth: int) -> Any:
     parts = _numbered(data)
     if 2 in parts:
-        return _message(memoryview(parts[2]), _CRD + "JSONSchemaProps", messages, depth + 1)
+        return _message(_delimited(parts[2]), _CRD + "JSONSchemaProps", messages, depth + 1)
     return bool(parts.get(1, 0))
 
 
@@ -229,14 +261,14 @@ def _schema_or_list(data: memoryview, messages: Messages, depth: int) -> Any:
     one = _numbered(data).get(1)
     kind = _CRD + "JSONSchemaProps"
     if one is not None:
-        return _message(memoryview(one), kind, messages, depth + 1)
-    return [_message(memoryview(value), kind, messages, depth + 1) for value in schemas]
+        return _message(_delimited(one), kind, messages, depth + 1)
+    return [_message(_delimited(value), kind, messages, depth + 1) for value in schemas]
 
 
 def _schema_or_strings(data: memoryview, messages: Messages, depth: int) -> Any:
     one = _numbered(data).get(1)
     if one is not None:
-        return _message(memoryview(one), _CRD + "JSONSchemaProps", messages, depth + 1)
+        return _message(_delimited(one), _CRD + "JSONSchemaProps", messages, depth + 1)
     return [_text(value) for number, _, value in _fields(data) if number == 2]
 
 

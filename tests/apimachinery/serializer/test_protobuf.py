@@ -44,6 +44,12 @@ META = field(1, "a") + field(11, field(1, "x") + field(2, "y"))
         ("v1/Pod", field(2, field(4, 30)), {"spec": {"terminationGracePeriodSeconds": 30}}),
         # a struct that JSON shows inline: Volume.volumeSource.emptyDir
         ("v1/Pod", field(2, field(1, field(1, "v") + field(2, field(2, b"")))), {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+        # inline, though its tag names no protobuf field: EphemeralContainer.ephemeralContainerCommon
+        (
+            "v1/Pod",
+            field(2, field(34, field(1, field(1, "d")) + field(2, "c"))),
+            {"spec": {"ephemeralContainers": [{"name": "d", "targetContainerName": "c"}]}},
+        ),
         ("v1/Service", field(2, field(1, field(4, field(1, 1) + field(3, "http")))), {"spec": {"ports": [{"targetPort": "http"}]}}),
         ("v1/Service", field(2, field(1, field(4, field(2, 80)))), {"spec": {"ports": [{"targetPort": 80}]}}),
         (
@@ -81,6 +87,18 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         (protobuf.MAGIC + b"\x0b", "illegal wireType 3"),
         (envelope("v1", "Nothing", b""), 'no kind "Nothing" is registered'),
         (envelope("v1", "ConfigMap", b"\x0a"), "unexpected EOF"),
+        # numbers where bytes belong, which must not become that many bytes
+        (protobuf.MAGIC + field(1, 1), "wrong wireType = 0"),
+        (protobuf.MAGIC + field(1, field(1, 1 << 40)), "wrong wireType = 0"),
+        (protobuf.MAGIC + field(2, 1 << 40), "wrong wireType = 0"),
+        (envelope("v1", "ConfigMap", field(1, 1)), "wrong wireType = 0"),
+        (envelope("v1", "ConfigMap", field(1, field(1, 1 << 40))), "wrong wireType = 0"),
+        (envelope("v1", "ConfigMap", field(2, 1)), "wrong wireType = 0"),
+        (envelope("v1", "Secret", field(2, field(2, 1 << 40))), "wrong wireType = 0"),
+        (envelope("v1", "Pod", field(2, field(1, field(2, 1)))), "wrong wireType = 0"),
+        (envelope("v1", "Pod", field(2, field(4, "x"))), "wrong wireType = 2"),
+        (envelope("v1", "ResourceQuota", field(2, field(1, field(2, field(1, 1 << 40))))), "wrong wireType = 0"),
+        (envelope("v1", "ConfigMap", field(1, field(8, field(1, 1 << 60)))), "year outside of range"),
     ],
 )
 def test_refuses_what_is_no_message(data: bytes, complaint: str) -> None:

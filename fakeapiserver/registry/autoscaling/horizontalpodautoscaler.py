@@ -15,6 +15,8 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 _SPEC: Final = Path("spec")
 _UNKNOWN: Final = "<unknown>"
 _SHOWN: Final = 2
+_TARGET_VERSION: Final = "spec.scaleTargetRef.apiVersion"
+_NO_METRIC_FOR_ZERO: Final = "must specify at least one Object or External metric to support scaling to zero replicas"
 _PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": 15}
 _PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": 15}
 _SOURCES: Final = {
@@ -53,16 +55,28 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         if least < 1:
             detail = "must be greater than or equal to 1"
             errors.append(field.invalid(_SPEC.child("minReplicas"), least, detail))
-        if most < 1:
-            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, "must be greater than 0"))
+        if most == 0:
+            errors.append(field.required(_SPEC.child("maxReplicas"), "must be set and greater than 0"))
+        elif most < 0:
+            detail = "must be greater than or equal to 1"
+            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, detail))
         if most < least:
             detail = "must be greater than or equal to `minReplicas`"
             errors.append(field.invalid(_SPEC.child("maxReplicas"), most, detail))
         target, path = spec.get("scaleTargetRef") or {}, _SPEC.child("scaleTargetRef")
-        return errors + [field.required(path.child(name)) for name in ("kind", "name") if not target.get(name)]
+        errors += [field.required(path.child(name)) for name in ("kind", "name") if not target.get(name)]
+        version = target.get("apiVersion", "")
+        if "/" not in version and target.get("kind") != "ReplicationController":
+            detail = "apiVersion must specify API group"
+            errors.append(field.invalid(path.child("apiVersion"), version, detail))
+        if least == 0 and not {metric.get("type") for metric in spec.get("metrics") or ()} & {"Object", "External"}:
+            errors.append(field.forbidden(_SPEC.child("metrics"), _NO_METRIC_FOR_ZERO))
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        """A target's version that was accepted before stays accepted."""
+        tolerated = any(str(error.field) == _TARGET_VERSION for error in self.validate(old))
+        return [error for error in self.validate(obj) if not (tolerated and str(error.field) == _TARGET_VERSION)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}

@@ -142,7 +142,11 @@ def _has_label_errors(labels: Object, key: str, value: str) -> ErrorList:
     path = _TEMPLATE_META.child("labels")
     if key not in labels:
         return [field.required(path.key(key), f"must be '{value}'")]
-    return [] if labels[key] == value else [field.invalid(path.key(key), labels, f"must be '{value}'")]
+    return (
+        []
+        if labels[key] == value
+        else [field.invalid(path.key(key), dict(sorted(labels.items())), f"must be '{value}'")]
+    )
 
 
 def _completions_update_errors(spec: Object, before: Object) -> ErrorList:

@@ -74,8 +74,9 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        """A target's version that was accepted before stays accepted."""
-        tolerated = any(str(error.field) == _TARGET_VERSION for error in self.validate(old))
+        """A target's version is judged only when it changes, or the target's kind."""
+        new, before = (each["spec"].get("scaleTargetRef") or {} for each in (obj, old))
+        tolerated = all(new.get(name) == before.get(name) for name in ("apiVersion", "kind"))
         return [error for error in self.validate(obj) if not (tolerated and str(error.field) == _TARGET_VERSION)]
 
     def table_row(self, obj: Object, now: float) -> Cells:

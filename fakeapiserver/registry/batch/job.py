@@ -8,7 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
-from fakeapiserver.clock import seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.apps.label_selector import format_label_selector
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
@@ -92,11 +92,12 @@ def _generate_selector(obj: Object) -> None:
         labels.setdefault(name, meta.get("name", ""))
     for name in _UID_LABELS:
         labels.setdefault(name, meta["uid"])
-    spec["template"] = {**spec["template"], "metadata": {**template_meta, "labels": labels}}
+    spec["template"] = {**spec["template"], "metadata": {**template_meta, "labels": dict(sorted(labels.items()))}}
     if shared:
         meta["labels"] = dict(labels)
     selector = dict(spec.get("selector") or {})
-    selector["matchLabels"] = {_UID_LABELS[1]: meta["uid"], **(selector.get("matchLabels") or {})}
+    chosen = {_UID_LABELS[1]: meta["uid"], **(selector.get("matchLabels") or {})}
+    selector["matchLabels"] = dict(sorted(chosen.items()))
     spec["selector"] = selector
 
 

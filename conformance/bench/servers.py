@@ -15,7 +15,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final, Protocol
 
-TOKEN: Final = "bench-admin"  # noqa: S105 - made up for a server on loopback that ends with the benchmark
+TOKEN: Final = "bench-admin"
 _TOKENS: Final = f'{TOKEN},bench,1,"system:masters"\n'
 _READY_SECONDS: Final = 60.0
 

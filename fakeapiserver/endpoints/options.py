@@ -111,7 +111,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
             raise _invalid(kind, [_manager_required()])
         return WriteOptions()
     manager = _first(query, "fieldManager")
-    dry_run = [value for value in query.get("dryRun", ())]
+    dry_run = query.get("dryRun", [])
     validation = _first(query, "fieldValidation")
     force = _optional_boolean(query, "force") if kind == "PatchOptions" else None
     errors: ErrorList = []

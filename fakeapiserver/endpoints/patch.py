@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.clock import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered
 from fakeapiserver.endpoints.create import match_namespace, write_request
@@ -71,7 +71,7 @@ def _check_media_type(media_type: str, scope: RequestScope) -> None:
 def _patcher(
     request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
 ) -> Callable[[Object | None], Object]:
-    change, complaints = _change(scope, media_type, data)
+    change, complaints = _change(scope, options, media_type, data)
 
     def transform(current: Object | None) -> Object:
         assert current is not None  # patches never create
@@ -89,20 +89,25 @@ def _patcher(
     return transform
 
 
-def _change(scope: RequestScope, media_type: str, data: bytes) -> tuple[Patcher, list[str]]:
+def _change(
+    scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
+) -> tuple[Patcher, list[str]]:
     """The patch as a function of the current object, and the texts of its duplicate fields."""
     if media_type == JSON_PATCH:
-        operations = json_patch.decode(data)
-        return (lambda current: json_patch.apply(current, operations)), []
+        operations = json_patch.decode(data, field_validation=options.field_validation)
+        return (lambda current: json_patch.apply(current, operations)), json_patch.complaints(data)
     try:
         document, duplicates = decode_body(data, JSON)
     except ValueError as error:
-        raise new_bad_request(f"error decoding patch: {error}") from None
+        raise new_bad_request(str(error) if media_type != MERGE_PATCH else f"error decoding patch: {error}") from None
+    if document is None and media_type == MERGE_PATCH:
+        raise new_bad_request("Invalid JSON Patch")
     if not isinstance(document, dict):
         if document is not None:
             name = GO_NAMES[type(document)]
+            prefix = "error decoding patch: " if media_type == MERGE_PATCH else ""
             raise new_bad_request(
-                f"error decoding patch: json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
+                f"{prefix}json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
             )
         document = {}
     if media_type == MERGE_PATCH:
@@ -117,7 +122,9 @@ def _decode(patched: Any, scope: RequestScope) -> list[str]:
         raise _invalid_patch(patched, "json: cannot unmarshal the patched document into an object")
     kind = scope.kind
     gvk = kind.gvk
-    found = GroupVersionKind(*GroupVersion.parse(str(patched.get("apiVersion", ""))), str(patched.get("kind", "")))
+    patched["kind"] = patched.get("kind") or gvk.kind
+    patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
+    found = GroupVersionKind(*GroupVersion.parse(str(patched["apiVersion"])), str(patched["kind"]))
     if found != gvk:
         raise _invalid_patch(patched, not_registered(found))
     try:
@@ -130,8 +137,27 @@ def _decode(patched: Any, scope: RequestScope) -> list[str]:
     return unknown
 
 
+# The order of Go's ObjectMeta, in which an untouched metadata is shown.
+_META_ORDER: Final = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+    "managedFields",
+)
+
+
+def _shown(patched: Any) -> Any:
+    """The patched document as upstream's message prints it."""
+    if not isinstance(patched, dict):
+        return patched
+    ordered = {key: patched[key] for key in sorted(patched)}
+    meta = ordered.get("metadata")
+    if isinstance(meta, dict):
+        ordered["metadata"] = {key: meta[key] for key in (*_META_ORDER, *meta) if key in meta}
+    return ordered
+
+
 def _invalid_patch(patched: Any, why: str) -> StatusError:
-    shown = json.encode({key: patched[key] for key in sorted(patched)} if isinstance(patched, dict) else patched)
+    shown = json.encode(_shown(patched))
     return new_invalid(GroupKind("", ""), "", [field.invalid("patch", shown.decode(), why)])
 
 
@@ -184,15 +210,18 @@ def _decode_applied(data: bytes) -> tuple[Object, list[str]]:
     try:
         document, duplicates = decode_body(data, YAML)
     except ValueError as error:
-        raise new_bad_request(f"error decoding YAML: {error}") from None
-    if not isinstance(document, dict):
-        document = {}
-    return document, duplicates
+        text = str(error)
+        inner = f"error converting YAML to JSON: {text}" if text.startswith(("yaml:", "json: unsupported")) else text
+        raise new_bad_request(f"error decoding YAML: {inner}") from None
+    if document is not None and not isinstance(document, dict):
+        wrong = f"cannot unmarshal {GO_NAMES[type(document)]} into Go value of type map[string]interface {{}}"
+        raise new_bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: {wrong}")
+    return document or {}, duplicates
 
 
 def _check_applied_type(applied: Object, scope: RequestScope) -> None:
     gvk = scope.gvk
-    api_version, kind = str(applied.get("apiVersion", "")), str(applied.get("kind", ""))
+    api_version, kind = str(applied.get("apiVersion") or ""), str(applied.get("kind") or "")
     if not kind or not api_version:
         version = GroupVersion.parse(api_version)
         raise new_bad_request(f"invalid object type: {version.group}/{version.version}, Kind={kind}")

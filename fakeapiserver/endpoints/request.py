@@ -19,6 +19,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 # Upstream: MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go.
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_UNREAD: Final = RequestInfo("", "")
 _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 
 Query = dict[str, list[str]]
@@ -34,7 +35,7 @@ class Request:
     headers: list[tuple[bytes, bytes]]
     receive: Receive
     scope: Scope
-    info: RequestInfo = RequestInfo("", "")
+    info: RequestInfo = _UNREAD
     user: UserInfo = _NOBODY
     warnings: list[str] = field(default_factory=list)
 

@@ -6,10 +6,11 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import new_invalid
+from fakeapiserver.apimachinery.errors import StatusError, new_invalid, status_error
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.endpoints.negotiation import Accept, not_acceptable
+from fakeapiserver.endpoints.body import internal_package
+from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
 
@@ -31,11 +32,23 @@ def transformed(request: Request, scope: RequestScope, accept: Accept, objects: 
         }
     is_list = list_meta is not None
     if is_list != (accept.as_kind == "PartialObjectMetadataList"):
-        raise not_acceptable()
+        raise _wrong_form(scope, accept.as_kind, is_list)
     if not is_list:
         return partial_object(objects[0], accept.as_version)
     items = [partial_object(obj, accept.as_version) for obj in objects]
     return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items}
+
+
+def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
+    """406, naming the Go type that upstream has at hand."""
+    kind = scope.list_kind if is_list else scope.gvk.kind
+    if scope.kind.custom:
+        go_type = "unstructured.UnstructuredList" if is_list else "unstructured.Unstructured"
+    else:
+        go_type = f"{internal_package(scope.gvk.group)}.{kind}"
+    found = "a list" if is_list else "not a list"
+    message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
+    return status_error(406, "NotAcceptable", message)
 
 
 def include_object(request: Request) -> str:

@@ -136,7 +136,7 @@ class Stream:
         self._clock = scope.clock
         lifetime = options.timeout_seconds
         # Not a secret: the spread only keeps clients from coming back all at once.
-        self._lifetime = lifetime if lifetime else _MIN_LIFETIME * (1 + random.random())  # noqa: S311
+        self._lifetime = lifetime if lifetime else _MIN_LIFETIME * (1 + random.random())
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncIterator[bytes]:
         try:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import StatusError, status_error
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Receive, Request, Response, Scope, Send, parse_query
 
@@ -51,6 +51,8 @@ class Application:
             response = respond.status_response(request, error.status)
             response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
             return response
+        except RecursionError:
+            return respond.status_response(request, new_bad_request("exceeded max depth").status)
         except Exception:
             log.exception("%s %r failed", request.method, request.path)
             return respond.status_response(request, status_error(500, "InternalError", _INTERNAL_ERROR).status)

@@ -8,8 +8,8 @@ from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import bootstrap
-from fakeapiserver.clock import rfc3339
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic import canonical
 

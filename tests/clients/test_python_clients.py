@@ -149,8 +149,8 @@ def test_kopf_operator_reconciles_a_custom_resource(fake_cluster: Cluster) -> No
         deleted.append(name)
 
     @kopf.on.login(registry=registry)
-    def login(**_: Any) -> Any:
-        return kopf.login_with_kubeconfig()
+    def login(**arguments: Any) -> Any:
+        return kopf.login_with_kubeconfig(**arguments)
 
     stop, ready = threading.Event(), threading.Event()
     thread = threading.Thread(target=_run_operator, args=(kopf, registry, stop, ready))

@@ -64,14 +64,15 @@ def update(
     manager: str,
     api_version: str,
     subresource: str = "",
-    now: str,
+    now: str | None,
     reset_fields: ResetFields | None = None,
     convert: Convert | None = None,
     schema_of: Callable[[str], TypedSchema] | None = None,
 ) -> Object:
     """The object to store after a create (`live` None), update or patch by `manager`.
 
-    `now` is RFC3339. `reset_fields` are the fields this write can't set: a field set, or dotted paths. `convert` gives an object in
+    `now` is RFC3339, or None (an entry without a time). `reset_fields` are the fields this write can't set: a field set, or
+    dotted paths. `convert` gives an object in
     the version another manager wrote (LookupError: that version is gone), `schema_of` that version's type.
     """
     managed = _managed_by_request(live, new, subresource)
@@ -89,7 +90,7 @@ def update(
 
 
 def _update(
-    change: tuple[Object | None, Object], managed: Managed, versions: Versions, key: ManagerId, now: str
+    change: tuple[Object | None, Object], managed: Managed, versions: Versions, key: ManagerId, now: str | None
 ) -> Managed:
     live = change[0]
     managed = versions.reconciled(live, managed)
@@ -111,7 +112,7 @@ def apply(
     force: bool = False,
     api_version: str,
     subresource: str = "",
-    now: str,
+    now: str | None,
     reset_fields: ResetFields | None = None,
     convert: Convert | None = None,
     schema_of: Callable[[str], TypedSchema] | None = None,
@@ -149,7 +150,7 @@ def apply(
 
 
 def _apply(
-    live: Object | None, applied: Object, managed: Managed, versions: Versions, key: ManagerId, *, force: bool, now: str
+    live: Object | None, applied: Object, managed: Managed, versions: Versions, key: ManagerId, *, force: bool, now: str | None
 ) -> tuple[Object, Managed]:
     schema, version = versions.schema, versions.current
     managed = versions.reconciled(live, managed)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.clock import rfc3339, rfc3339_micro
+from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
 
 Field = tuple[str, str, str]
 Messages = Mapping[str, Mapping[int, Field]]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.clock import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic.strategy import Strategy
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

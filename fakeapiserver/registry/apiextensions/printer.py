@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.clock import seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.generic.printing import duration_since
 
 _AGE: Final = {"type": "date", "jsonPath": ".metadata.creationTimestamp"}

@@ -36,7 +36,7 @@ RESOURCES = {
     "nodes": NodeStrategy(selectable_fields={"spec.unschedulable": "spec.unschedulable"}),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(returns_deleted_object=True),
     "persistentvolumes": PersistentVolumeStrategy(returns_deleted_object=True),
-    "pods": PodStrategy(has_generation=True, returns_deleted_object=True, selectable_fields=pod.FIELDS),
+    "pods": PodStrategy(graceful=True, has_generation=True, returns_deleted_object=True, selectable_fields=pod.FIELDS),
     "podtemplates": PodTemplateStrategy(has_generation=True, returns_deleted_object=True),
     "replicationcontrollers": ReplicationControllerStrategy(
         has_generation=True, default_propagation="Orphan", selectable_fields={"status.replicas": "status.replicas"}

@@ -6,7 +6,7 @@ Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.clock import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 

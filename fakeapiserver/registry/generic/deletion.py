@@ -10,7 +10,7 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import StatusError, new_conflict
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, metadata, resource_version, uid
-from fakeapiserver.clock import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic.strategy import Strategy
 
 ORPHAN: Final = "orphan"

@@ -1,6 +1,6 @@
 """How table cells show times and counts (upstream: k8s.io/apimachinery/pkg/util/duration/duration.go, pkg/printers)."""
 
-from fakeapiserver.clock import seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 
 
 def translate_timestamp_since(timestamp: str | None, now: float) -> str:

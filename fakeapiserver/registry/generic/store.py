@@ -27,14 +27,22 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, owner_references
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.clock import Clock, rfc3339
+from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.strategy import Strategy, spec_changed
-from fakeapiserver.storage.interface import Index, KeyExists, KeyNotFound, ResourceVersionConflict, Storage, StoredObject
+from fakeapiserver.storage.interface import (
+    Index,
+    KeyExists,
+    KeyNotFound,
+    ResourceVersionConflict,
+    Storage,
+    StoredObject,
+)
 
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
@@ -118,7 +126,7 @@ class Store:
 
     def collection(self, namespace: str) -> str:
         """The prefix of a namespace's objects, or of all."""
-        return f"{self.prefix}{namespace}/" if namespace else self.prefix
+        return f"{self.prefix}{namespace}/" if namespace and self.namespaced else self.prefix
 
     def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
         """The stored bytes as a fresh object in a served version (default: the stored one)."""
@@ -146,10 +154,18 @@ class Store:
             except KeyExists:
                 name = str(candidate["metadata"].get("name", ""))
                 if not generate:
-                    raise new_already_exists(self.resource, name) from None
+                    raise await self._already_exists(request.namespace, name) from None
                 if attempt == _NAME_ATTEMPTS:
                     raise new_generate_name_conflict(self.resource, name) from None
         raise AssertionError("unreachable: the last attempt answers or raises")
+
+    async def _already_exists(self, namespace: str, name: str) -> StatusError:
+        """Upstream tells when the one in the way is on its way out."""
+        error = new_already_exists(self.resource, name)
+        found = await self.storage.get(self.key(namespace, name))
+        if found is not None and is_terminating(self.decode(found.value)):
+            error.status["message"] = f"object is being deleted: {error.message}"
+        return error
 
     async def update(self, request: WriteRequest, transform: Transform, *, create: bool = False) -> Written:
         """PUT, every patch and apply. `create` makes an absent object (apply, and kinds that allow it on PUT)."""
@@ -179,8 +195,8 @@ class Store:
         self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
-        request.warnings += self.strategy.warnings_on_create(obj)
         self._validate(request.kind, obj)
+        request.warnings += self.strategy.warnings_on_create(obj)
         await self._admission.validate(attributes)
         value = canonical.encode(obj)
         name = metadata(obj)["name"]
@@ -195,7 +211,8 @@ class Store:
 
     async def _update(self, request: WriteRequest, transform: Transform, current: StoredObject) -> Written:
         old = self.decode(current.value, request.kind.gvk)
-        new = transform(old)
+        # The transform gets a copy of its own: results share containers with what they were given.
+        new = transform(self.decode(current.value, request.kind.gvk))
         if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
             raise self._uid_conflict(request, old)
         if not request.applied:
@@ -208,8 +225,8 @@ class Store:
         new, old = {**self._to_storage(new), "metadata": dict(metadata(new))}, self._to_storage(old)
         self._check_resource_version(new, current, request)
         self._prepare_for_update(new, old, request)
-        request.warnings += self.strategy.warnings_on_update(new, old)
         self._validate_update(request.kind, new, old, request.subresource)
+        request.warnings += self.strategy.warnings_on_update(new, old)
         await self._admission.validate(attributes)
         return await self._swap(request, current, new, old)
 
@@ -251,7 +268,12 @@ class Store:
             raise refused
         new = self._marked(old, options)
         if new is None:
-            return Written(current.value, deleted=True) if request.dry_run else await self._remove(current, old)
+            if not request.dry_run:
+                await self._remove(current, old)
+            if not self.strategy.graceful:
+                return Written(current.value, deleted=True)
+            last = deletion.marked(old, [], self._clock.now())
+            return Written(_restamped(last, current.mod_revision), deleted=True)
         if new == old:
             return Written(current.value)
         return await self._put(request, current, new)
@@ -282,11 +304,10 @@ class Store:
         )
         return Written(stored.value)
 
-    async def _remove(self, current: StoredObject, last: Object) -> Written:
-        """The answer is the object's last stored state; watchers see it with the deletion's revision."""
+    async def _remove(self, current: StoredObject, last: Object) -> None:
+        """Watchers see the last stored state with the deletion's revision."""
         await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
-        return Written(current.value, deleted=True)
 
     # ------------------------------------------------------------ the details
 
@@ -313,7 +334,8 @@ class Store:
             manager=request.manager,
             api_version=str(request.kind.gvk.group_version),
             subresource=request.subresource,
-            now=rfc3339(self._clock.now()),
+            # Upstream's entry of the scale subresource has no time (scalehandler.go).
+            now=None if request.subresource == "scale" else rfc3339(self._clock.now()),
             reset_fields=self.strategy.reset_paths(request.subresource),
         )
 
@@ -387,7 +409,7 @@ class Store:
         else:
             self.strategy.prepare_for_update(new, old)
         generation = old_meta.get("generation", 0)
-        changed = self.strategy.has_generation and not request.subresource and spec_changed(new, old)
+        changed = self.strategy.has_generation and request.subresource != "status" and spec_changed(new, old)
         _set_generation(new, generation + 1 if changed else generation)
 
     def _validate(self, kind: Kind, obj: Object) -> None:

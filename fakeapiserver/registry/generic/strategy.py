@@ -44,6 +44,8 @@ class Strategy:
     reset_fields: tuple[str, ...] | None = None
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
+    # A DELETE answers the object as marked for deletion even when it is gone at once (upstream: RESTGracefulDeleteStrategy).
+    graceful: bool = False
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
     # Finalizers must be qualified or standard ones (every built-in kind but CustomResourceDefinitions).

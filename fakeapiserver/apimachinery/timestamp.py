@@ -1,0 +1,21 @@
+"""Times on the wire (upstream: k8s.io/apimachinery/pkg/apis/meta/v1/{time.go,micro_time.go})."""
+
+from datetime import UTC, datetime
+
+
+def rfc3339(seconds: float) -> str:
+    """metav1.Time on the wire: UTC, whole seconds, `2026-01-02T15:04:05Z`."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rfc3339_micro(seconds: float) -> str:
+    """metav1.MicroTime on the wire: UTC, microseconds, `2026-01-02T15:04:05.000000Z`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds_of(text: str) -> float | None:
+    """An RFC 3339 time as seconds since the Unix epoch; None for what isn't one."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None

@@ -20,7 +20,7 @@ _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTAL
 _TAG = re.compile(r'(\w+) +`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"[^"]*?(?:name=(\w+)[^"]*)?"')
 # Versions that are not served by default.
 _UNSTABLE = re.compile(r"\.v\d+(alpha|beta)\d+$|testapigroup")
-_SCALARS = frozenset("string bytes bool int32 int64 uint32 uint64 double float".split())
+_SCALARS = frozenset(("string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double", "float"))
 
 Fields = dict[str, list[str]]
 

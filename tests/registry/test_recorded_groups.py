@@ -13,7 +13,7 @@ import pytest
 
 import fakeapiserver
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-from fakeapiserver.clock import seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry import package_of
 from fakeapiserver.registry.generic.strategy import Strategy
 

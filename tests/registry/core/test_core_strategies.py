@@ -22,7 +22,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
-from fakeapiserver.clock import seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.core import RESOURCES
 from fakeapiserver.registry.generic.strategy import Strategy
 

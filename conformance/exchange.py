@@ -1,0 +1,169 @@
+"""One scenario: requests in order, and what a server answered. Sending, and comparing two servers' answers.
+
+A scenario is a JSON file in `scenarios/<area>/`: `{"requests": [{"method", "path", "body" | "text", "type", "accept", "token"}]}`.
+`repeat` repeats a text, `wait` holds the request back for so many seconds where a server needs time (only while recording).
+`${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later requests can use it. Its recording in
+`exchanges/<area>/` has the same name and holds the answers: `{"status", "type", "warnings", "body" | "text"}`.
+"""
+
+import http.client
+import json
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+HERE: Final = Path(__file__).parent
+Answer = dict[str, Any]
+
+_REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
+_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_REVISION: Final = re.compile(r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|resource version: \d+ \()\d+')
+_AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
+# Answers whose values a server chooses freely; what is chosen must be there, not equal.
+_FREE_KEYS: Final = frozenset({"resourceVersion", "continue", "uid", "clusterIP", "nodePort", "serverAddress", "description"})
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection's worth of requests to a server. TLS is not verified: the servers are on loopback."""
+
+    url: str
+    token: str
+    _connection: http.client.HTTPSConnection | None = field(default=None)
+
+    def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
+        """The answer in the form that is recorded. OSError when the server can't be reached."""
+        headers = {"Accept": request.get("accept", "application/json"), "User-Agent": "conformance/1"}
+        token = request.get("token", self.token)
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        body = _body(request)
+        if body is not None:
+            headers["Content-Type"] = request.get("type", "application/json")
+        body = _filled(body, answers)
+        path = _filled(request["path"], answers)
+        data = body.encode() if body is not None else None
+        try:
+            return self._exchange(request["method"], path, data, headers)
+        except (http.client.RemoteDisconnected, ConnectionError):
+            # The server has closed the kept connection, as it may after any answer.
+            self._connection = None
+            return self._exchange(request["method"], path, data, headers)
+
+    def _exchange(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
+        if self._connection is None:
+            context = ssl._create_unverified_context()
+            self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=30)
+        self._connection.request(method, path, data, headers)
+        response = self._connection.getresponse()
+        return _recorded(response, response.read())
+
+
+def _body(request: Mapping[str, Any]) -> str | None:
+    if "text" in request:
+        return str(request["text"]) * int(request.get("repeat", 1))
+    return json.dumps(request["body"]) if "body" in request else None
+
+
+def _filled(text: Any, answers: Sequence[Answer]) -> Any:
+    """With every `${N.path}` replaced by the value of the Nth answer's body."""
+
+    def value(match: re.Match[str]) -> str:
+        found: Any = answers[int(match[1])].get("body")
+        for part in match[2].strip(".").split("."):
+            found = found.get(part, "") if isinstance(found, dict) else ""
+        return str(found)
+
+    return _REFERENCE.sub(value, text) if text else text
+
+
+def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
+    kind = response.headers.get("Content-Type", "")
+    answer: Answer = {"status": response.status, "type": kind.partition(";")[0]}
+    if warnings := response.headers.get_all("Warning"):
+        answer["warnings"] = warnings
+    if retry := response.headers.get("Retry-After"):
+        answer["retryAfter"] = retry
+    text = data.decode(errors="replace")
+    try:
+        answer["body"] = json.loads(text)
+    except ValueError:
+        try:
+            answer["events"] = [json.loads(line) for line in text.splitlines()]
+        except ValueError:
+            answer["text"] = text
+    return answer
+
+
+def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
+    """(area, file) of every scenario, in order."""
+    for path in sorted((HERE / "scenarios").glob("*/*.json")):
+        if not areas or path.parent.name in areas:
+            yield path.parent.name, path
+
+
+def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
+    """Sends a scenario's requests in order; `patient` heeds their `wait`."""
+    answers: list[Answer] = []
+    for request in json.loads(path.read_text())["requests"]:
+        if patient:
+            time.sleep(request.get("wait", 0))
+        answers.append(client.send(request, answers))
+    return answers
+
+
+def recording_of(path: Path) -> Path:
+    return HERE / "exchanges" / path.parent.name / path.name
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def difference(expected: Answer, got: Answer) -> str:
+    """The first place where two answers differ, or an empty text. What servers choose freely is not compared."""
+    for key in sorted(expected.keys() | got.keys()):
+        if found := _compare(expected.get(key), got.get(key), key):
+            return found
+    return ""
+
+
+def _compare(expected: Any, got: Any, path: str) -> str:
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key in sorted(expected.keys() | got.keys()):
+            if key in _FREE_KEYS and bool(expected.get(key)) == bool(got.get(key)):
+                continue
+            if key == "description":
+                continue  # prose is not recorded
+            if found := _compare(expected.get(key), got.get(key), f"{path}.{key}"):
+                return found
+        return ""
+    if isinstance(expected, list) and isinstance(got, list):
+        if len(expected) != len(got):
+            return f"{path}: {len(expected)} items, got {len(got)}: {_short(expected)} != {_short(got)}"
+        for i, (left, right) in enumerate(zip(expected, got, strict=True)):
+            if found := _compare(left, right, f"{path}[{i}]"):
+                return found
+        return ""
+    if type(expected) is type(got) and plain(expected) == plain(got):
+        return ""
+    return f"{path}: {_short(expected)} != {_short(got)}"
+
+
+def plain(value: Any) -> Any:
+    """A value without identities and times."""
+    if not isinstance(value, str):
+        return value
+    text = _TIME.sub("TIME", _UID.sub("UID", value))
+    text = _REVISION.sub(r"\1REVISION", text)
+    return "AGE" if _AGE.match(text) else text
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 300 else text[:300] + "…"

@@ -1,0 +1,34 @@
+"""Records what a real kube-apiserver answers: `python -m conformance.record --server URL --token T [--area A ...]`.
+
+The server should be fresh, with ServiceAccount admission off, so that pods can be created without a controller manager.
+"""
+
+import argparse
+import json
+import sys
+
+from conformance.exchange import Client, recording_of, run, scenarios
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--token", required=True)
+    parser.add_argument("--area", action="append", default=[])
+    arguments = parser.parse_args()
+    client = Client(arguments.server, arguments.token)
+    total = 0
+    for _, path in scenarios(arguments.area):
+        answers = run(path, client, patient=True)
+        total += len(answers)
+        target = recording_of(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        rows = ",\n".join(json.dumps(answer, sort_keys=True) for answer in answers)
+        target.write_text(f"[\n{rows}\n]\n")
+        print(f"{target.parent.name}/{target.stem}: {len(answers)} answers", file=sys.stderr)
+    print(f"{total} answers recorded", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

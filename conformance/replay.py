@@ -1,0 +1,90 @@
+"""Replays the recorded exchanges: `python -m conformance.replay --server URL --token T`. Prints the share that is equal.
+
+Compared are status, media type, warnings and the whole body; not what a server chooses freely (uids, revisions, times, allocated
+addresses, continue tokens) nor the prose of column descriptions, which is not recorded.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
+
+
+@dataclass(slots=True)
+class Score:
+    """One area's result. `misses`: (scenario, index of the request, request line, first difference)."""
+
+    equal: int = 0
+    total: int = 0
+    misses: list[tuple[str, int, str, str]] = field(default_factory=list)
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.equal / self.total if self.total else 100.0
+
+
+def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
+    """Every scenario against a server; areas in order."""
+    scores: dict[str, Score] = {}
+    for area, path in scenarios(areas):
+        score = scores.setdefault(area, Score())
+        requests = json.loads(path.read_text())["requests"]
+        expected = json.loads(recording_of(path).read_text())
+        for i, (request, want, got) in enumerate(zip(requests, expected, run(path, client), strict=True)):
+            score.total += 1
+            found = difference(want, got)
+            score.equal += not found
+            if found:
+                score.misses.append((path.stem, i, f"{request['method']} {request['path']}", found))
+    return scores
+
+
+def table(scores: dict[str, Score]) -> str:
+    rows = [f"| {area} | {score.equal} | {score.total} | {score.percent:.1f} % |" for area, score in scores.items()]
+    equal, total = sum(s.equal for s in scores.values()), sum(s.total for s in scores.values())
+    rows.append(f"| **all** | {equal} | {total} | {100 * equal / max(total, 1):.1f} % |")
+    return "\n".join(["| area | equal | exchanges | share |", "|---|---|---|---|", *rows])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--token", required=True)
+    parser.add_argument("--area", action="append", default=[])
+    parser.add_argument("--minimum", type=float, default=0.0, help="exit with 1 below this percentage")
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+    parser.add_argument("--write-readme", action="store_true", help="put the table and the misses into conformance/README.md")
+    arguments = parser.parse_args()
+    scores = replay(Client(arguments.server, arguments.token), arguments.area)
+    if arguments.output == "json":
+        print(json.dumps({area: {"equal": s.equal, "total": s.total, "misses": s.misses} for area, s in scores.items()}, indent=1))
+    else:
+        for area, score in scores.items():
+            for scenario, i, line, found in score.misses:
+                print(f"{area}/{scenario}[{i}] {line[:120]}\n    {found[:600]}")
+        print(table(scores))
+    if arguments.write_readme:
+        write_readme(scores)
+    equal, total = sum(s.equal for s in scores.values()), sum(s.total for s in scores.values())
+    return 0 if 100 * equal >= arguments.minimum * total else 1
+
+
+def write_readme(scores: dict[str, Score]) -> None:
+    """Replaces what stands between the two markers."""
+    path = HERE / "README.md"
+    before, _, rest = path.read_text().partition("<!-- score -->")
+    _, _, after = rest.partition("<!-- end of score -->")
+    misses = [
+        f"- `{area}/{scenario}` request {i}, `{line[:90]}`: {found[:160].replace('|', ' ')}"
+        for area, score in scores.items()
+        for scenario, i, line, found in score.misses
+    ]
+    listed = "\n".join(misses) or "None."
+    path.write_text(f"{before}<!-- score -->\n{table(scores)}\n\n### Every miss\n{listed}\n<!-- end of score -->{after}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,6 +24,9 @@ _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _REVISION: Final = re.compile(r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|resource version: \d+ \()\d+')
+_DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
+# What generateName adds.
+_SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 # Answers whose values a server chooses freely; what is chosen must be there, not equal.
 _FREE_KEYS: Final = frozenset({"resourceVersion", "continue", "uid", "clusterIP", "nodePort", "serverAddress", "description"})
@@ -161,6 +164,7 @@ def plain(value: Any) -> Any:
         return value
     text = _TIME.sub("TIME", _UID.sub("UID", value))
     text = _REVISION.sub(r"\1REVISION", text)
+    text = _SUFFIX.sub("-SUFFIX", _DATE.sub("DATE", text))
     return "AGE" if _AGE.match(text) else text
 
 

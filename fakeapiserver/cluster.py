@@ -137,6 +137,11 @@ class Cluster:
             self._folder = None
 
     @property
+    def server(self) -> LocalServer:
+        """What runs, for tests of this package; its methods belong to its own event loop."""
+        return self._running
+
+    @property
     def _running(self) -> LocalServer:
         if self._server is None:
             raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")

@@ -63,8 +63,8 @@ def is_dns1123_label(value: str) -> list[str]:
     return errors
 
 
-def is_dns1123_subdomain(value: str) -> list[str]:
-    errors = [max_length_error(_MAX_SUBDOMAIN, "characters")] if len(value.encode()) > _MAX_SUBDOMAIN else []
+def is_dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
+    errors = [max_length_error(_MAX_SUBDOMAIN, unit)] if len(value.encode()) > _MAX_SUBDOMAIN else []
     if not _MATCH[_SUBDOMAIN](value):
         errors.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return errors
@@ -87,7 +87,7 @@ def _qualified_name(value: str) -> tuple[str, ...]:
     if slash and not prefix:
         errors.append("prefix part must be non-empty")
     elif slash:
-        errors += [f"prefix part {problem}".replace("characters", "bytes", 1) for problem in is_dns1123_subdomain(prefix)]
+        errors += [f"prefix part {problem}" for problem in is_dns1123_subdomain(prefix, "bytes")]
     if not name:
         errors.append("name part must be non-empty")
     elif len(name.encode()) > _MAX_LABEL:

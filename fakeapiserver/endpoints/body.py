@@ -81,7 +81,10 @@ def report_strictly(complaints: list[str], kind: Kind, validation: str, warnings
         return
     if validation == "Strict":
         raise cannot_be_handled({}, kind, "strict decoding error: " + ", ".join(complaints))
-    warnings += complaints
+    for complaint in complaints:
+        # YAML's duplicates come as one error of several lines; each is a warning of its own.
+        first, *rest = complaint.split("\n")
+        warnings += [line.strip() for line in rest] if first == "yaml: unmarshal errors:" else [complaint]
 
 
 def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:

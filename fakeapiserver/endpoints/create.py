@@ -2,6 +2,7 @@
 
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import decode_object
 from fakeapiserver.endpoints.negotiation import body_media_type
@@ -19,10 +20,24 @@ async def create(request: Request, scope: RequestScope) -> Response:
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)
     if scope.virtual is not None:
-        return respond.encoded(request, await scope.virtual.create(request, obj), accept, 201)
+        return respond.encoded(request, await scope.virtual.create(request, _owned(request, scope, options, obj)), accept, 201)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)
+
+
+def _owned(request: Request, scope: RequestScope, options: WriteOptions, obj: Object) -> Object:
+    """What isn't stored has owners all the same."""
+    from fakeapiserver.apimachinery import managedfields
+
+    return managedfields.update(
+        None,
+        obj,
+        schema=scope.kind.typed,
+        manager=options.field_manager or manager_of(request.header(b"user-agent")),
+        api_version=str(scope.gvk.group_version),
+        now=rfc3339(scope.clock.now()),
+    )
 
 
 def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:

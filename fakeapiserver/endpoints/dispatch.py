@@ -57,6 +57,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if not _is_served_path(info, scope):
         raise new_generic_not_found()
     _check_name(info)
+    if scope.store is not None and scope.store.strategy.deprecation:
+        request.warnings.append(scope.store.strategy.deprecation)
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 

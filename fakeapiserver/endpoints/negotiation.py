@@ -16,6 +16,7 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 # Bodies may be protobuf; answers are not yet, so it is never chosen for them.
 _SUPPORTED: Final = (JSON, YAML)
 _NAMED: Final = ", ".join((*_SUPPORTED, PROTOBUF))
+_WATCH_NAMED: Final = f", {JSON};stream=watch, {PROTOBUF};stream=watch"
 _CONVERSIONS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
@@ -34,20 +35,30 @@ PLAIN: Final = Accept()
 
 
 @lru_cache(maxsize=1024)
-def negotiate(header: str) -> Accept:
+def negotiate(header: str, watchable: bool = False) -> Accept:
     """The first acceptable clause, best quality first; StatusError 406 when none is."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
-    for clause in _clauses(header):
+    clauses = _clauses(header)
+    for clause in clauses:
         accepted = _accept(clause)
         if accepted is not None:
             return accepted
-    raise not_acceptable()
+    if any(clause[""] in _SUPPORTED for clause in clauses):
+        raise _no_such_form()
+    raise not_acceptable(watchable)
 
 
-def not_acceptable() -> StatusError:
-    message = f"406: Not Acceptable\n\nAvailable representations: {_NAMED}"
+def not_acceptable(watchable: bool = False) -> StatusError:
+    """`watchable` for collections, which can be watched in forms of their own."""
+    named = _NAMED + (_WATCH_NAMED if watchable else "")
+    message = f"406: Not Acceptable\n\nAvailable representations: {named}"
     return status_error(406, "NotAcceptable", message, {})
+
+
+def _no_such_form() -> StatusError:
+    """A media type that is served, in a form that isn't."""
+    return status_error(406, "NotAcceptable", f"only the following media types are accepted: {_NAMED}")
 
 
 def _clauses(header: str) -> list[dict[str, str]]:
@@ -71,7 +82,7 @@ def _quality(clause: dict[str, str]) -> float:
 
 def _accept(clause: dict[str, str]) -> Accept | None:
     media = clause[""]
-    if media in ("*/*", "application/*"):
+    if media == "*/*":
         media = JSON
     if media not in _SUPPORTED:
         return None

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, managedfields
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid, new_not_found, status_error
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_conflict, new_invalid, status_error
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.patch import strategic
+from fakeapiserver.apimachinery.patch.go_format import go_value
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
@@ -71,17 +72,19 @@ def _check_media_type(media_type: str, scope: RequestScope) -> None:
 def _patcher(
     request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
 ) -> Callable[[Object | None], Object]:
-    change, complaints = _change(scope, options, media_type, data)
+    before = list(request.warnings)
+    change, complaints, document = _change(scope, options, media_type, data)
 
     def transform(current: Object | None) -> Object:
         assert current is not None  # patches never create
         patched = change(current)
-        warnings = list(complaints)
-        warnings += _decode(patched, scope)
+        # What can't be decoded is shown in the message: the document, or of a strategic merge the patch.
+        shown = _go_shown(document) if document is not None else None
+        warnings = [*complaints, *_decode(patched, scope, shown)]
         if warnings and options.field_validation == "Strict":
-            raise _invalid_patch(patched, "strict decoding error: " + ", ".join(warnings))
+            raise _invalid_patch(patched, "strict decoding error: " + ", ".join(warnings), shown)
         if options.field_validation != "Ignore":
-            request.warnings[:] = warnings
+            request.warnings[:] = [*before, *warnings]
         match_namespace(patched, request, scope)
         match_name(patched, request.info.name)
         return patched  # type: ignore[no-any-return]
@@ -91,11 +94,11 @@ def _patcher(
 
 def _change(
     scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
-) -> tuple[Patcher, list[str]]:
-    """The patch as a function of the current object, and the texts of its duplicate fields."""
+) -> tuple[Patcher, list[str], Object | None]:
+    """The patch as a function of the current object, the texts of its duplicate fields, and a strategic merge itself."""
     if media_type == JSON_PATCH:
         operations = json_patch.decode(data, field_validation=options.field_validation)
-        return (lambda current: json_patch.apply(current, operations)), json_patch.complaints(data)
+        return (lambda current: json_patch.apply(current, operations)), json_patch.complaints(data), None
     try:
         document, duplicates = decode_body(data, JSON)
     except ValueError as error:
@@ -111,12 +114,13 @@ def _change(
             )
         document = {}
     if media_type == MERGE_PATCH:
-        return (lambda current: merge_patch.apply(current, document)), duplicates
+        return (lambda current: merge_patch.apply(current, document)), duplicates, None
     kind = scope.kind
-    return (lambda current: strategic.apply(current, document, kind.definition, kind.definitions)), duplicates
+    change: Patcher = lambda current: strategic.apply(current, document, kind.definition, kind.definitions)  # noqa: E731
+    return change, duplicates, document
 
 
-def _decode(patched: Any, scope: RequestScope) -> list[str]:
+def _decode(patched: Any, scope: RequestScope, shown: str | None) -> list[str]:
     """The patched document back into its kind: what can't be is a 422 that shows the document."""
     if not isinstance(patched, dict):
         raise _invalid_patch(patched, "json: cannot unmarshal the patched document into an object")
@@ -126,11 +130,11 @@ def _decode(patched: Any, scope: RequestScope) -> list[str]:
     patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
     found = GroupVersionKind(*GroupVersion.parse(str(patched["apiVersion"])), str(patched["kind"]))
     if found != gvk:
-        raise _invalid_patch(patched, not_registered(found))
+        raise _invalid_patch(patched, not_registered(found), shown)
     try:
         unknown = kind.decode(patched)
     except ValueError as error:
-        raise _invalid_patch(patched, str(error)) from None
+        raise _invalid_patch(patched, str(error), shown) from None
     if not isinstance(patched.get("metadata"), dict):
         patched["metadata"] = {}
     kind.default(patched)
@@ -156,9 +160,20 @@ def _shown(patched: Any) -> Any:
     return ordered
 
 
-def _invalid_patch(patched: Any, why: str) -> StatusError:
-    shown = json.encode(_shown(patched))
-    return new_invalid(GroupKind("", ""), "", [field.invalid("patch", shown.decode(), why)])
+def _go_shown(document: Object) -> str:
+    """A strategic merge patch as Go prints the map, without what it deletes."""
+    return go_value(_without_nulls(document))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def _invalid_patch(patched: Any, why: str, shown: str | None = None) -> StatusError:
+    text = shown if shown is not None else json.encode(_shown(patched)).decode()
+    return new_invalid(GroupKind("", ""), "", [field.invalid("patch", text, why)])
 
 
 # -------------------------------------------------------------------- apply
@@ -171,19 +186,21 @@ def _applier(
     _check_applied_type(applied, scope)
     store = scope.store
     assert store is not None
-    info = request.info
+    info, before = request.info, list(request.warnings)
 
     def transform(current: Object | None) -> Object:
         if current is None and metadata(applied).get("uid"):
-            raise new_not_found(store.resource, info.name)
+            stated = metadata(applied)["uid"]
+            reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
+            raise new_conflict(store.resource, info.name, reason)
         # Decoding changes in place, and the transform may run again.
         wanted: Object = json.decode(json.encode(applied))
-        unknown = scope.kind.decode(json.decode(json.encode(applied)))
-        warnings = unknown + duplicates
+        # Unknown fields aren't complained about: the merge itself refuses them.
+        warnings = duplicates
         if warnings and options.field_validation == "Strict":
             raise new_bad_request("strict decoding error: " + ", ".join(warnings))
         if options.field_validation != "Ignore":
-            request.warnings[:] = warnings
+            request.warnings[:] = [*before, *warnings]
         result = managedfields.apply(
             current,
             wanted,
@@ -222,9 +239,6 @@ def _decode_applied(data: bytes) -> tuple[Object, list[str]]:
 def _check_applied_type(applied: Object, scope: RequestScope) -> None:
     gvk = scope.gvk
     api_version, kind = str(applied.get("apiVersion") or ""), str(applied.get("kind") or "")
-    if not kind or not api_version:
+    if kind != gvk.kind or api_version != str(gvk.group_version):
         version = GroupVersion.parse(api_version)
         raise new_bad_request(f"invalid object type: {version.group}/{version.version}, Kind={kind}")
-    if kind != gvk.kind or api_version != str(gvk.group_version):
-        found = GroupVersionKind(*GroupVersion.parse(api_version), kind)
-        raise new_bad_request(f"incorrect object type specified: expected {gvk}, got {found}")

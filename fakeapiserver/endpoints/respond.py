@@ -25,7 +25,7 @@ _NO_STORE: Final = (b"cache-control", b"no-cache, private")
 
 def accepted(request: Request) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    return negotiate(request.header(b"accept"))
+    return negotiate(request.header(b"accept"), request.info.verb in ("list", "watch"))
 
 
 def stored_object(request: Request, scope: RequestScope, value: bytes, status: int = 200) -> Response:

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import (
     Attributes,
     Authenticator,
@@ -22,6 +23,7 @@ from fakeapiserver.auth.interfaces import (
     RuleResolver,
     UserInfo,
 )
+from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
 
@@ -30,7 +32,7 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 def reviews(
-    authenticator: Authenticator, authorizer: Authorizer, rules: RuleResolver | None
+    authenticator: Authenticator, authorizer: Authorizer, rules: RuleResolver | None, clock: Clock
 ) -> Mapping[GroupResource, Virtual]:
     access = AccessReview(authorizer)
     return {
@@ -38,7 +40,7 @@ def reviews(
         GroupResource(_AUTHORIZATION, "subjectaccessreviews"): access,
         GroupResource(_AUTHORIZATION, "localsubjectaccessreviews"): access,
         GroupResource(_AUTHORIZATION, "selfsubjectrulesreviews"): SelfRulesReview(rules),
-        GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(),
+        GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
         GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator),
     }
 
@@ -58,7 +60,9 @@ class AccessReview:
             raise _invalid(obj, errors)
         resource_attributes = spec.get("resourceAttributes") or {}
         if obj["kind"] == "LocalSubjectAccessReview" and resource_attributes.get("namespace", "") != request.info.namespace:
-            raise new_bad_request("spec.resourceAttributes.namespace must match namespace")
+            place = "spec.resourceAttributes.namespace"
+            wrong = field.invalid(place, resource_attributes.get("namespace", ""), "must match metadata.namespace")
+            raise _invalid(obj, [wrong])
         extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
         user = UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
         return {**obj, "status": await _status(self.authorizer, spec, user)}
@@ -100,8 +104,11 @@ class SelfRulesReview:
 class SelfReview:
     """SelfSubjectReview: who am I?"""
 
+    clock: Clock
+
     async def create(self, request: Request, obj: Object) -> Object:
-        return {**obj, "status": {"userInfo": user_info(request.user)}}
+        meta = {**obj["metadata"], "creationTimestamp": rfc3339(self.clock.now())}
+        return {**obj, "metadata": meta, "status": {"userInfo": user_info(request.user)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,8 @@ def _attribute_errors(spec: Object) -> ErrorList:
 
 
 def _invalid(obj: Object, errors: ErrorList) -> StatusError:
-    return new_invalid(GroupKind(_AUTHORIZATION, obj["kind"]), "", errors)
+    # Upstream names the group and forgets the kind.
+    return new_invalid(GroupKind(_AUTHORIZATION, ""), "", errors)
 
 
 async def _status(authorizer: Authorizer, spec: Object, user: UserInfo) -> Object:

@@ -6,8 +6,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import StatusError, new_invalid, status_error
-from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.body import internal_package
 from fakeapiserver.endpoints.negotiation import Accept
@@ -54,8 +53,8 @@ def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
 def include_object(request: Request) -> str:
     wanted = request.param("includeObject") or "Metadata"
     if wanted not in _INCLUDE_OBJECT:
-        errors = [field.not_supported("includeObject", wanted, ["", *_INCLUDE_OBJECT])]
-        raise new_invalid(GroupKind("meta.k8s.io", "TableOptions"), "", errors)
+        error = field.invalid("includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty")
+        raise new_bad_request(f"Unable to convert to Table as requested: {error}")
     return wanted
 
 

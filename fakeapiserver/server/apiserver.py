@@ -47,7 +47,7 @@ class APIServer:
         self.custom_resources = CustomResources(self.scopes)
         authenticator = authn_authz.authenticator(config, clock=self.clock, token=admin_token, client_ca=client_ca)
         authorizer = authn_authz.authorizer(config, self.objects)
-        self.scopes.virtual = reviews(authenticator, authorizer, authorizer)
+        self.scopes.virtual = reviews(authenticator, authorizer, authorizer, self.clock)
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -33,7 +33,9 @@ class Application:
             scope["method"], scope["path"], parse_query(scope["query_string"]), scope["headers"], receive, scope
         )
         response = await self._answer(request)
-        headers = [(b"content-type", response.content_type.encode()), (b"audit-id", str(uuid.uuid4()).encode())]
+        headers = [(b"audit-id", str(uuid.uuid4()).encode())]
+        if response.content_type:
+            headers.append((b"content-type", response.content_type.encode()))
         headers += response.headers
         headers += [respond.warning_header(text) for text in dict.fromkeys(request.warnings)]
         if response.stream is None:

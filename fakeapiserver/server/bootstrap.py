@@ -13,6 +13,8 @@ from fakeapiserver.apis import bootstrap
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic import canonical
 
+# Says since when unused service account tokens are looked for.
+_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _CONDITION_TIMES: Final = ("lastTransitionTime",)
 
 
@@ -26,6 +28,8 @@ async def store_objects(scopes: RequestScopes, version: str, now: float) -> None
         if scope is None or scope.store is None:
             continue
         _stamp(obj, stamp)
+        if obj["metadata"]["name"] == _TOKEN_TRACKING:
+            obj["data"] = {"since": stamp[:10]}
         meta = metadata(obj)
         key = scope.store.key(meta.get("namespace", ""), meta["name"])
         await scopes.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))

@@ -127,7 +127,7 @@ class FixedPaths:
             return Response(200, self._openapi_documents.index(), INDEX_MEDIA_TYPE)
         found = self._openapi_documents.document(key)
         if found is None:
-            return Response(404, b"", INDEX_MEDIA_TYPE)
+            return Response(404, b"", "")
         body, digest = found
         asked = request.param("hash")
         if asked and asked != digest:

@@ -47,8 +47,8 @@ def _named(*first: str) -> tuple[str, ...]:
 
 
 CHECKS: Final = {
-    "healthz": _named("ping", "log", "etcd"),
-    "livez": _named("ping", "log", "etcd"),
+    "healthz": _named("ping", "log", "loopback-serving-certificate", "etcd"),
+    "livez": _named("ping", "log", "loopback-serving-certificate", "etcd"),
     "readyz": (*_named("ping", "log", "etcd", "etcd-readiness", "informer-sync"), "shutdown"),
 }
 

@@ -18,9 +18,11 @@ from fakeapiserver.registry.core.secret import SecretStrategy
 from fakeapiserver.registry.core.service import ServiceStrategy
 from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
 
+_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+
 RESOURCES = {
     "configmaps": ConfigMapStrategy(),
-    "endpoints": EndpointsStrategy(allow_create_on_update=True),
+    "endpoints": EndpointsStrategy(allow_create_on_update=True, deprecation=_ENDPOINTS),
     "events": EventStrategy(
         validate_name=names.path_segment_name,
         allow_create_on_update=True,

@@ -46,6 +46,8 @@ class Strategy:
     returns_deleted_object: bool = False
     # A DELETE answers the object as marked for deletion even when it is gone at once (upstream: RESTGracefulDeleteStrategy).
     graceful: bool = False
+    # A warning with every answer: this version of the kind is on its way out.
+    deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
     # Finalizers must be qualified or standard ones (every built-in kind but CustomResourceDefinitions).

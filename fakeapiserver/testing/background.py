@@ -1,0 +1,16 @@
+"""A server with any configuration in a thread, for tests that need more than `Cluster` offers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fakeapiserver.cluster import Cluster
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.local import LocalServer
+
+
+@contextmanager
+def running_server(**options: Any) -> Iterator[LocalServer]:
+    """`options` are fields of server.config.Config. The server is for reading (url, token), not for calls from this thread."""
+    with Cluster.from_config(Config(**options)) as cluster:
+        yield cluster.server

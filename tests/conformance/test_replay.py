@@ -1,0 +1,54 @@
+"""The recorded exchanges, replayed against a cluster of this package: each area keeps the share it has reached."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance import exchange, replay
+from fakeapiserver.server.local import LocalServer
+from fakeapiserver.testing.background import running_server
+
+FLOORS = json.loads((exchange.HERE / "floors.json").read_text())
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[LocalServer, str]]:
+    """A fresh server with the user whom the recordings were made as, and that user's token."""
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('conformance,admin,1,"system:masters"\n')
+    with running_server(token_auth_file=tokens) as found:
+        yield found, "conformance"
+
+
+@pytest.mark.parametrize("area", sorted({area for area, _ in exchange.scenarios()}))
+def test_answers_equal_the_real_servers(server: tuple[LocalServer, str], area: str) -> None:
+    local, token = server
+    scores = replay.replay(exchange.Client(local.url, token), [area])
+    score = scores[area]
+    print(replay.table(scores))
+    assert score.percent >= FLOORS[area], "\n".join(f"{miss[0]}[{miss[1]}] {miss[2]}: {miss[3]}" for miss in score.misses)
+
+
+def test_every_scenario_is_recorded_and_every_area_has_a_floor() -> None:
+    for area, path in exchange.scenarios():
+        answers = json.loads(exchange.recording_of(path).read_text())
+        assert len(answers) == len(json.loads(path.read_text())["requests"])
+        assert area in FLOORS
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "found"),
+    [
+        ({"status": 200, "body": {"a": 1}}, {"status": 200, "body": {"a": 1}}, ""),
+        ({"status": 200}, {"status": 404}, "status: 200 != 404"),
+        ({"body": {"a": [1, 2]}}, {"body": {"a": [1]}}, "body.a: 2 items, got 1: [1, 2] != [1]"),
+        ({"body": {"a": 1}}, {"body": {"a": True}}, "body.a: 1 != true"),
+        ({"body": {"metadata": {"uid": "x"}}}, {"body": {"metadata": {}}}, 'body.metadata.uid: "x" != null'),
+        ({"body": {"t": "2026-01-01T00:00:00Z"}}, {"body": {"t": "2027-02-02T00:00:00Z"}}, ""),
+        ({"body": {"age": "5s"}}, {"body": {"age": "2m10s"}}, ""),
+    ],
+)
+def test_a_difference_is_found_and_named(expected: exchange.Answer, got: exchange.Answer, found: str) -> None:
+    assert exchange.difference(expected, got) == found

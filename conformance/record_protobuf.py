@@ -49,7 +49,8 @@ def messages_of(path: Path) -> dict[str, Fields]:
         return {}
     names = json_names(path.parent)
     return {
-        f"{package[1]}.{name}": fields_of(body, package[1], names.get(name, {})) for name, body in _MESSAGE.findall(text)
+        f"{package[1]}.{name}": fields_of(body, package[1], names.get(name, {}))
+        for name, body in _MESSAGE.findall(text)
     }
 
 

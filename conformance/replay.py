@@ -56,11 +56,17 @@ def main() -> int:
     parser.add_argument("--area", action="append", default=[])
     parser.add_argument("--minimum", type=float, default=0.0, help="exit with 1 below this percentage")
     parser.add_argument("--output", choices=("text", "json"), default="text")
-    parser.add_argument("--write-readme", action="store_true", help="put the table and the misses into conformance/README.md")
+    parser.add_argument(
+        "--write-readme", action="store_true", help="put the table and the misses into conformance/README.md"
+    )
     arguments = parser.parse_args()
     scores = replay(Client(arguments.server, arguments.token), arguments.area)
     if arguments.output == "json":
-        print(json.dumps({area: {"equal": s.equal, "total": s.total, "misses": s.misses} for area, s in scores.items()}, indent=1))
+        print(
+            json.dumps(
+                {area: {"equal": s.equal, "total": s.total, "misses": s.misses} for area, s in scores.items()}, indent=1
+            )
+        )
     else:
         for area, score in scores.items():
             for scenario, i, line, found in score.misses:
@@ -83,7 +89,9 @@ def write_readme(scores: dict[str, Score]) -> None:
         for scenario, i, line, found in score.misses
     ]
     listed = "\n".join(misses) or "None."
-    path.write_text(f"{before}<!-- score -->\n{table(scores)}\n\n### Every miss\n{listed}\n<!-- end of score -->{after}")
+    path.write_text(
+        f"{before}<!-- score -->\n{table(scores)}\n\n### Every miss\n{listed}\n<!-- end of score -->{after}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """`Cluster`: an API server in this process, in a thread of its own or in the running event loop.
 
-    with Cluster() as cluster:
-        subprocess.run(["kubectl", "get", "namespaces"], env={**os.environ, "KUBECONFIG": cluster.kubeconfig})
+with Cluster() as cluster:
+    subprocess.run(["kubectl", "get", "namespaces"], env={**os.environ, "KUBECONFIG": cluster.kubeconfig})
 
-    async with Cluster() as cluster: ...       # in the running event loop, no thread
+async with Cluster() as cluster: ...       # in the running event loop, no thread
 """
 
 import asyncio

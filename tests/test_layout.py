@@ -20,7 +20,9 @@ def test_a_link_leads_to_the_real_folder(name: str) -> None:
 
 
 def test_they_import_as_parts_of_the_package_only() -> None:
-    program = "import fakeapiserver.auth.union as a, fakeapiserver.admission.chain, sys; assert 'auth' not in sys.modules"
+    program = (
+        "import fakeapiserver.auth.union as a, fakeapiserver.admission.chain, sys; assert 'auth' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -67,14 +69,21 @@ def test_a_wheel_holds_real_files(tmp_path: Path) -> None:
     if done.returncode:
         pytest.skip(f"no wheel can be built here: {done.stderr.strip().splitlines()[-1]}")
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
-    for name in ("auth/union.py", "admission/chain.py", "apis/versions/v1.36/schemas.json", "apimachinery/schema/go_types.json"):
+    for name in (
+        "auth/union.py",
+        "admission/chain.py",
+        "apis/versions/v1.36/schemas.json",
+        "apimachinery/schema/go_types.json",
+    ):
         assert f"fakeapiserver/{name}" in names
     assert not any(name.startswith(("auth/", "admission/", "tests/", "conformance/")) for name in names)
 
 
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_documents_name_files_that_exist(document: str) -> None:
-    places = re.findall(r"`((?:fakeapiserver|auth|admission|conformance|tests)/[\w/.]+)`", (ROOT / document).read_text())
+    places = re.findall(
+        r"`((?:fakeapiserver|auth|admission|conformance|tests)/[\w/.]+)`", (ROOT / document).read_text()
+    )
     missing = [place for place in places if not (ROOT / place).exists()]
     assert missing == []
 

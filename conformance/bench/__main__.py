@@ -125,7 +125,9 @@ def _loader(server: Server, program: Path) -> Callable[..., dict[str, float]]:
 
 
 def report(figures: dict[str, Figures], output: str) -> None:
-    medians = {name: {key: statistics.median(values) for key, values in found.items()} for name, found in figures.items()}
+    medians = {
+        name: {key: statistics.median(values) for key, values in found.items()} for name, found in figures.items()
+    }
     if output == "json":
         print(json.dumps(medians, indent=1))
         return

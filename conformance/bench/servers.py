@@ -96,7 +96,14 @@ class Ours:
         port = free_port()
         self.url = f"https://127.0.0.1:{port}"
         started = time.monotonic()
-        command = [sys.executable, "-m", "fakeapiserver", "serve", f"--secure-port={port}", f"--token-auth-file={tokens}"]
+        command = [
+            sys.executable,
+            "-m",
+            "fakeapiserver",
+            "serve",
+            f"--secure-port={port}",
+            f"--token-auth-file={tokens}",
+        ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
         self._processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL)]
         wait_ready(self.url, self._processes[0])
@@ -138,7 +145,9 @@ class Reference:
         self.ready_seconds = time.monotonic() - started
 
     def _run(self, state: Path, *command: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, cwd=state, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+        return subprocess.Popen(
+            command, cwd=state, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ)
+        )
 
     def stop(self) -> None:
         end(self._processes)

@@ -50,7 +50,11 @@ class Requirement:
         if self.operator == "!":
             return f"!{self.key}"
         shown = ",".join(self.values)
-        return f"{self.key} {self.operator} ({shown})" if self.operator in _KEYWORDS else f"{self.key}{self.operator}{shown}"
+        return (
+            f"{self.key} {self.operator} ({shown})"
+            if self.operator in _KEYWORDS
+            else f"{self.key}{self.operator}{shown}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,9 @@ _KEY_RULE: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {
 _VALUE_RULE: Final = (
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 )
-_MATCH: Final = {pattern: re.compile(pattern, re.ASCII).fullmatch for pattern in (_LABEL, _SUBDOMAIN, _DNS1035, _KEY, _VALUE)}
+_MATCH: Final = {
+    pattern: re.compile(pattern, re.ASCII).fullmatch for pattern in (_LABEL, _SUBDOMAIN, _DNS1035, _KEY, _VALUE)
+}
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024

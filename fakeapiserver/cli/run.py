@@ -33,7 +33,9 @@ def _run(command: list[str], kubeconfig: str) -> int:
         return complain(f"there is no command {command[0]!r}", 127)
     except PermissionError:
         return complain(f"{command[0]!r} can't be executed", 126)
-    previous = {number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {
+        number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         status = child.wait()
     finally:

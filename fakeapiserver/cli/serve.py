@@ -78,7 +78,10 @@ def _announce(parsed: Parsed, server: LocalServer) -> None:
         facts = {"url": server.url, "kubeconfig": str(parsed.write_kubeconfig)}
         print(json.dumps(facts), flush=True)
         return
-    print(f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}", flush=True)
+    print(
+        f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}",
+        flush=True,
+    )
 
 
 def run_loop(work: Coroutine[None, None, int]) -> int:

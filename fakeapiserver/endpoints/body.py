@@ -15,7 +15,9 @@ from fakeapiserver.registry.generic.kind import Kind
 
 Recognizes = Callable[[GroupVersionKind], bool]
 
-_GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_GO_TYPE_META: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _SHOWN_BYTES: Final = 30
 
@@ -146,7 +148,9 @@ def _checked_type_meta(document: Any) -> Object:
 def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
     if not why.startswith(("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value")):
         why = f"couldn't get version/kind; json parse error: {why}"
-    return new_bad_request(f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})")
+    return new_bad_request(
+        f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})"
+    )
 
 
 def shown(data: bytes) -> str:
@@ -154,5 +158,9 @@ def shown(data: bytes) -> str:
     if not data:
         return "<empty>"
     if data.lstrip().startswith(b"{"):
-        return data.decode(errors="replace") if len(data) <= _SHOWN_BYTES else data[:_SHOWN_BYTES].decode(errors="replace") + " ..."
+        return (
+            data.decode(errors="replace")
+            if len(data) <= _SHOWN_BYTES
+            else data[:_SHOWN_BYTES].decode(errors="replace") + " ..."
+        )
     return data.hex() if len(data) <= _SHOWN_BYTES else data[:_SHOWN_BYTES].hex() + " ..."

@@ -20,7 +20,9 @@ async def create(request: Request, scope: RequestScope) -> Response:
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)
     if scope.virtual is not None:
-        return respond.encoded(request, await scope.virtual.create(request, _owned(request, scope, options, obj)), accept, 201)
+        return respond.encoded(
+            request, await scope.virtual.create(request, _owned(request, scope, options, obj)), accept, 201
+        )
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)
@@ -45,7 +47,9 @@ def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:
     meta = metadata(obj)
     if not scope.resource.namespaced:
         if meta.get("namespace"):
-            raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise new_bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
         return
     if not meta.get("namespace"):
         meta["namespace"] = request.info.namespace
@@ -83,4 +87,3 @@ def _wire_options(options: WriteOptions, method: str) -> Object:
     if options.field_validation != "Warn":
         found["fieldValidation"] = options.field_validation
     return found
-

@@ -25,7 +25,9 @@ async def delete(request: Request, scope: RequestScope) -> Response:
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.delete(wanted, deletion_of(options))
     if written.deleted and not store.strategy.returns_deleted_object:
-        return respond.encoded(request, _success(store.resource, store.decode(written.value)), respond.accepted(request))
+        return respond.encoded(
+            request, _success(store.resource, store.decode(written.value)), respond.accepted(request)
+        )
     return respond.stored_object(request, scope, written.value)
 
 
@@ -39,7 +41,9 @@ async def read_delete_options(request: Request) -> DeleteOptions:
     except ValueError as error:
         raise new_bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(document, dict):
-        raise new_bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal the body into DeleteOptions")
+        raise new_bad_request(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal the body into DeleteOptions"
+        )
     _check_type(document)
     return delete_options(request.query, document)
 

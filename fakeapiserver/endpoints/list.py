@@ -1,6 +1,6 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
-from fakeapiserver.apimachinery.errors import new_bad_request, new_resource_expired
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
@@ -23,15 +23,15 @@ async def list_(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request)
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
-    revision, start_after = _position(options, prefix)
+    revision, start = _position(options, prefix)
     try:
         found = await store.storage.list(
-            prefix, revision=revision, start_after=start_after, limit=max(options.limit, 0), predicate=predicate
+            prefix, revision=revision, start=start, limit=max(options.limit, 0), predicate=predicate
         )
     except ResourceVersionTooLarge as error:
         raise too_large(revision, error.current) from None
     except Compacted as error:
-        raise _expired(options, error.oldest) from None
+        raise _expired(options, error.oldest, start, prefix) from None
     await _not_older_than(options, store)
     meta = _list_meta(found, prefix)
     if scope.kind.custom and not accept.as_kind:
@@ -60,7 +60,7 @@ def _position(options: ListOptions, prefix: str) -> tuple[int, str]:
         if options.resource_version not in ("", "0"):
             raise new_bad_request("specifying resource version is not allowed when using continue")
         token = continue_token.decode(options.continue_, prefix)
-        return token.revision, token.start_after
+        return token.revision, token.start
     revision = minimum_revision(options.resource_version)
     match = options.resource_version_match
     exact = match == "Exact" or (not match and options.limit > 0 and revision > 0)
@@ -79,18 +79,22 @@ async def _not_older_than(options: ListOptions, store: Store) -> None:
 def _list_meta(found: ListResult, prefix: str) -> Object:
     meta: Object = {"resourceVersion": str(found.revision)}
     if found.more:
-        meta["continue"] = continue_token.encode(found.items[-1].key, prefix, found.revision)
+        meta["continue"] = continue_token.encode(found.items[-1].key + "\0", prefix, found.revision)
         if found.remaining:
             meta["remainingItemCount"] = found.remaining
     return meta
 
 
-def _expired(options: ListOptions, oldest: int) -> Exception:
+def _expired(options: ListOptions, oldest: int, start: str, prefix: str) -> StatusError:
+    """410; for a page that came too late with a token that goes on all the same, at the newest state."""
     if options.continue_:
-        return new_resource_expired(
-            _EXPIRED + "You can start a new list without the continue parameter, or use the continue token in this response "
+        error = new_resource_expired(
+            _EXPIRED
+            + "You can start a new list without the continue parameter, or use the continue token in this response "
             "to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - "
             "objects that were created, modified, or deleted between the time the first chunk was returned and now may show "
             "up in the list."
         )
+        error.status["metadata"] = {"continue": continue_token.encode(start, prefix, continue_token.INCONSISTENT)}
+        return error
     return new_resource_expired(f"The resourceVersion for the provided list is too old. ({oldest})")

@@ -223,7 +223,11 @@ def _watch_errors(options: ListOptions) -> ErrorList:
     errors: ErrorList = []
     if options.send_initial_events is None:
         if match:
-            errors.append(field.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+            errors.append(
+                field.forbidden(
+                    path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+                )
+            )
         return errors
     if match != "NotOlderThan":
         errors.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))

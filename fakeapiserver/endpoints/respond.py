@@ -86,4 +86,3 @@ def warning_header(text: str) -> tuple[bytes, bytes]:
 def text(status: int, body: str) -> Response:
     """Plain text, as Go's http.Error answers it."""
     return Response(status, body.encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")])
-

@@ -55,11 +55,16 @@ class AccessReview:
         spec = obj.get("spec") or {}
         errors = _attribute_errors(spec)
         if not spec.get("user") and not spec.get("groups"):
-            errors.append(field.invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified"))
+            errors.append(
+                field.invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified")
+            )
         if errors:
             raise _invalid(obj, errors)
         resource_attributes = spec.get("resourceAttributes") or {}
-        if obj["kind"] == "LocalSubjectAccessReview" and resource_attributes.get("namespace", "") != request.info.namespace:
+        if (
+            obj["kind"] == "LocalSubjectAccessReview"
+            and resource_attributes.get("namespace", "") != request.info.namespace
+        ):
             place = "spec.resourceAttributes.namespace"
             wrong = field.invalid(place, resource_attributes.get("namespace", ""), "must match metadata.namespace")
             raise _invalid(obj, [wrong])

@@ -31,7 +31,9 @@ _KEY_NAMES: Final = {
     GroupResource("", "replicationcontrollers"): "controllers",
     GroupResource("", "services"): "services/specs",
     GroupResource("networking.k8s.io", "ingresses"): "ingress",
-    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
+    GroupResource(
+        "apiextensions.k8s.io", "customresourcedefinitions"
+    ): "apiextensions.k8s.io/customresourcedefinitions",
     GroupResource("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
 }
 
@@ -166,5 +168,3 @@ class ObjectGetter:
         obj = store.decode(value)
         self._decoded[key] = (revision, obj)
         return obj
-
-

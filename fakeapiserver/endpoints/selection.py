@@ -28,8 +28,9 @@ def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> P
         field_selector = _with_name(field_selector, info.name)
     if label_selector is None and field_selector is None:
         return None
-    return lambda stored: (label_selector is None or label_selector.matches(stored.index.labels)) and (
-        field_selector is None or field_selector.matches(stored.index.fields)
+    return lambda stored: (
+        (label_selector is None or label_selector.matches(stored.index.labels))
+        and (field_selector is None or field_selector.matches(stored.index.fields))
     )
 
 

@@ -16,7 +16,9 @@ from fakeapiserver.endpoints.scope import RequestScope
 _INCLUDE_OBJECT: Final = ("Metadata", "None", "Object")
 
 
-def transformed(request: Request, scope: RequestScope, accept: Accept, objects: list[Object], list_meta: Object | None) -> Object:
+def transformed(
+    request: Request, scope: RequestScope, accept: Accept, objects: list[Object], list_meta: Object | None
+) -> Object:
     """`objects` in the form `accept` asks for; `list_meta` is None for a single object."""
     api_version = f"meta.k8s.io/{accept.as_version}"
     if accept.as_kind == "Table":

@@ -89,7 +89,9 @@ class CustomResources:
                 set_condition(new, "Established", "False", "NotAccepted", "not all names are accepted", now)
                 return new
             set_condition(new, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-            set_condition(new, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now)
+            set_condition(
+                new, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now
+            )
             new["status"]["acceptedNames"] = dict(new["spec"]["names"])
             return new
 
@@ -233,4 +235,3 @@ class CustomResources:
 def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:
     """Conversion strategy None: nothing but the apiVersion differs."""
     return {**obj, "apiVersion": str(gvk.group_version)}
-

@@ -27,7 +27,9 @@ class APIServer:
 
     Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`."""
 
-    def __init__(self, config: Config, *, clock: Clock | None = None, admin_token: str = "", client_ca: bytes = b"") -> None:
+    def __init__(
+        self, config: Config, *, clock: Clock | None = None, admin_token: str = "", client_ca: bytes = b""
+    ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()

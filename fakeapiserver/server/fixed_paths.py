@@ -93,7 +93,9 @@ class FixedPaths:
         key = ("resources", group, version)
         return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
 
-    def _document(self, request: Request, key: object, build: Callable[[], discovery.Document | None]) -> Response | None:
+    def _document(
+        self, request: Request, key: object, build: Callable[[], discovery.Document | None]
+    ) -> Response | None:
         body = self._documents.get(key, lambda: _encoded(build()))
         return respond.raw(request, body, respond.accepted(request)) if body is not None else None
 

@@ -67,7 +67,9 @@ def health(request: Request, *, shutting_down: bool = False) -> Response | None:
     if not failed and "verbose" not in request.query:
         return _ok()
     lines = [_line(name, failed, excluded) for name in checks]
-    lines += [f"warn: some health checks cannot be excluded: no matches for {name!r}" for name in excluded - set(checks)]
+    lines += [
+        f"warn: some health checks cannot be excluded: no matches for {name!r}" for name in excluded - set(checks)
+    ]
     lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
     return respond.text(500 if failed else 200, "\n".join(lines) + "\n")
 

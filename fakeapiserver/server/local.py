@@ -99,9 +99,7 @@ class LocalServer:
         """The admin's kubeconfig, mode 0600."""
         assert self._certificates is not None
         admin = self._certificates.admin
-        config = kubeconfig.render(
-            self.url, authority=self.ca, client=admin, user=ADMIN
-        )
+        config = kubeconfig.render(self.url, authority=self.ca, client=admin, user=ADMIN)
         try:
             kubeconfig.write(path, config)
         except OSError as error:
@@ -129,7 +127,9 @@ def _certificates(config: Config) -> Certificates:
     except OSError as error:
         if error.filename is None:
             raise
-        raise OSError(f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files") from error
+        raise OSError(
+            f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files"
+        ) from error
     return Certificates(authority, serving, admin, client_ca)
 
 

@@ -3,51 +3,73 @@
 Upstream: k8s.io/apiserver/pkg/storage/continue.go.
 """
 
-import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as Base64Error
 from dataclasses import dataclass
-from typing import Final
+from posixpath import normpath
+from string import ascii_letters, digits
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
+from fakeapiserver.apimachinery.serializer import json
 
 _VERSION: Final = "meta.k8s.io/v1"
+_ALPHABET: Final = frozenset(ascii_letters + digits + "-_")
+_GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
+# The revision of a token that goes on at whatever is newest.
+INCONSISTENT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`revision` 0: go on at the newest state (an inconsistent continuation); keys behind `start_after`."""
+    """`revision` 0: go on at the newest state (an inconsistent continuation); keys from `start` on."""
 
     revision: int
-    start_after: str
+    start: str
 
 
-def encode(last_key: str, prefix: str, revision: int) -> str:
-    """The token of a page that ended with `last_key`."""
-    start = last_key.removeprefix(prefix) + "\0"
-    token = json.dumps({"v": _VERSION, "rv": revision, "start": start}, separators=(",", ":"))
-    return urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
+def encode(start: str, prefix: str, revision: int) -> str:
+    """The token of a list that goes on with the key `start` (the last key with a NUL behind it, say)."""
+    token = json.encode({"v": _VERSION, "rv": revision, "start": start.removeprefix(prefix)})
+    return urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
 def decode(token: str, prefix: str) -> Position:
     """StatusError 400 for a token that no server made, or that leads out of its collection."""
-    try:
-        data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        document = json.loads(data)
-    except (Base64Error, ValueError, UnicodeError):
-        raise _invalid("continue key is not valid") from None
-    if not isinstance(document, dict) or document.get("v") != _VERSION:
-        version = document.get("v", "") if isinstance(document, dict) else ""
-        raise _invalid(f'continue key is not valid: server does not recognize this encoded version "{version}"')
+    document = _document(token)
+    if document.get("v") != _VERSION:
+        raise _invalid(f"server does not recognize this encoded version {document.get('v', '')}")
     revision, start = document.get("rv", 0), document.get("start", "")
-    if revision == 0 or not isinstance(revision, int):
-        raise _invalid("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-    if not isinstance(start, str) or not start:
-        raise _invalid("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
-    if any(part in (".", "..") for part in start.rstrip("\0").split("/")) or start.startswith("/"):
-        raise _invalid(f"continue key is not valid: {start}")
-    return Position(max(revision, 0), prefix + start.removesuffix("\0"))
+    for name, value, wanted, go_type in (("rv", revision, int, "int64"), ("start", start, str, "string")):
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            found = _GO_NAMES.get(type(value), "null")
+            raise _invalid(
+                f"json: cannot unmarshal {found} into Go struct field continueToken.{name} of type {go_type}"
+            )
+    if revision == 0:
+        raise _invalid(f"incorrect encoded start resourceVersion (version {_VERSION})")
+    if not start:
+        raise _invalid(f"encoded start key empty (version {_VERSION})")
+    key = start if start.startswith("/") else f"/{start}"
+    if normpath(key) != key or key.startswith("//"):
+        raise _invalid(start)
+    return Position(max(revision, 0), prefix + key[1:])
 
 
-def _invalid(text: str) -> StatusError:
-    return new_bad_request(text)
+def _document(token: str) -> dict[str, Any]:
+    bad = next((i for i, character in enumerate(token) if character not in _ALPHABET), -1)
+    if bad < 0 and len(token) % 4 == 1:
+        bad = len(token) - 1
+    if bad >= 0:
+        raise _invalid(f"illegal base64 data at input byte {bad}")
+    try:
+        document = json.decode(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except ValueError as error:
+        raise _invalid(str(error)) from None
+    if not isinstance(document, dict):
+        found = _GO_NAMES.get(type(document), "null")
+        raise _invalid(f"json: cannot unmarshal {found} into Go value of type storage.continueToken")
+    return document
+
+
+def _invalid(why: str) -> StatusError:
+    return new_bad_request(f"invalid continue token: continue key is not valid: {why}")

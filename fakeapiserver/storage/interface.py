@@ -123,7 +123,9 @@ class Storage(Protocol):
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
         """KeyExists."""
 
-    async def update(self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int) -> StoredObject:
+    async def update(
+        self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
+    ) -> StoredObject:
         """KeyNotFound; ResourceVersionConflict unless the object is still at `expected_revision`."""
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
@@ -137,11 +139,11 @@ class Storage(Protocol):
         prefix: str,
         *,
         revision: int = 0,
-        start_after: str = "",
+        start: str = "",
         limit: int = 0,
         predicate: Predicate | None = None,
     ) -> ListResult:
-        """At `revision` (0: now), keys behind `start_after`, at most `limit` of those selected (0: all).
+        """At `revision` (0: now), keys from `start` on, at most `limit` of those selected (0: all).
         Compacted, ResourceVersionTooLarge."""
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:

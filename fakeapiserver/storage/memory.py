@@ -36,7 +36,9 @@ class MemoryStorage:
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
         return self._published(self._mvcc.create(key, value, offset, index))
 
-    async def update(self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int) -> StoredObject:
+    async def update(
+        self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
+    ) -> StoredObject:
         return self._published(self._mvcc.update(key, value, offset, index, expected_revision))
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
@@ -58,15 +60,13 @@ class MemoryStorage:
         prefix: str,
         *,
         revision: int = 0,
-        start_after: str = "",
+        start: str = "",
         limit: int = 0,
         predicate: Predicate | None = None,
     ) -> ListResult:
-        return self._mvcc.range(prefix, revision, start_after, limit, predicate)
+        return self._mvcc.range(prefix, revision, start, limit, predicate)
 
-    def watch(
-        self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None
-    ) -> BufferedWatcher:
+    def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
         return self._hub.watch(prefix, revision, predicate)
 
     def get_now(self, key: str) -> StoredObject | None:

@@ -15,7 +15,7 @@ A worked example, history behind three writes and one compaction:
 Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/cacher/watch_cache.go.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -52,7 +52,8 @@ class Change:
     @property
     def size(self) -> int:
         """Bytes that only the history keeps alive."""
-        return len(self.previous.value) if self.previous is not None else 0
+        states = (self.previous, self.tombstone)
+        return sum(len(state.value) for state in states if state is not None)
 
 
 @dataclass(slots=True)
@@ -82,10 +83,10 @@ class Bucket:
             self.keys.sort()
         self.unsorted.clear()
 
-    def below(self, prefix: str, start_after: str) -> list[str]:
-        """The keys that begin with `prefix` and come behind `start_after`, in order."""
+    def below(self, prefix: str, start: str) -> list[str]:
+        """The keys that begin with `prefix` and are not before `start`, in order."""
         self.sort()
-        first = bisect_right(self.keys, max(start_after, prefix))
+        first = bisect_left(self.keys, max(start, prefix))
         return self.keys[first : bisect_right(self.keys, prefix + "\U0010ffff")]
 
 
@@ -175,13 +176,13 @@ class MVCC:
         return self._bucket(prefix).generation
 
     def range(
-        self, prefix: str, revision: int = 0, start_after: str = "", limit: int = 0, predicate: Predicate | None = None
+        self, prefix: str, revision: int = 0, start: str = "", limit: int = 0, predicate: Predicate | None = None
     ) -> ListResult:
         if revision and revision != self.revision:
-            keys, objects = self._at(prefix, revision, start_after)
+            keys, objects = self._at(prefix, revision, start)
         else:
             bucket = self._bucket(prefix)
-            keys, objects, revision = bucket.below(prefix, start_after), bucket.objects, self.revision
+            keys, objects, revision = bucket.below(prefix, start), bucket.objects, self.revision
         if not limit:
             found = [objects[key] for key in keys]
             return ListResult([item for item in found if predicate(item)] if predicate else found, revision)
@@ -191,7 +192,7 @@ class MVCC:
         selected = [item for item in (objects[key] for key in keys) if predicate(item)]
         return ListResult(selected[:limit], revision, 0, len(selected) > limit)
 
-    def _at(self, prefix: str, revision: int, start_after: str) -> tuple[list[str], dict[str, StoredObject]]:
+    def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""
         self.check_known(revision)
         objects = {key: found for key, found in self._bucket(prefix).objects.items() if key.startswith(prefix)}
@@ -203,7 +204,7 @@ class MVCC:
                     objects.pop(change.key, None)
                 else:
                     objects[change.key] = change.previous
-        return sorted(key for key in objects if key > start_after), objects
+        return sorted(key for key in objects if key >= start), objects
 
     def check_known(self, revision: int) -> None:
         """Compacted or ResourceVersionTooLarge for a revision whose state can't be told."""
@@ -212,10 +213,14 @@ class MVCC:
         if revision > self.revision:
             raise ResourceVersionTooLarge(self.revision)
 
-    def changes_after(self, revision: int) -> Iterator[Change]:
-        """The history behind `revision`, in order. Compacted when its beginning is forgotten."""
+    def check_watchable(self, revision: int) -> None:
+        """Compacted when what came behind `revision` is forgotten."""
         if revision < self.compacted:
             raise Compacted(self.compacted)
+
+    def changes_after(self, revision: int) -> Iterator[Change]:
+        """The history behind `revision`, in order. Compacted when its beginning is forgotten."""
+        self.check_watchable(revision)
         younger: list[Change] = []
         for change in reversed(self._history):
             if change.revision <= revision:
@@ -234,9 +239,9 @@ class MVCC:
         self._history.clear()
         self._bytes = 0
         self.compacted = self.revision
-        self._buckets = {
-            name: Bucket(dict(objects), sorted(objects), [], self.revision) for name, objects in snapshot.buckets.items()
-        }
+        # Resources that the snapshot doesn't know stay as empty buckets: generations never go back.
+        known = {name: dict[str, StoredObject]() for name in self._buckets} | snapshot.buckets
+        self._buckets = {name: Bucket(dict(found), sorted(found), [], self.revision) for name, found in known.items()}
 
     def _bucket(self, key: str) -> Bucket:
         name = _bucket_name(key)

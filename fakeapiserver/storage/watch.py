@@ -7,7 +7,7 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject
@@ -69,7 +69,10 @@ class BufferedWatcher:
 
     @property
     def progress(self) -> int:
-        return self._revision if self._buffer or self._lagging else max(self._revision, self._hub.revision)
+        """Nothing that is still in the buffer, or in the history, counts as handed out."""
+        if self._buffer:
+            return self._buffer[0].revision - 1
+        return self._revision if self._lagging else max(self._revision, self._hub.revision)
 
     def resume(self) -> None:
         """Starts in the past: the first batch comes from the history."""
@@ -77,6 +80,8 @@ class BufferedWatcher:
 
     def offer(self, event: Event) -> None:
         """Called by a write, for every change below the prefix."""
+        if self._closed:
+            return
         if self._lagging:
             self.wake()
             return
@@ -108,16 +113,24 @@ class BufferedWatcher:
     def _catch_up(self) -> list[Event] | None:
         """What was missed, from the history. None (and closed) when the history has lost it."""
         try:
-            missed = list(self._hub.events_after(self._prefix, self._revision))
+            missed = self._hub.events_after(self._prefix, self._revision)
         except Compacted:
             self.close()
             return None
+        batch: list[Event] = []
+        size = 0
+        for event in missed:
+            if len(batch) >= MAX_BUFFERED_EVENTS or size > MAX_BUFFERED_BYTES:
+                return batch  # the rest next time: no more is held than a buffer may hold
+            self._revision = event.revision
+            predicate = self._predicate
+            wanted = event if predicate is None else selected_event(event, predicate, self._hub.offset)
+            if wanted is not None:
+                batch.append(wanted)
+                size += len(wanted.object.value)
         self._lagging = False
         self._revision = self._hub.revision
-        if self._predicate is None:
-            return missed
-        selected = (selected_event(event, self._predicate, self._hub.offset) for event in missed)
-        return [event for event in selected if event is not None]
+        return batch
 
     async def _wait(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
@@ -169,7 +182,7 @@ class Hub:
         start = self.revision if revision is None else revision
         watcher = BufferedWatcher(self, prefix, start, predicate)
         if start < self.revision:
-            self._mvcc.changes_after(start)  # raises Compacted at once
+            self._mvcc.check_watchable(start)
             watcher.resume()
         self._watchers.setdefault(prefix, set()).add(watcher)
         return watcher
@@ -205,9 +218,9 @@ class Hub:
         for watcher in woken:
             watcher.wake()
 
-    def events_after(self, prefix: str, revision: int) -> Iterable[Event]:
+    def events_after(self, prefix: str, revision: int) -> Iterator[Event]:
         changes = self._mvcc.changes_after(revision)
-        return [unselected_event(change) for change in changes if change.key.startswith(prefix)]
+        return (unselected_event(change) for change in changes if change.key.startswith(prefix))
 
     def forget(self, watcher: BufferedWatcher, prefix: str) -> None:
         watchers = self._watchers.get(prefix)
@@ -218,8 +231,9 @@ class Hub:
 
     def end_all(self) -> None:
         for watchers in list(self._watchers.values()):
-            for watcher in list(watchers):
+            for watcher in watchers:
                 watcher.end()
+        self._watchers.clear()
 
 
 def _prefixes(key: str) -> list[str]:

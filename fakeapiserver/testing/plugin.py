@@ -1,9 +1,9 @@
 """pytest fixtures: a Kubernetes API server per test (entry point `pytest11`).
 
-    def test_creates_a_namespace(fake_cluster): ...            # a fresh one, KUBECONFIG is set
+def test_creates_a_namespace(fake_cluster): ...            # a fresh one, KUBECONFIG is set
 
-    @pytest.mark.fake_cluster(authorization_mode=["AlwaysAllow"])
-    def test_without_rbac(fake_kubeconfig): ...                # the kubeconfig's path
+@pytest.mark.fake_cluster(authorization_mode=["AlwaysAllow"])
+def test_without_rbac(fake_kubeconfig): ...                # the kubeconfig's path
 """
 
 from collections.abc import Iterator

@@ -73,7 +73,10 @@ def test_a_wrong_command_line_is_refused_with_one_sentence(flags: list[str], com
 
 def test_usage_errors_exit_with_2() -> None:
     done = run("serve", "--nope")
-    assert (done.returncode, done.stderr) == (2, "fakeapiserver: unknown flag: --nope (see fakeapiserver serve --help)\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fakeapiserver: unknown flag: --nope (see fakeapiserver serve --help)\n",
+    )
 
 
 @pytest.mark.parametrize(

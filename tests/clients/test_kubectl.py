@@ -153,7 +153,11 @@ def test_reads(shop: Kubectl, words: list[str], shown: str) -> None:
     [
         (["scale", "deploy", "web", "--replicas=5"], "{.spec.replicas}", "5"),
         (["patch", "deploy", "web", "-p", '{"spec":{"paused":true}}'], "{.spec.paused}", "true"),
-        (["patch", "deploy", "web", "--type=merge", "-p", '{"spec":{"minReadySeconds":3}}'], "{.spec.minReadySeconds}", "3"),
+        (
+            ["patch", "deploy", "web", "--type=merge", "-p", '{"spec":{"minReadySeconds":3}}'],
+            "{.spec.minReadySeconds}",
+            "3",
+        ),
         (
             ["patch", "deploy", "web", "--type=json", "-p", '[{"op":"replace","path":"/spec/replicas","value":7}]'],
             "{.spec.replicas}",
@@ -252,9 +256,15 @@ def test_a_custom_resource_from_definition_to_table(kubectl: Kubectl) -> None:
     ("manifest", "complaint"),
     [
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Big}\n", "a lowercase RFC 1123 subdomain must consist of"),
-        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n", "cannot unmarshal number into Go struct field"),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n",
+            "cannot unmarshal number into Go struct field",
+        ),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nfoo: 1\n", 'unknown field "foo"'),
-        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n", 'namespaces "nowhere" not found'),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n",
+            'namespaces "nowhere" not found',
+        ),
     ],
 )
 def test_bad_manifests_are_refused_as_upstream_words_it(kubectl: Kubectl, manifest: str, complaint: str) -> None:

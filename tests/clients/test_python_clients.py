@@ -45,7 +45,9 @@ def test_kubernetes(fake_cluster: Cluster) -> None:
     body = kubernetes.client.V1ConfigMap(metadata={"name": "a", "labels": {"x": "y"}}, data={"k": "v"})
     created = api.create_namespaced_config_map("default", body)
     assert api.read_namespaced_config_map("a", "default").metadata.uid == created.metadata.uid
-    assert [item.metadata.name for item in api.list_namespaced_config_map("default", label_selector="x=y").items] == ["a"]
+    assert [item.metadata.name for item in api.list_namespaced_config_map("default", label_selector="x=y").items] == [
+        "a"
+    ]
     api.patch_namespaced_config_map("a", "default", {"data": {"k": "w"}})
     events = kubernetes.watch.Watch().stream(
         api.list_namespaced_config_map, "default", resource_version=created.metadata.resource_version, timeout_seconds=1

@@ -34,7 +34,9 @@ def module_folder(module: str) -> Path:
     if go is None:
         pytest.skip("no Go on the PATH to fetch published modules with")
     command = [go, "mod", "download", "-json", module]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", env={**os.environ, "GOFLAGS": "-mod=mod"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd="/", env={**os.environ, "GOFLAGS": "-mod=mod"}
+    )
     if done.returncode:
         pytest.skip(f"{module} can't be fetched")
     return Path(json.loads(done.stdout)["Dir"])
@@ -69,8 +71,12 @@ def test_an_operators_whole_installation(fake_cluster: Cluster, kubectl_path: st
     path = str(module_folder(module) / place)
     kubectl(kubectl_path, "create", "namespace", "argocd")
     kubectl(kubectl_path, "apply", "--server-side", "-n", "argocd", "-f", path)
-    before = kubectl(kubectl_path, "get", "deploy,sts,svc,cm,secret,sa,role,rolebinding,netpol", "-n", "argocd", "-o", "json")
+    before = kubectl(
+        kubectl_path, "get", "deploy,sts,svc,cm,secret,sa,role,rolebinding,netpol", "-n", "argocd", "-o", "json"
+    )
     kubectl(kubectl_path, "apply", "--server-side", "-n", "argocd", "-f", path)
-    after = kubectl(kubectl_path, "get", "deploy,sts,svc,cm,secret,sa,role,rolebinding,netpol", "-n", "argocd", "-o", "json")
+    after = kubectl(
+        kubectl_path, "get", "deploy,sts,svc,cm,secret,sa,role,rolebinding,netpol", "-n", "argocd", "-o", "json"
+    )
     assert json.loads(after) == json.loads(before)
     assert "argocd-server" in kubectl(kubectl_path, "get", "deployments", "-n", "argocd")

@@ -121,7 +121,9 @@ def test_misuse_says_what_to_do(use: Any, problem: str) -> None:
 def test_a_port_in_use_is_one_clear_sentence() -> None:
     with Cluster() as cluster:
         port = int(cluster.url.rpartition(":")[2])
-        with pytest.raises(OSError, match=f"port {port} is in use; choose another with --secure-port, or 0 for a free one"):
+        with pytest.raises(
+            OSError, match=f"port {port} is in use; choose another with --secure-port, or 0 for a free one"
+        ):
             Cluster(port=port).start()
 
 

@@ -28,7 +28,9 @@ def test_answers_equal_the_real_servers(server: tuple[LocalServer, str], area: s
     scores = replay.replay(exchange.Client(local.url, token), [area])
     score = scores[area]
     print(replay.table(scores))
-    assert score.percent >= FLOORS[area], "\n".join(f"{miss[0]}[{miss[1]}] {miss[2]}: {miss[3]}" for miss in score.misses)
+    assert score.percent >= FLOORS[area], "\n".join(
+        f"{miss[0]}[{miss[1]}] {miss[2]}: {miss[3]}" for miss in score.misses
+    )
 
 
 def test_every_scenario_is_recorded_and_every_area_has_a_floor() -> None:

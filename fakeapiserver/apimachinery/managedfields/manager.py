@@ -150,7 +150,14 @@ def apply(
 
 
 def _apply(
-    live: Object | None, applied: Object, managed: Managed, versions: Versions, key: ManagerId, *, force: bool, now: str | None
+    live: Object | None,
+    applied: Object,
+    managed: Managed,
+    versions: Versions,
+    key: ManagerId,
+    *,
+    force: bool,
+    now: str | None,
 ) -> tuple[Object, Managed]:
     schema, version = versions.schema, versions.current
     managed = versions.reconciled(live, managed)

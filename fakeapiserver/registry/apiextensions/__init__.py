@@ -2,6 +2,4 @@
 
 from fakeapiserver.registry.apiextensions.customresourcedefinition import CustomResourceDefinitionStrategy
 
-RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(
-        has_generation=True, kube_finalizers=False
-    )}
+RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(has_generation=True, kube_finalizers=False)}

@@ -56,7 +56,9 @@ class CustomKind:
         meta: Any = obj.get("metadata")
         unknown: list[str] = []
         if isinstance(meta, dict):
-            unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)]
+            unknown = [
+                text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)
+            ]
         return unknown + self._structural.prune(obj)
 
     def default(self, obj: Object) -> None:

@@ -55,7 +55,9 @@ class CustomResourceStrategy(Strategy):
             return []
         if isinstance(value, bool) or not isinstance(value, int):
             shown = value if isinstance(value, str) else field.go_value(value)
-            detail = f"{self.scale_path} accessor error: {shown} is of the type {_GO_TYPES.get(type(value))}, expected int64"
+            detail = (
+                f"{self.scale_path} accessor error: {shown} is of the type {_GO_TYPES.get(type(value))}, expected int64"
+            )
             return [field.invalid(self.scale_path, 0, detail)]
         if value < 0:
             return [field.invalid(self.scale_path, value, "should be a non-negative integer")]

@@ -57,7 +57,11 @@ class CustomResourceDefinitionStrategy(Strategy):
         errors: ErrorList = []
         wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
         if metadata(obj).get("name") != wanted:
-            errors.append(field.invalid("metadata.name", metadata(obj).get("name", ""), 'must be spec.names.plural+"."+spec.group'))
+            errors.append(
+                field.invalid(
+                    "metadata.name", metadata(obj).get("name", ""), 'must be spec.names.plural+"."+spec.group'
+                )
+            )
         for name in ("plural", "singular", "kind", "listKind"):
             if not names.get(name):
                 errors.append(field.required(_SPEC.child("names", name)))

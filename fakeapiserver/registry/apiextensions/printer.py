@@ -73,7 +73,11 @@ def _steps(path: str) -> Iterator[Callable[[Any], list[Any]]]:
         if condition:
             yield _filter(condition)
         elif star:
-            yield lambda value: list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+            yield (
+                lambda value: (
+                    list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+                )
+            )
         elif index:
             yield _item(int(index))
         else:
@@ -93,4 +97,6 @@ def _filter(condition: str) -> Callable[[Any], list[Any]]:
     if match is None:
         return lambda value: []
     path, wanted = compile_path("." + match[1]), match[2] or match[3] or match[4] or ""
-    return lambda value: [item for item in value if list(map(_text, path(item))) == [wanted]] if isinstance(value, list) else []
+    return lambda value: (
+        [item for item in value if list(map(_text, path(item))) == [wanted]] if isinstance(value, list) else []
+    )

@@ -21,7 +21,9 @@ def encode(obj: Object) -> bytes:
     meta = obj["metadata"]
     if "resourceVersion" in meta:
         meta = {key: value for key, value in meta.items() if key != "resourceVersion"}
-    return json.encode({"metadata": meta, **{key: v for key, v in obj.items() if key not in _TYPE and key != "metadata"}})
+    return json.encode(
+        {"metadata": meta, **{key: v for key, v in obj.items() if key not in _TYPE and key != "metadata"}}
+    )
 
 
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:

@@ -339,7 +339,9 @@ class Store:
             reset_fields=self.strategy.reset_paths(request.subresource),
         )
 
-    def _attributes(self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
+    def _attributes(
+        self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None
+    ) -> Attributes:
         gvk = request.kind.gvk
         name = request.name or str(metadata(obj or {}).get("name", ""))
         return Attributes(
@@ -366,7 +368,9 @@ class Store:
         if not meta.setdefault("namespace", request.namespace):
             meta["namespace"] = request.namespace
         if meta["namespace"] != request.namespace:
-            raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise new_bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
 
     def _check_resource_version(self, new: Object, current: StoredObject, request: WriteRequest) -> None:
         wanted = str(metadata(new).get("resourceVersion", ""))
@@ -379,7 +383,7 @@ class Store:
             return
         if wanted != str(current.mod_revision):
             if not wanted.isdigit():
-                detail = f'strconv.ParseUint: parsing {field_errors.go_quote(wanted)}: invalid syntax'
+                detail = f"strconv.ParseUint: parsing {field_errors.go_quote(wanted)}: invalid syntax"
                 errors = [field_errors.invalid("resourceVersion", wanted, detail)]
                 raise new_bad_request(f"invalid resource version: {errors[0]}")
             raise new_conflict(self.resource, request.name, _MODIFIED)

@@ -172,7 +172,9 @@ def _value_at(obj: Object, path: str) -> str:
     return str(value)
 
 
-def spec_changed(obj: Object, old: Object, ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion")) -> bool:
+def spec_changed(
+    obj: Object, old: Object, ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion")
+) -> bool:
     """Anything but metadata and status differs: what makes generation rise."""
     keys = obj.keys() | old.keys()
     return any(obj.get(key) != old.get(key) for key in keys if key not in ignored)

@@ -45,14 +45,22 @@ META = field(1, "a") + field(11, field(1, "x") + field(2, "y"))
         ("v1/Secret", field(2, field(1, "k") + field(2, b"\x00\x01")), {"data": {"k": "AAE="}}),
         ("v1/Pod", field(2, field(4, 30)), {"spec": {"terminationGracePeriodSeconds": 30}}),
         # a struct that JSON shows inline: Volume.volumeSource.emptyDir
-        ("v1/Pod", field(2, field(1, field(1, "v") + field(2, field(2, b"")))), {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+        (
+            "v1/Pod",
+            field(2, field(1, field(1, "v") + field(2, field(2, b"")))),
+            {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}},
+        ),
         # inline, though its tag names no protobuf field: EphemeralContainer.ephemeralContainerCommon
         (
             "v1/Pod",
             field(2, field(34, field(1, field(1, "d")) + field(2, "c"))),
             {"spec": {"ephemeralContainers": [{"name": "d", "targetContainerName": "c"}]}},
         ),
-        ("v1/Service", field(2, field(1, field(4, field(1, 1) + field(3, "http")))), {"spec": {"ports": [{"targetPort": "http"}]}}),
+        (
+            "v1/Service",
+            field(2, field(1, field(4, field(1, 1) + field(3, "http")))),
+            {"spec": {"ports": [{"targetPort": "http"}]}},
+        ),
         ("v1/Service", field(2, field(1, field(4, field(2, 80)))), {"spec": {"ports": [{"targetPort": 80}]}}),
         (
             "v1/ResourceQuota",

@@ -1,0 +1,221 @@
+"""The memory backend: the suite that any backend must pass, what is its own, and a random machine beside a simple model."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.storage import continue_token
+from fakeapiserver.storage.interface import Compacted, Event, Index, KeyExists, KeyNotFound, StoredObject
+from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.storage.mvcc import MVCC
+from fakeapiserver.testing import storage_suite as suite
+
+
+@pytest.mark.parametrize("check", suite.checks(), ids=lambda check: check.__name__)
+def test_memory(check: suite.Check) -> None:
+    async def run() -> None:
+        await check(MemoryStorage)
+
+    asyncio.run(run())
+
+
+def test_lists_and_watches_of_a_compacted_revision_are_refused() -> None:
+    async def scenario() -> None:
+        storage = MemoryStorage()
+        for name in "abc":
+            await suite.create(storage, name)
+        storage.compact(3)
+        assert suite.names(await storage.list(suite.PODS, revision=3)) == ["a", "b"]
+        assert [event.revision for event in await suite.drain(storage.watch(suite.PODS, revision=3))] == [4]
+        with pytest.raises(Compacted):
+            await storage.list(suite.PODS, revision=2)
+        with pytest.raises(Compacted):
+            storage.watch(suite.PODS, revision=2)
+
+    asyncio.run(scenario())
+
+
+def test_a_watcher_that_the_history_has_lost_ends() -> None:
+    async def scenario() -> None:
+        storage = MemoryStorage(MVCC(max_events=50))
+        watcher = storage.watch(suite.PODS)
+        for i in range(1100):
+            await suite.create(storage, f"p{i}")
+        first = await watcher.next_batch(1)
+        assert first is not None
+        assert len(first) == 1000
+        assert await watcher.next_batch(1) is None
+        assert storage.watchers == 0
+
+    asyncio.run(scenario())
+
+
+def test_the_history_is_bounded_in_bytes() -> None:
+    core = MVCC(max_bytes=2000)
+    for i in range(50):
+        core.create(f"/registry/pods/default/p{i}", b'{"metadata":{"name":"x"},"p":"' + b"x" * 100 + b'"}', 13, Index())
+        core.delete(f"/registry/pods/default/p{i}", None, 13)
+    assert sum(change.size for change in core.changes_after(core.compacted)) <= 2000
+
+
+def test_a_snapshot_comes_back_and_revisions_go_on() -> None:
+    async def scenario() -> None:
+        storage = MemoryStorage()
+        found = await suite.create(storage, "a")
+        snapshot = storage.snapshot()
+        await storage.delete(found.key)
+        await storage.create("/registry/secrets/default/x", suite.value("x"), suite.OFFSET, Index())
+        before, generation = storage.revision, storage.generation("/registry/secrets/")
+        watcher = storage.watch(suite.PODS)
+        storage.restore(snapshot)
+        assert suite.names(await storage.list(suite.PODS)) == ["a"]
+        assert storage.revision > before
+        assert storage.generation("/registry/secrets/") > generation
+        await suite.create(storage, "b")
+        assert await watcher.next_batch(1) is None
+
+    asyncio.run(scenario())
+
+
+class Machine(RuleBasedStateMachine):
+    """Creates, updates, deletes, lists and watches at random, beside a dictionary and a log of every state."""
+
+    keys: Bundle[str] = Bundle("keys")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.storage = MemoryStorage()
+        self.now: dict[str, StoredObject] = {}
+        self.states: dict[int, dict[str, StoredObject]] = {self.storage.revision: {}}
+        self.watches: list[tuple[int, bool, Any, list[Event]]] = []
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def teardown(self) -> None:
+        for start, selects, watcher, seen in self.watches:
+            self.check_watch(start, selects, seen + self.run(suite.drain(watcher)))
+        self.loop.close()
+
+    def wrote(self) -> None:
+        assert self.storage.revision == max(self.states) + 1
+        self.states[self.storage.revision] = dict(self.now)
+
+    @rule(target=keys, name=st.sampled_from("abcd"), note=st.sampled_from(["in", "out"]))
+    def create(self, name: str, note: str) -> str:
+        key = f"{suite.PODS}default/{name}"
+        try:
+            self.now[key] = self.run(suite.create(self.storage, name, note))
+            assert len(self.now) == len(self.states[max(self.states)]) + 1
+            self.wrote()
+        except KeyExists:
+            assert key in self.now
+        return key
+
+    @rule(key=keys, note=st.sampled_from(["in", "out"]))
+    def update(self, key: str, note: str) -> None:
+        if key in self.now:
+            self.now[key] = self.run(suite.update(self.storage, self.now[key], note))
+            self.wrote()
+
+    @rule(key=keys)
+    def delete(self, key: str) -> None:
+        try:
+            gone = self.run(self.storage.delete(key))
+            assert gone.mod_revision == self.storage.revision
+            del self.now[key]
+            self.wrote()
+        except KeyNotFound:
+            assert key not in self.now
+
+    @rule(back=st.integers(0, 8), selects=st.booleans())
+    def watch(self, back: int, selects: bool) -> None:
+        start = max(self.storage.revision - back, 1)
+        predicate = (lambda item: item.index.labels["note"] == "in") if selects else None
+        self.watches.append((start, selects, self.storage.watch(suite.PODS, revision=start, predicate=predicate), []))
+
+    @rule(back=st.integers(0, 8), limit=st.integers(0, 3))
+    def list_in_the_past(self, back: int, limit: int) -> None:
+        revision = max(self.storage.revision - back, 1)
+        found = self.run(self.storage.list(suite.PODS, revision=revision, limit=limit))
+        expected = [self.states[revision][key] for key in sorted(self.states[revision])]
+        assert found.items == (expected[:limit] if limit else expected)
+        assert found.more == bool(limit and len(expected) > limit)
+
+    @invariant()
+    def what_is_stored_is_what_was_written(self) -> None:
+        found = self.storage.list_now(suite.PODS)
+        assert {item.key: item for item in found.items} == self.now
+
+    def check_watch(self, start: int, selects: bool, events: list[Event]) -> None:
+        """Applied to the state it started at, the events give the newest state: nothing lost, repeated or out of order."""
+
+        def seen(item: StoredObject) -> bool:
+            return not selects or item.index.labels["note"] == "in"
+
+        state = {key: item for key, item in self.states[start].items() if seen(item)}
+        last = start
+        for event in events:
+            assert event.revision > last
+            last = event.revision
+            assert (event.object.key in state) == (event.type != "ADDED")
+            if event.type == "DELETED":
+                del state[event.object.key]
+            else:
+                state[event.object.key] = event.object
+            assert state == {key: item for key, item in self.states[last].items() if seen(item)}
+        assert state == {key: item for key, item in self.now.items() if seen(item)}
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+
+
+class TestContinueToken:
+    def test_goes_on_where_it_was_made(self) -> None:
+        token = continue_token.encode("/registry/pods/default/a\0", "/registry/pods/", 7)
+        assert continue_token.decode(token, "/registry/pods/") == continue_token.Position(
+            7, "/registry/pods/default/a\0"
+        )
+
+    def test_an_inconsistent_one_goes_on_now(self) -> None:
+        token = continue_token.encode("/registry/pods/a", "/registry/pods/", continue_token.INCONSISTENT)
+        assert continue_token.decode(token, "/registry/pods/").revision == 0
+
+    @pytest.mark.parametrize(
+        ("document", "complaint"),
+        [
+            ('{"v":"x","rv":1,"start":"a"}', "server does not recognize this encoded version x"),
+            (
+                '{"v":"meta.k8s.io/v1","rv":0,"start":"a"}',
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            ),
+            ('{"v":"meta.k8s.io/v1","rv":1,"start":""}', "encoded start key empty (version meta.k8s.io/v1)"),
+            ('{"v":"meta.k8s.io/v1","rv":5,"start":"../a"}', "../a"),
+            ('{"v":"meta.k8s.io/v1","rv":5,"start":"a/../b"}', "a/../b"),
+            ('{"v":"meta.k8s.io/v1","rv":5,"start":"a//b"}', "a//b"),
+            (
+                '{"v":"meta.k8s.io/v1","rv":"x","start":"a"}',
+                "json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
+            ),
+            ("[]", "json: cannot unmarshal array into Go value of type storage.continueToken"),
+        ],
+    )
+    def test_refuses_what_no_server_made(self, document: str, complaint: str) -> None:
+        from base64 import urlsafe_b64encode
+
+        token = urlsafe_b64encode(document.encode()).rstrip(b"=").decode()
+        with pytest.raises(StatusError) as refused:
+            continue_token.decode(token, "/registry/pods/")
+        assert refused.value.message == f"invalid continue token: continue key is not valid: {complaint}"
+
+    def test_refuses_what_is_not_base64(self) -> None:
+        with pytest.raises(StatusError, match="illegal base64 data at input byte 0"):
+            continue_token.decode("!!!", "/registry/pods/")

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.storage.mvcc import Snapshot
 
 T = TypeVar("T")
 _START_TIMEOUT: Final = 30.0
@@ -80,6 +82,35 @@ class Cluster:
         """A bearer token of a user in system:masters."""
         return self._running.admin_token
 
+    # ------------------------------------------------------- what no real server can
+
+    def snapshot(self) -> Snapshot:
+        """Everything stored, now; microseconds, since stored objects never change."""
+        return self._call(self._snapshot)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Brings a state back, of this cluster or of another. Revisions go on rising, and every open watch ends: its client
+        lists anew, as after any lost connection."""
+        self._call(lambda: self._api.restore(snapshot))
+
+    def lose_watches(self) -> int:
+        """Ends every open watch, and tells how many there were."""
+        return self._call(self._lose_watches)
+
+    async def _snapshot(self) -> Snapshot:
+        return self._api.snapshot()
+
+    async def _lose_watches(self) -> int:
+        return self._api.storage.lose_watches()
+
+    def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if self._running and self._thread is None:
+            raise ValueError(
+                "inside `async with Cluster()` use cluster.server.api, whose methods belong to your event loop"
+            )
+        assert self._thread is not None
+        return self._thread.call(work)
+
     # ----------------------------------------------------------- start and stop
 
     def start(self) -> Self:
@@ -140,6 +171,12 @@ class Cluster:
     def server(self) -> LocalServer:
         """What runs, for tests of this package; its methods belong to its own event loop."""
         return self._running
+
+    @property
+    def _api(self) -> APIServer:
+        api = self._running.api
+        assert api is not None
+        return api
 
     @property
     def _running(self) -> LocalServer:

@@ -16,6 +16,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Upstream: MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go.
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024

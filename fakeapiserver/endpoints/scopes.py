@@ -100,6 +100,11 @@ class RequestScopes:
             virtual=self.virtual.get(row.gvr.group_resource),
         )
 
+    def restored(self) -> None:
+        """Another state was brought back: what strategies keep beside storage follows."""
+        for store in self._stores.values():
+            store.strategy.on_restored(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
+
     def _recognizes(self, gvk: GroupVersionKind) -> bool:
         return self.table.for_kind(gvk) is not None
 

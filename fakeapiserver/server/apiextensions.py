@@ -3,10 +3,13 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.go,controller/{status,establish,finalizer}}.
 """
 
+import asyncio
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
 from fakeapiserver.apis.custom_resources import resources_of
@@ -21,6 +24,8 @@ from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store, WriteRequest
 from fakeapiserver.storage.interface import Event
+
+log = logging.getLogger(__name__)
 
 _RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
@@ -46,18 +51,34 @@ class CustomResources:
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
-        """Until cancelled, or the storage is closed."""
+        """Until cancelled. A watch that ends (a restored state) is followed by a new list."""
+        definitions = self._definitions()
+        while True:
+            watcher = definitions.storage.watch(definitions.prefix, revision=None, predicate=None)
+            await self.sync()
+            try:
+                while (events := await watcher.next_batch(3600.0)) is not None:
+                    for event in events:
+                        await self._handle(definitions, event)
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+    async def sync(self) -> None:
+        """Serves what the stored definitions say, and nothing else."""
+        definitions = self._definitions()
+        objects = [
+            definitions.decode(item.value) for item in (await definitions.storage.list(definitions.prefix)).items
+        ]
+        for name in self._by_definition.keys() - {metadata(obj)["name"] for obj in objects}:
+            self._withdraw(name)
+        for obj in objects:
+            await self._follow(definitions, obj)
+
+    def _definitions(self) -> Store:
         definitions = self._scopes.store_for(_RESOURCE)
         assert definitions is not None
-        watcher = definitions.storage.watch(definitions.prefix, revision=None, predicate=None)
-        for item in (await definitions.storage.list(definitions.prefix)).items:
-            await self._follow(definitions, definitions.decode(item.value))
-        try:
-            while (events := await watcher.next_batch(3600.0)) is not None:
-                for event in events:
-                    await self._handle(definitions, event)
-        finally:
-            watcher.close()
+        return definitions
 
     async def _handle(self, definitions: Store, event: Event) -> None:
         obj = definitions.decode(event.object.value)
@@ -67,6 +88,13 @@ class CustomResources:
             await self._follow(definitions, obj)
 
     async def _follow(self, definitions: Store, obj: Object) -> None:
+        """A definition that is gone or another one by now is left to the event that says so."""
+        try:
+            await self._serve(definitions, obj)
+        except StatusError as error:
+            log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
+
+    async def _serve(self, definitions: Store, obj: Object) -> None:
         if is_terminating(obj):
             if FINALIZER in finalizers(obj):
                 await self._finalize(definitions, obj)

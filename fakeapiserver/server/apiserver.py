@@ -10,6 +10,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server import authn_authz, bootstrap
@@ -20,6 +21,7 @@ from fakeapiserver.server.config import Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.storage.mvcc import Snapshot
 
 
 class APIServer:
@@ -54,13 +56,28 @@ class APIServer:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
-        fixed_paths = FixedPaths(self.table, self.metrics, self)
+        fixed_paths = FixedPaths(self.table, self.metrics, self, self._control)
         return HandlerChain(authenticator, authorizer, self.scopes, fixed_paths, self.metrics)
+
+    def _control(self) -> ASGIApplication:
+        from fakeapiserver.server.control import control
+
+        return control(self)
 
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
         await bootstrap.store_objects(self.scopes, self.config.kubernetes_version, self.clock.now())
         self._tasks = [asyncio.create_task(self.custom_resources.run(), name="customresources")]
+
+    def snapshot(self) -> Snapshot:
+        """Everything stored, now: no copy is made, objects never change."""
+        return self.storage.snapshot()
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Brings a state back. Revisions go on rising, and every open watch ends: its client lists anew."""
+        self.storage.restore(snapshot)
+        self.scopes.restored()
+        await self.custom_resources.sync()
 
     async def stop(self) -> None:
         """Ends watches and background work; nothing is left behind."""

@@ -1,7 +1,7 @@
 """The ASGI application, and the only place where an exception becomes a response.
 
 `Application` is what the server runs: it knows no framework, because importing FastAPI takes longer than the whole start may
-(ARCHITECTURE.md gives the figures). FastAPI routes, where there are any, are behind `control`, imported when first asked for.
+(ARCHITECTURE.md gives the figures). The FastAPI application is the test control (`control.py`), imported when first asked for.
 """
 
 import asyncio

@@ -3,6 +3,7 @@
 Upstream: pkg/kubeapiserver/options/{authentication,authorization,admission}.go.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -19,6 +20,8 @@ from fakeapiserver.auth.interfaces import Authenticator, Authorizer, Credentials
 from fakeapiserver.auth.union import Union as AuthenticatorUnion
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.config import Config
+
+log = logging.getLogger(__name__)
 
 _MODES: Final[Mapping[str, Callable[[ObjectReader], Authorizer]]] = {
     "AlwaysAllow": lambda _: always.AlwaysAllow(),
@@ -70,8 +73,9 @@ def authorizer(config: Config, objects: ObjectReader) -> AuthorizerUnion:
 
 
 def admission(config: Config, objects: Getter) -> Chain:
-    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names."""
+    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names.
+    What is accepted and not built yet is logged as a warning."""
     chain, warning = new_chain(Initializer(objects), config.enable_admission_plugins, config.disable_admission_plugins)
     if warning:
-        config.warnings.append(warning)
+        log.warning(warning)
     return chain

@@ -3,7 +3,7 @@
 Upstream: cmd/kube-apiserver/app/options.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,4 +31,3 @@ class Config:
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
     controllers: tuple[str, ...] = ("*",)
     kubernetes_version: str = "v1.36"
-    warnings: list[str] = field(default_factory=list)

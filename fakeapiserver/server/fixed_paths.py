@@ -1,4 +1,4 @@
-"""The paths that aren't resources: health, version, discovery, OpenAPI, metrics.
+"""The paths that aren't resources: health, version, discovery, OpenAPI, metrics, test control.
 
 Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery.
 """
@@ -13,12 +13,15 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import PLAIN, not_acceptable
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.server import health
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.openapi import OpenAPI
+
+# Not among upstream's paths, so no client of a real server meets it by chance.
+CONTROL: Final = "fakeapiserver"
 
 Answer = Callable[[Request], Response | None]
 
@@ -33,10 +36,13 @@ class ServingState(Protocol):
 class FixedPaths:
     """Documents are built when first asked for, and kept as bytes until what is served changes."""
 
-    def __init__(self, table: ResourceTable, metrics: Metrics, server: "ServingState") -> None:
+    def __init__(
+        self, table: ResourceTable, metrics: Metrics, server: "ServingState", control: Callable[[], ASGIApplication]
+    ) -> None:
         self._table = table
         self._metrics = metrics
         self._server = server
+        self._make_control = control
         self._documents = DocumentCache(table)
         self._answers: Final[Mapping[str, Answer]] = {
             "": self._root,
@@ -53,9 +59,29 @@ class FixedPaths:
     async def answer(self, request: Request) -> Response:
         """404 as text, as Go's mux answers what nobody registered."""
         first = request.path.strip("/").partition("/")[0]
+        if first == CONTROL:
+            return await self._control(request)
         answer = self._answers.get(first) if not request.path.startswith("//") else None
         found = answer(request) if answer is not None else None
         return found if found is not None else respond.text(404, "404 page not found\n")
+
+    async def _control(self, request: Request) -> Response:
+        """The test control, a FastAPI application; its answers are small, so they are collected."""
+        response = Response(content_type="")
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                response.status = message["status"]
+                response.headers = [pair for pair in message["headers"] if pair[0] != b"content-length"]
+            else:
+                response.body += message.get("body", b"")
+
+        await self._control_application(request.scope, request.receive, send)
+        return response
+
+    @cached_property
+    def _control_application(self) -> ASGIApplication:
+        return self._make_control()
 
     def _root(self, request: Request) -> Response:
         return respond.encoded(request, discovery.root_paths(self._table))

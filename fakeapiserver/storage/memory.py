@@ -75,8 +75,13 @@ class MemoryStorage:
     def list_now(self, prefix: str) -> ListResult:
         return self._mvcc.range(prefix)
 
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that a list can show and a watch can start behind."""
+        return self._mvcc.compacted
+
     def compact(self, revision: int) -> None:
-        """Forgets the history up to `revision`."""
+        """Forgets the history up to `revision`; ResourceVersionTooLarge for one that isn't there yet."""
         self._mvcc.compact(revision)
 
     def snapshot(self) -> Snapshot:
@@ -86,6 +91,12 @@ class MemoryStorage:
         """Brings a state back; open watches end, since no sequence of events leads there."""
         self._mvcc.restore(snapshot)
         self._hub.end_all()
+
+    def lose_watches(self) -> int:
+        """Ends every open watch, and tells how many there were."""
+        lost = len(self._hub)
+        self._hub.end_all()
+        return lost
 
     def close(self) -> None:
         self._hub.end_all()

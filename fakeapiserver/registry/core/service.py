@@ -3,7 +3,7 @@
 Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/core/v1/defaults.go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -84,6 +84,11 @@ class ServiceStrategy(Strategy):
 
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
         self.allocators.release(obj)
+
+    def on_restored(self, objects: Iterable[Object]) -> None:
+        self.allocators.release_all()
+        for obj in objects:
+            self.allocators.hold(obj)
 
 
 def externally_accessible(spec: Object) -> bool:

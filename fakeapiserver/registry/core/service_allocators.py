@@ -74,6 +74,9 @@ class Allocator:
         if self._held.get(number) == owner:
             del self._held[number]
 
+    def release_all(self) -> None:
+        self._held.clear()
+
 
 class Allocators:
     """The ranges of one server, in the order of --service-cluster-ip-range: the first one's family is the default."""
@@ -93,6 +96,10 @@ class Allocators:
         """A removed service gives its numbers back."""
         for allocator, number in self._numbers(service):
             allocator.release(number, uid(service))
+
+    def release_all(self) -> None:
+        for allocator in (*self.addresses.values(), self.ports):
+            allocator.release_all()
 
     def _numbers(self, service: Object) -> Iterator[tuple[Allocator, int]]:
         spec = service.get("spec") or {}

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/r
 A resource without a file of its own gets `Strategy` as it stands.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -150,6 +150,9 @@ class Strategy:
 
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
         """After a commit: what upstream's AfterDelete hooks do."""
+
+    def on_restored(self, objects: Iterable[Object]) -> None:
+        """Another state was brought back: these are all the objects there are now."""
 
 
 def _copy(name: str, source: Object, target: Object) -> None:

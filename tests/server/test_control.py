@@ -1,0 +1,150 @@
+"""The test control as a test in any language uses it: plain HTTP below /fakeapiserver/."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fakeapiserver import Cluster
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+SERVICES = "/api/v1/namespaces/default/services"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS: dict[str, Any] = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        ],
+    },
+}
+
+
+class Client:
+    """Requests as the admin, or as nobody with `token=""`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._url, self._token = cluster.url, cluster.token
+        self._context = ssl.create_default_context(cadata=cluster.ca.decode())
+
+    def open(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if token := self._token if token is None else token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, headers, method=method)
+        return urllib.request.urlopen(request, context=self._context, timeout=10)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        with self.open(method, path, body) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def status(self, method: str, path: str, body: object = None, *, token: str | None = None) -> int:
+        try:
+            with self.open(method, path, body, token=token) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Client:
+    return Client(cluster)
+
+
+def test_a_snapshot_brings_objects_definitions_and_allocations_back(client: Client) -> None:
+    client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "kept"}})
+    service = client.ask("POST", SERVICES, {"metadata": {"name": "kept"}, "spec": {"ports": [{"port": 80}]}})
+    client.ask("POST", DEFINITIONS, WIDGETS)
+    before = client.ask("GET", "/fakeapiserver/state")
+    taken = client.ask("POST", "/fakeapiserver/snapshots")
+    assert taken["revision"] == before["revision"]
+
+    client.ask("DELETE", f"{CONFIG_MAPS}/kept")
+    client.ask("DELETE", f"{SERVICES}/kept")
+    client.ask("DELETE", f"{DEFINITIONS}/widgets.example.com")
+    client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "later"}})
+    gadgets = json.loads(json.dumps(WIDGETS).replace("widget", "gadget").replace("Widget", "Gadget"))
+    client.ask("POST", DEFINITIONS, gadgets)
+
+    after = client.ask("POST", f"/fakeapiserver/snapshots/{taken['id']}/restore")
+    assert after["revision"] > before["revision"]
+    assert client.status("GET", f"{CONFIG_MAPS}/kept") == 200
+    assert client.status("GET", f"{CONFIG_MAPS}/later") == 404
+    assert client.status("GET", "/apis/example.com/v1/widgets") == 200
+    assert client.status("GET", "/apis/example.com/v1/gadgets") == 404
+    address = service["spec"]["clusterIP"]
+    same = {"metadata": {"name": "other"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}}
+    assert client.status("POST", SERVICES, same) == 422
+
+
+def test_snapshots_are_listed_and_forgotten(client: Client) -> None:
+    number = client.ask("POST", "/fakeapiserver/snapshots")["id"]
+    assert number in [taken["id"] for taken in client.ask("GET", "/fakeapiserver/snapshots")]
+    assert client.status("DELETE", f"/fakeapiserver/snapshots/{number}") == 204
+    assert client.status("POST", f"/fakeapiserver/snapshots/{number}/restore") == 404
+
+
+def test_forgotten_history_answers_410(client: Client) -> None:
+    old = client.ask("GET", CONFIG_MAPS)["metadata"]["resourceVersion"]
+    client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "newer"}})
+    state = client.ask("POST", "/fakeapiserver/compact", {})
+    assert state["compacted"] == state["revision"]
+    assert client.status("GET", f"{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact") == 410
+
+
+def test_a_lost_watch_ends(client: Client) -> None:
+    with client.open("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion={revision(client)}") as watch:
+        assert client.ask("GET", "/fakeapiserver/state")["watches"] >= 1
+        assert client.ask("POST", "/fakeapiserver/watches/lose")["watches"] >= 1
+        assert watch.read() == b""
+
+
+def revision(client: Client) -> str:
+    return str(client.ask("GET", CONFIG_MAPS)["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "token", "status"),
+    [
+        ("GET", "/fakeapiserver/docs", None, None, 200),
+        ("GET", "/fakeapiserver/openapi.json", None, None, 200),
+        ("GET", "/fakeapiserver/state", None, "", 403),
+        ("GET", "/fakeapiserver/state", None, "wrong", 401),
+        ("GET", "/fakeapiserver/nothing", None, None, 404),
+        ("DELETE", "/fakeapiserver/state", None, None, 405),
+        ("POST", "/fakeapiserver/compact", {"revision": "x"}, None, 422),
+        ("POST", "/fakeapiserver/compact", {"revision": 10**9}, None, 400),
+        ("POST", "/fakeapiserver/snapshots/0/restore", None, None, 422),
+    ],
+)
+def test_answers(client: Client, method: str, path: str, body: object, token: str | None, status: int) -> None:
+    assert client.status(method, path, body, token=token) == status
+
+
+def test_a_cluster_has_the_same_in_python() -> None:
+    with Cluster() as cluster:
+        client = Client(cluster)
+        empty = cluster.snapshot()
+        client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+        cluster.restore(empty)
+        assert client.status("GET", f"{CONFIG_MAPS}/a") == 404
+        assert cluster.lose_watches() >= 1  # the definitions' own
+
+
+def test_the_path_is_not_listed_among_upstreams(client: Client) -> None:
+    assert not [path for path in client.ask("GET", "/")["paths"] if "fakeapiserver" in path]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from fakeapiserver.apimachinery.errors import new_bad_request
+
 Object = dict[str, Any]
 
 
@@ -49,3 +51,16 @@ def owner_references(obj: Object) -> list[Object]:
 
 def is_terminating(obj: Object) -> bool:
     return "deletionTimestamp" in metadata(obj)
+
+
+def ensure_namespace(meta: Object, namespace: str) -> None:
+    """Puts the request's namespace (empty: the kind has none) into the object's metadata; StatusError 400 where the object
+    names another one (upstream: EnsureObjectNamespaceMatchesRequestNamespace)."""
+    if not namespace:
+        meta.pop("namespace", None)
+    elif meta.setdefault("namespace", namespace) != namespace:
+        if meta["namespace"]:
+            raise new_bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        meta["namespace"] = namespace

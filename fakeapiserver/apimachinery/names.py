@@ -127,6 +127,11 @@ def _masked(name: str, prefix: bool) -> str:
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
+def any_name(name: str, prefix: bool = False) -> list[str]:
+    """For kinds that leave it at what is common to all."""
+    return []
+
+
 def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
     return is_dns1123_subdomain(_masked(name, prefix))
 

@@ -1,7 +1,6 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
-from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import decode_object
@@ -43,18 +42,8 @@ def _owned(request: Request, scope: RequestScope, options: WriteOptions, obj: Ob
 
 
 def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:
-    """Fills in the path's namespace; StatusError 400 for another one (EnsureObjectNamespaceMatchesRequestNamespace)."""
-    meta = metadata(obj)
-    if not scope.resource.namespaced:
-        if meta.get("namespace"):
-            raise new_bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-        return
-    if not meta.get("namespace"):
-        meta["namespace"] = request.info.namespace
-    elif meta["namespace"] != request.info.namespace:
-        raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    """Gives the object the path's namespace; StatusError 400 for another one."""
+    ensure_namespace(metadata(obj), request.info.namespace if scope.resource.namespaced else "")
 
 
 def write_request(request: Request, scope: RequestScope, options: WriteOptions, name: str = "") -> WriteRequest:

@@ -21,14 +21,17 @@ _META_V1: Final = GroupVersion("meta.k8s.io", "v1")
 async def delete(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
+    accept = respond.accepted(request)
     options = await read_delete_options(request)
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.delete(wanted, deletion_of(options))
     if written.deleted and not store.strategy.returns_deleted_object:
         return respond.encoded(
-            request, _success(store.resource, store.decode(written.value)), respond.accepted(request)
+            request, _success(scope.resource.gvr.group_resource, store.decode(written.value)), accept
         )
-    return respond.stored_object(request, scope, written.value)
+    # Accepted only where the client uses the old way to ask for dependents' deletion.
+    waits = not written.deleted and options.orphan_dependents is False
+    return respond.stored_object(request, scope, written.value, 202 if waits else 200)
 
 
 async def read_delete_options(request: Request) -> DeleteOptions:

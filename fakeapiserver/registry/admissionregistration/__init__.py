@@ -9,7 +9,13 @@ from fakeapiserver.registry.admissionregistration.admission_policy import (
 from fakeapiserver.registry.admissionregistration.webhook_configuration import WebhookConfigurationStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-_FACTS: dict[str, Any] = {"has_generation": True, "allow_unconditional_update": False}
+_FACTS: dict[str, Any] = {
+    "has_generation": True,
+    "allow_unconditional_update": False,
+    "kube_finalizers": False,
+    "update_meta_checks": ("create",),
+    "status_meta_checks": (),
+}
 RESOURCES: dict[str, Strategy] = {
     "mutatingadmissionpolicies": AdmissionPolicyStrategy(rules="mutations", has_status=False, **_FACTS),
     "mutatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(**_FACTS),

@@ -2,4 +2,8 @@
 
 from fakeapiserver.registry.apiextensions.customresourcedefinition import CustomResourceDefinitionStrategy
 
-RESOURCES = {"customresourcedefinitions": CustomResourceDefinitionStrategy(has_generation=True, kube_finalizers=False)}
+RESOURCES = {
+    "customresourcedefinitions": CustomResourceDefinitionStrategy(
+        has_generation=True, ends_in_two_steps=True, kube_finalizers=False
+    )
+}

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.strategy import Strategy
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -41,7 +42,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         super().prepare_for_update(obj, old)
         _remember_storage_version(obj)
 
-    def begin_deletion(self, obj: Object, now: float) -> bool:
+    def begin_deletion(self, obj: Object, options: Deletion, now: float) -> None:
         """The finalizer holds it until its instances are gone."""
         meta = obj["metadata"]
         meta["deletionTimestamp"] = rfc3339(now)
@@ -49,7 +50,6 @@ class CustomResourceDefinitionStrategy(Strategy):
             meta["finalizers"] = [*meta.get("finalizers", ()), FINALIZER]
         message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         set_condition(obj, "Terminating", "True", "InstanceDeletionPending", message, now)
-        return True
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]

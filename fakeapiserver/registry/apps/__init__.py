@@ -1,5 +1,6 @@
 """The apps group."""
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.apps.controllerrevision import ControllerRevisionStrategy
 from fakeapiserver.registry.apps.daemonset import DaemonSetStrategy
 from fakeapiserver.registry.apps.deployment import DeploymentStrategy
@@ -8,9 +9,9 @@ from fakeapiserver.registry.apps.statefulset import StatefulSetStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
-    "controllerrevisions": ControllerRevisionStrategy(),
+    "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
     "daemonsets": DaemonSetStrategy(has_generation=True),
     "deployments": DeploymentStrategy(has_generation=True),
     "replicasets": ReplicaSetStrategy(has_generation=True, selectable_fields={"status.replicas": "status.replicas"}),
-    "statefulsets": StatefulSetStrategy(has_generation=True),
+    "statefulsets": StatefulSetStrategy(has_generation=True, validate_name=names.name_is_dns_label),
 }

@@ -32,6 +32,8 @@ class DaemonSetStrategy(Strategy):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
+        # Upstream's conversion puts a zero there, so whoever writes the object owns the annotation.
+        _set_template_generation(obj, _template_generation(obj))
         strategy = spec.setdefault("updateStrategy", {})
         if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
             rolling = strategy.setdefault("rollingUpdate", {})
@@ -47,6 +49,10 @@ class DaemonSetStrategy(Strategy):
         super().prepare_for_update(obj, old)
         changed = obj["spec"]["template"] != old["spec"]["template"]
         _set_template_generation(obj, _template_generation(old) + changed)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_status_update(obj, old)
+        _set_template_generation(obj, _template_generation(old))
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.label_selector import immutable_errors, parsed
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
@@ -46,6 +46,10 @@ class DeploymentStrategy(Strategy):
             metadata(obj)["labels"] = labels
         else:
             metadata(obj).pop("labels", None)
+
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        """Annotations are copied to replica sets, so they count."""
+        return super().raises_generation(obj, old) or annotations(obj) != annotations(old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return pod_name_warnings(obj)

@@ -1,11 +1,15 @@
 """The certificates.k8s.io group."""
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.certificates.certificatesigningrequest import CertificateSigningRequestStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
     "certificatesigningrequests": CertificateSigningRequestStrategy(
-        selectable_fields={"spec.signerName": "spec.signerName"}
+        validate_name=names.any_name,
+        update_meta_checks=("create", "update"),
+        status_meta_checks=("create", "update"),
+        selectable_fields={"spec.signerName": "spec.signerName"},
     ),
     "clustertrustbundles": Strategy(
         allow_unconditional_update=False, selectable_fields={"spec.signerName": "spec.signerName"}

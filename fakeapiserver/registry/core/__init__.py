@@ -21,31 +21,50 @@ from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
 _ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 RESOURCES = {
-    "configmaps": ConfigMapStrategy(),
-    "endpoints": EndpointsStrategy(allow_create_on_update=True, deprecation=_ENDPOINTS),
+    "configmaps": ConfigMapStrategy(update_meta_checks=("update", "create")),
+    "endpoints": EndpointsStrategy(
+        allow_create_on_update=True, deprecation=_ENDPOINTS, update_meta_checks=("update", "create")
+    ),
     "events": EventStrategy(
         validate_name=names.path_segment_name,
         allow_create_on_update=True,
         default_propagation="Unsupported",
         selectable_fields=event.FIELDS,
     ),
-    "limitranges": LimitRangeStrategy(allow_create_on_update=True),
+    "limitranges": LimitRangeStrategy(allow_create_on_update=True, update_meta_checks=("create",)),
     "namespaces": NamespaceStrategy(
         validate_name=names.name_is_dns_label,
         returns_deleted_object=True,
+        ends_in_two_steps=True,
+        update_meta_checks=("create", "update"),
         selectable_fields={"status.phase": "status.phase"},
     ),
-    "nodes": NodeStrategy(selectable_fields={"spec.unschedulable": "spec.unschedulable"}),
-    "persistentvolumeclaims": PersistentVolumeClaimStrategy(returns_deleted_object=True),
-    "persistentvolumes": PersistentVolumeStrategy(returns_deleted_object=True),
-    "pods": PodStrategy(graceful=True, has_generation=True, returns_deleted_object=True, selectable_fields=pod.FIELDS),
+    "nodes": NodeStrategy(
+        update_meta_checks=("create", "spec", "update"), selectable_fields={"spec.unschedulable": "spec.unschedulable"}
+    ),
+    "persistentvolumeclaims": PersistentVolumeClaimStrategy(
+        returns_deleted_object=True, update_meta_checks=("update", "create")
+    ),
+    "persistentvolumes": PersistentVolumeStrategy(
+        returns_deleted_object=True, update_meta_checks=("create", "spec", "create")
+    ),
+    "pods": PodStrategy(
+        graceful=True,
+        has_generation=True,
+        returns_deleted_object=True,
+        update_meta_checks=("update", "create"),
+        selectable_fields=pod.FIELDS,
+    ),
     "podtemplates": PodTemplateStrategy(has_generation=True, returns_deleted_object=True),
     "replicationcontrollers": ReplicationControllerStrategy(
-        has_generation=True, default_propagation="Orphan", selectable_fields={"status.replicas": "status.replicas"}
+        validates_generate_name=False,
+        has_generation=True,
+        default_propagation="Orphan",
+        selectable_fields={"status.replicas": "status.replicas"},
     ),
     "resourcequotas": ResourceQuotaStrategy(returns_deleted_object=True),
-    "secrets": SecretStrategy(selectable_fields={"type": "type"}),
-    "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True),
+    "secrets": SecretStrategy(update_meta_checks=("update", "create"), selectable_fields={"type": "type"}),
+    "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True, update_meta_checks=("update", "create")),
     "services": ServiceStrategy(
         validate_name=names.name_is_dns_label,
         allow_create_on_update=True,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.deletion import FOREGROUND, ORPHAN, Deletion
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 FINALIZER = "kubernetes"
@@ -43,14 +44,33 @@ class NamespaceStrategy(Strategy):
     def deletion_blocked(self, obj: Object) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))
 
-    def begin_deletion(self, obj: Object, now: float) -> bool:
+    def begin_deletion(self, obj: Object, options: Deletion, now: float) -> None:
         """Unlike other kinds, without a grace period; the namespace controller and finalize do the rest."""
-        obj["metadata"]["deletionTimestamp"] = rfc3339(now)
+        meta = obj["metadata"]
+        meta["deletionTimestamp"] = rfc3339(now)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
-        return True
+        wanted = [name for name in meta.get("finalizers") or () if _keeps(name, options)]
+        if options.orphan_dependents is False or options.propagation_policy == "Foreground":
+            wanted += [FOREGROUND] if FOREGROUND not in wanted else []
+        elif options.orphan_dependents or options.propagation_policy == "Orphan":
+            wanted += [ORPHAN] if ORPHAN not in wanted else []
+        meta["finalizers"] = wanted
+        if not wanted:
+            del meta["finalizers"]
 
     def field_labels(self) -> frozenset[str]:
         return super().field_labels() - {"metadata.namespace"}
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), (obj.get("status") or {}).get("phase", ""), age(obj, now)]
+
+
+def _keeps(finalizer: str, options: Deletion) -> bool:
+    """The garbage collector's finalizers stay only if the client says nothing, or asks for them."""
+    if options.orphan_dependents is not None:
+        return finalizer != (FOREGROUND if options.orphan_dependents else ORPHAN)
+    if options.propagation_policy is None:
+        return True
+    return {ORPHAN: "Orphan", FOREGROUND: "Foreground"}.get(
+        finalizer, options.propagation_policy
+    ) == options.propagation_policy

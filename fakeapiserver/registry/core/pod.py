@@ -15,7 +15,7 @@ from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, DeletePlan, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -90,13 +90,13 @@ class PodStrategy(Strategy):
         now, then = (obj.get("status") or {}).get("qosClass"), (old.get("status") or {}).get("qosClass")
         return [] if now == then else [field.invalid("status.qosClass", now, "field is immutable")]
 
-    def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
-        """Upstream: CheckGracefulDelete. Without a node or after the end there is nothing to wait for."""
+    def grace_period(self, obj: Object, wanted: int | None) -> int:
+        """Without a node or after the end there is nothing to wait for."""
         spec = obj.get("spec") or {}
-        period = spec.get("terminationGracePeriodSeconds", 0) if grace_period_seconds is None else grace_period_seconds
         if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
-            period = 0
-        return DeletePlan(1 if period < 0 else period)
+            return 0
+        period = int(spec.get("terminationGracePeriodSeconds", 0)) if wanted is None else wanted
+        return 1 if period < 0 else period
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)

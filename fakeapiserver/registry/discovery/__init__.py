@@ -3,4 +3,6 @@
 from fakeapiserver.registry.discovery.endpointslice import EndpointSliceStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES: dict[str, Strategy] = {"endpointslices": EndpointSliceStrategy(has_generation=True)}
+RESOURCES: dict[str, Strategy] = {
+    "endpointslices": EndpointSliceStrategy(has_generation=True, update_meta_checks=("create",))
+}

@@ -6,7 +6,7 @@ Upstream: pkg/registry/discovery/endpointslice/strategy.go, pkg/apis/discovery/v
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, labels, metadata
 from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.table_cells import UNSET, age
@@ -21,6 +21,9 @@ class EndpointSliceStrategy(Strategy):
         for port in obj.get("ports") or ():
             port.setdefault("name", "")
             port.setdefault("protocol", "TCP")
+
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        return super().raises_generation(obj, old) or labels(obj) != labels(old)
 
     def validate(self, obj: Object) -> ErrorList:
         return choice_errors(obj.get("addressType", ""), ("FQDN", "IPv4", "IPv6"), Path("addressType"))

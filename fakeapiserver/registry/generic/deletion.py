@@ -10,11 +10,15 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import StatusError, new_conflict
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, metadata, resource_version, uid
-from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.registry.generic.strategy import Strategy
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+_HINTS: Final = {
+    "UID": "The object might have been deleted and then recreated",
+    "ResourceVersion": "The object might have been modified",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +32,93 @@ class Deletion:
     resource_version: str | None = None
 
 
-def check_preconditions(obj: Object, deletion: Deletion, kind: GroupKind, name: str) -> StatusError | None:
-    """409 where the client expects another object or another version of it. Upstream names the kind, not the resource."""
-    named = GroupResource(kind.group, kind.kind)
-    if deletion.uid is not None and deletion.uid != uid(obj):
+def check_preconditions(
+    obj: Object, deletion: Deletion, strategy: Strategy, resource: GroupResource, kind: GroupKind, name: str
+) -> StatusError | None:
+    """409 where the client expects another object or another version of it."""
+    expected = (("UID", deletion.uid, uid(obj)), ("ResourceVersion", deletion.resource_version, resource_version(obj)))
+    for what, wanted, found in expected:
+        if wanted is None or wanted == found:
+            continue
+        if strategy.ends_in_two_steps:
+            reason = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            return new_conflict(resource, name, reason)
         reason = (
-            f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({uid(obj)}). "
-            "The object might have been deleted and then recreated"
+            f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {_HINTS[what]}"
         )
-        return new_conflict(named, name, reason)
-    expected = deletion.resource_version
-    if expected is not None and expected != resource_version(obj):
-        reason = (
-            f"the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record "
-            f"({resource_version(obj)}). The object might have been modified"
-        )
-        return new_conflict(named, name, reason)
+        # Upstream names the kind here, not the resource.
+        return new_conflict(GroupResource(kind.group, kind.kind), name, reason)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a DELETE does: `marked` is what is stored in the object's place (None: nothing), `ends` says that the object
+    is removed then."""
+
+    marked: Object | None
+    ends: bool
+
+
+def plan(obj: Object, deletion: Deletion, strategy: Strategy, now: float) -> Plan:
+    """Upstream: BeforeDelete and updateForGracefulDeletionAndFinalizers. `obj` stays as it is."""
+    wanted = deletion.grace_period_seconds
+    if wanted is not None and wanted < 0:
+        wanted = 1
+    meta = dict(metadata(obj))
+    left = meta.get("deletionGracePeriodSeconds") or 0
+    graceful, period = False, 0
+    if strategy.graceful and "deletionTimestamp" not in meta:
+        graceful, period = True, strategy.grace_period(obj, wanted)
+        _begin(meta, now + period, period)
+    elif strategy.graceful and left:
+        if wanted is None or wanted >= left:
+            return Plan(None, ends=False)  # a running grace period can only be shortened
+        graceful, period = True, wanted
+        _shorten(meta, left, wanted, now)
+    kept = collector_finalizers(obj, deletion, strategy)
+    _set_finalizers(meta, kept)
+    if not graceful:
+        if not kept:
+            return Plan(None, ends=True)
+        _end(meta, now)
+    return Plan({**obj, "metadata": meta}, ends=not kept and period == 0)
+
+
+def _begin(meta: Object, at: float, period: int) -> None:
+    if meta.get("generation", 0) > 0:
+        meta["generation"] += 1
+    meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = rfc3339(at), period
+
+
+def _shorten(meta: Object, left: int, wanted: int, now: float) -> None:
+    """The end moves back as far as the period shrinks, but never into the past."""
+    at = _time(meta) - left + wanted
+    if at < now:
+        at, wanted = now, min(wanted, 1)
+    meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = rfc3339(at), wanted
+
+
+def _time(meta: Object) -> float:
+    return seconds_of(meta["deletionTimestamp"]) or 0
+
+
+def _end(meta: Object, now: float) -> None:
+    """Upstream: markAsDeleting."""
+    if "deletionTimestamp" not in meta:
+        _begin(meta, now, 0)
+    elif _time(meta) > now:
+        meta["deletionTimestamp"] = rfc3339(now)
+    meta["deletionGracePeriodSeconds"] = 0
+
+
+def _set_finalizers(meta: Object, finalizer_list: list[str]) -> None:
+    if set(finalizer_list) == set(meta.get("finalizers") or ()):
+        return
+    if finalizer_list:
+        meta["finalizers"] = finalizer_list
+    else:
+        meta.pop("finalizers", None)
 
 
 def collector_finalizers(obj: Object, deletion: Deletion, strategy: Strategy) -> list[str]:
@@ -82,25 +156,7 @@ def _waits_for_dependents(present: list[str], deletion: Deletion) -> bool:
     return False
 
 
-def marked(obj: Object, finalizer_list: list[str], now: float, grace_period_seconds: int = 0) -> Object:
-    """A copy of the object as it waits for its end. A shorter grace period shortens a running one."""
-    meta = dict(metadata(obj))
-    if finalizer_list:
-        meta["finalizers"] = finalizer_list
-    else:
-        meta.pop("finalizers", None)
-    if "deletionTimestamp" not in meta:
-        if meta.get("generation", 0) > 0:
-            meta["generation"] += 1
-        meta["deletionTimestamp"] = rfc3339(now + grace_period_seconds)
-        meta["deletionGracePeriodSeconds"] = grace_period_seconds
-    elif grace_period_seconds < meta.get("deletionGracePeriodSeconds", 0):
-        meta["deletionTimestamp"] = rfc3339(now + grace_period_seconds)
-        meta["deletionGracePeriodSeconds"] = grace_period_seconds
-    return {**obj, "metadata": meta}
-
-
-def ends_now(obj: Object) -> bool:
+def ends_now(new: Object, old: Object) -> bool:
     """An update that leaves a terminating object with nothing to wait for removes it (ShouldDeleteDuringUpdate)."""
-    meta = metadata(obj)
-    return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
+    meta = metadata(old)
+    return "deletionTimestamp" in meta and not finalizers(new) and not meta.get("deletionGracePeriodSeconds")

@@ -26,7 +26,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, owner_references
+from fakeapiserver.apimachinery.meta import Object, ensure_namespace, is_terminating, metadata, owner_references
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
@@ -34,7 +34,7 @@ from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.strategy import Strategy, spec_changed
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -47,7 +47,6 @@ from fakeapiserver.storage.interface import (
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
 
-_KEPT_WHEN_ABSENT: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _METADATA: Final = Path("metadata")
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 # Upstream: maxNameGenerationCreateAttempts.
@@ -176,6 +175,8 @@ class Store:
                     return await self._update(request, transform, current)
                 if not create:
                     raise new_not_found(self.resource, request.name)
+                if request.uid_precondition:
+                    raise self._uid_conflict(request, {})
                 return await self._create(request, transform(None))
             except (ResourceVersionConflict, KeyNotFound, KeyExists):
                 continue  # somebody was faster: read again and start over
@@ -189,15 +190,15 @@ class Store:
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
-        self._check_namespace(obj, request)
-        if metadata(obj).get("resourceVersion"):
-            raise new_bad_request("resourceVersion should not be set on objects to be created")
+        ensure_namespace(metadata(obj), request.namespace)
         self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
         self._validate(request.kind, obj)
         request.warnings += self.strategy.warnings_on_create(obj)
         await self._admission.validate(attributes)
+        if metadata(obj).get("resourceVersion") and not request.name:
+            raise new_bad_request("resourceVersion should not be set on objects to be created")
         value = canonical.encode(obj)
         name = metadata(obj)["name"]
         key = self.key(request.namespace, name)
@@ -232,7 +233,7 @@ class Store:
 
     async def _swap(self, request: WriteRequest, current: StoredObject, new: Object, old: Object) -> Written:
         """Writes unless nothing changed; an object that waited for its last finalizer is removed instead."""
-        if deletion.ends_now(new) and not self.strategy.deletion_blocked(new):
+        if deletion.ends_now(new, old) and not self.strategy.deletion_blocked(new):
             # Watchers see the last stored state go; the client gets what it sent.
             if not request.dry_run:
                 await self._remove(current, old)
@@ -258,38 +259,48 @@ class Store:
         raise new_conflict(self.resource, request.name, _MODIFIED)
 
     async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> Written:
-        old = self.decode(current.value)
-        if refused := deletion.check_preconditions(old, options, self.kind, request.name):
+        old, strategy = self.decode(current.value), self.strategy
+        refused = deletion.check_preconditions(old, options, strategy, self.resource, self.kind, request.name)
+        if refused:
             raise refused
+        if is_terminating(old) and strategy.deletion_blocked(old):
+            return Written(current.value)
+        now = self._clock.now()
+        if strategy.ends_in_two_steps and not is_terminating(old):
+            new = {**old, "metadata": dict(metadata(old))}
+            strategy.begin_deletion(new, options, now)
+            plan = deletion.Plan(new, ends=False)
+        else:
+            plan = deletion.plan(old, options, strategy, now)
+        if plan.marked is None and not plan.ends:
+            return Written(current.value)
         attributes = self._attributes(request, "DELETE", None, old)
         await self._admission.admit(attributes)
         await self._admission.validate(attributes)
-        if refused := self.strategy.check_deletion(old):
+        if refused := strategy.check_deletion(old):
             raise refused
-        new = self._marked(old, options)
-        if new is None:
-            if not request.dry_run:
-                await self._remove(current, old)
-            if not self.strategy.graceful:
-                return Written(current.value, deleted=True)
-            last = deletion.marked(old, [], self._clock.now())
-            return Written(_restamped(last, current.mod_revision), deleted=True)
-        if new == old:
-            return Written(current.value)
-        return await self._put(request, current, new)
+        return await self._carry_out(plan, request, current, old)
 
-    def _marked(self, old: Object, options: Deletion) -> Object | None:
-        """The object as it waits for its end; None when there is nothing to wait for."""
-        now = self._clock.now()
-        if not is_terminating(old):
-            own = {**old, "metadata": dict(metadata(old))}
-            if self.strategy.begin_deletion(own, now):
-                return own
-        plan = self.strategy.plan_deletion(old, options.grace_period_seconds)
-        finalizer_list = deletion.collector_finalizers(old, options, self.strategy)
-        if not (finalizer_list or plan.grace_period_seconds > 0 or self.strategy.deletion_blocked(old)):
-            return None
-        return deletion.marked(old, finalizer_list, now, plan.grace_period_seconds)
+    async def _carry_out(
+        self, plan: deletion.Plan, request: WriteRequest, current: StoredObject, old: Object
+    ) -> Written:
+        """Watchers see an object that is given time being marked, and then going if that time is none."""
+        if plan.marked is not None:
+            if plan.marked != old:
+                written = await self._put(request, current, plan.marked)
+            else:
+                written = Written(current.value)
+            if not plan.ends:
+                return written
+            if request.dry_run:
+                return Written(written.value, deleted=True)
+            found = await self.storage.get(current.key)
+            if found is None:
+                return Written(written.value, deleted=True)
+            current, old = found, plan.marked
+        if not request.dry_run:
+            await self._remove(current, old)
+        return Written(current.value, deleted=True)
 
     async def _put(self, request: WriteRequest, current: StoredObject, new: Object) -> Written:
         """Compare-and-swap, or what it would be."""
@@ -359,19 +370,6 @@ class Store:
             request.warnings,
         )
 
-    def _check_namespace(self, obj: Object, request: WriteRequest) -> None:
-        meta = metadata(obj)
-        if not self.namespaced:
-            if meta.get("namespace"):
-                raise new_bad_request("namespace may not be set on a cluster-scoped object")
-            return
-        if not meta.setdefault("namespace", request.namespace):
-            meta["namespace"] = request.namespace
-        if meta["namespace"] != request.namespace:
-            raise new_bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-
     def _check_resource_version(self, new: Object, current: StoredObject, request: WriteRequest) -> None:
         wanted = str(metadata(new).get("resourceVersion", ""))
         if wanted in ("", "0"):
@@ -399,53 +397,69 @@ class Store:
     def _prepare_for_update(self, new: Object, old: Object, request: WriteRequest) -> None:
         """Upstream: rest.BeforeUpdate."""
         meta, old_meta = metadata(new), metadata(old)
-        if self.namespaced:
-            self._check_namespace(new, request)
-        for name in _KEPT_WHEN_ABSENT:
-            if name in old_meta and not meta.get(name):
-                meta[name] = old_meta[name]
-        meta["creationTimestamp"] = old_meta["creationTimestamp"]
-        meta.pop("selfLink", None)
+        ensure_namespace(meta, request.namespace)
+        _set_generation(new, old_meta.get("generation", 0))
         if request.subresource == "status":
             self.strategy.prepare_for_status_update(new, old)
         elif request.subresource:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
             self.strategy.prepare_for_update(new, old)
-        generation = old_meta.get("generation", 0)
-        changed = self.strategy.has_generation and request.subresource != "status" and spec_changed(new, old)
-        _set_generation(new, generation + 1 if changed else generation)
+        meta = metadata(new)
+        if not meta.get("uid"):
+            meta["uid"] = old_meta["uid"]
+        meta["creationTimestamp"] = old_meta["creationTimestamp"]
+        if "deletionTimestamp" in old_meta:
+            meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in old_meta:
+            meta.setdefault("deletionGracePeriodSeconds", old_meta["deletionGracePeriodSeconds"])
+        if request.subresource != "status" and self.strategy.raises_generation(new, old):
+            meta["generation"] = old_meta.get("generation", 0) + 1
 
     def _validate(self, kind: Kind, obj: Object) -> None:
-        errors = self._meta_errors(kind, obj, None)
+        errors: ErrorList = self._meta_errors(kind, obj) if self.strategy.validates_meta else []
         errors += kind.validate(obj, None)
         errors += self.strategy.validate(obj)
-        self._refuse(obj, errors)
+        # What is common to all kinds comes last, so that a kind's own words are told where it has any.
+        self._refuse(obj, errors or self._common_errors(obj))
 
     def _validate_update(self, kind: Kind, new: Object, old: Object, subresource: str) -> None:
         # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
-        meta = metadata(new)
-        errors = names.validate_object_meta(meta, self.namespaced, names.path_segment_name, _METADATA)
-        errors += names.validate_object_meta_update(meta, metadata(old), _METADATA)
-        for check in self.strategy.update_meta_checks:
-            errors += self._meta_errors(kind, new, old if check == "update" else None)
+        errors = self._common_errors(new)
+        errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
+        strategy = self.strategy
+        for check in strategy.status_meta_checks if subresource == "status" else strategy.update_meta_checks:
+            errors += self._check_update(check, kind, new, old)
         errors += kind.validate(new, old)
         if subresource == "status":
-            errors += self.strategy.validate_status_update(new, old)
+            errors += strategy.validate_status_update(new, old)
         elif not subresource:
-            errors += self.strategy.validate_update(new, old)
+            errors += strategy.validate_update(new, old)
         self._refuse(new, errors)
 
-    def _meta_errors(self, kind: Kind, obj: Object, old: Object | None) -> ErrorList:
-        """The metadata part of a kind's own validation."""
+    def _common_errors(self, obj: Object) -> ErrorList:
+        return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
+
+    def _check_update(self, check: MetaCheck, kind: Kind, new: Object, old: Object) -> ErrorList:
+        if check == "spec":
+            return self.strategy.validate(new)
+        if check == "create":
+            return self._meta_errors(kind, new)
+        errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
+        return errors + self._finalizer_errors(kind, new)
+
+    def _meta_errors(self, kind: Kind, obj: Object) -> ErrorList:
+        """A kind's own validation of a new object's metadata."""
         meta = metadata(obj)
-        if old is None:
-            errors = names.validate_object_meta(meta, self.namespaced, self.strategy.validate_name, _METADATA)
-        else:
-            errors = names.validate_object_meta_update(meta, metadata(old), _METADATA)
-        if not kind.custom and self.strategy.kube_finalizers:
-            errors += names.validate_kube_finalizers(meta, _METADATA)
-        return errors
+        if not self.strategy.validates_generate_name and "generateName" in meta:
+            meta = {key: value for key, value in meta.items() if key != "generateName"}
+        errors = names.validate_object_meta(meta, self.namespaced, self.strategy.validate_name, _METADATA)
+        return errors + self._finalizer_errors(kind, obj)
+
+    def _finalizer_errors(self, kind: Kind, obj: Object) -> ErrorList:
+        if kind.custom or not self.strategy.kube_finalizers:
+            return []
+        return names.validate_kube_finalizers(metadata(obj), _METADATA)
 
     def _refuse(self, obj: Object, errors: ErrorList) -> None:
         if errors:

@@ -6,7 +6,7 @@ A resource without a file of its own gets `Strategy` as it stands.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
@@ -14,16 +14,12 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 
+if TYPE_CHECKING:
+    from fakeapiserver.registry.generic.deletion import Deletion
+
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
-MetaCheck = Literal["create", "update"]
-
-
-@dataclass(slots=True)
-class DeletePlan:
-    """What a deletion of this object asks for. `grace_period_seconds` 0 means: remove at once."""
-
-    grace_period_seconds: int = 0
+MetaCheck = Literal["create", "update", "spec"]
 
 
 @dataclass(kw_only=True)
@@ -44,16 +40,23 @@ class Strategy:
     reset_fields: tuple[str, ...] | None = None
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
-    # A DELETE answers the object as marked for deletion even when it is gone at once (upstream: RESTGracefulDeleteStrategy).
+    # Its objects get time to end (upstream: RESTGracefulDeleteStrategy); grace_period tells how much.
     graceful: bool = False
+    # The first DELETE only begins the deletion, in a way of the kind's own (begin_deletion).
+    ends_in_two_steps: bool = False
     # A warning with every answer: this version of the kind is on its way out.
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
-    # Finalizers must be qualified or standard ones (every built-in kind but CustomResourceDefinitions).
+    # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
-    # In which order the kind's own validation looks at metadata on update; causes show it.
-    update_meta_checks: tuple[MetaCheck, ...] = ("update", "create")
+    # Whether the kind's own validation looks at a new object's metadata, and at its generateName beside the name.
+    validates_meta: bool = True
+    validates_generate_name: bool = True
+    # In which order the kind's own validation looks at metadata on update, and where `validate` comes in between if it
+    # does ("spec"); causes show it. validate_update comes last.
+    update_meta_checks: tuple[MetaCheck, ...] = ("update",)
+    status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -101,17 +104,20 @@ class Strategy:
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return []
 
-    def plan_deletion(self, obj: Object, grace_period_seconds: int | None) -> DeletePlan:
-        """How long deletion waits (upstream: CheckGracefulDelete); only pods wait."""
-        return DeletePlan()
+    def grace_period(self, obj: Object, wanted: int | None) -> int:
+        """The seconds that an object gets to end, of a `graceful` kind (upstream: CheckGracefulDelete)."""
+        return wanted or 0
 
     def deletion_blocked(self, obj: Object) -> bool:
         """Something beside finalizers keeps a terminating object (a namespace's spec.finalizers)."""
         return False
 
-    def begin_deletion(self, obj: Object, now: float) -> bool:
-        """The first DELETE of a kind that marks its objects in its own way: marks in place and answers True."""
-        return False
+    def begin_deletion(self, obj: Object, options: "Deletion", now: float) -> None:
+        """The first DELETE of a kind that `ends_in_two_steps`: marks in place. Metadata is the caller's own copy."""
+
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        """Whether an update raises metadata.generation."""
+        return self.has_generation and spec_changed(obj, old)
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""

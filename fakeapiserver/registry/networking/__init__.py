@@ -7,9 +7,9 @@ from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, Servi
 from fakeapiserver.registry.networking.networkpolicy import NetworkPolicyStrategy
 
 RESOURCES: dict[str, Strategy] = {
-    "ingressclasses": IngressClassStrategy(has_generation=True),
-    "ingresses": IngressStrategy(has_generation=True),
-    "ipaddresses": IPAddressStrategy(),
+    "ingressclasses": IngressClassStrategy(has_generation=True, update_meta_checks=("update", "create")),
+    "ingresses": IngressStrategy(has_generation=True, update_meta_checks=("update", "create")),
+    "ipaddresses": IPAddressStrategy(update_meta_checks=("create", "update")),
     "networkpolicies": NetworkPolicyStrategy(has_generation=True),
     "servicecidrs": ServiceCIDRStrategy(),
 }

@@ -9,9 +9,16 @@ from fakeapiserver.registry.resource.device import (
 )
 
 RESOURCES: dict[str, Strategy] = {
-    "deviceclasses": DeviceClassStrategy(has_generation=True, returns_deleted_object=True),
-    "resourceclaims": ResourceClaimStrategy(returns_deleted_object=True),
-    "resourceclaimtemplates": ResourceClaimTemplateStrategy(returns_deleted_object=True),
+    "deviceclasses": DeviceClassStrategy(
+        has_generation=True,
+        returns_deleted_object=True,
+        validates_generate_name=False,
+        update_meta_checks=("create", "update"),
+    ),
+    "resourceclaims": ResourceClaimStrategy(returns_deleted_object=True, update_meta_checks=("create", "update")),
+    "resourceclaimtemplates": ResourceClaimTemplateStrategy(
+        returns_deleted_object=True, update_meta_checks=("create", "update")
+    ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         returns_deleted_object=True,

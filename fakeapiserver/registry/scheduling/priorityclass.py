@@ -18,6 +18,10 @@ class PriorityClassStrategy(Strategy):
     def default(self, obj: Object, version: str) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        """The first one is the last: what matters can't change."""
+        return False
+
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
         if obj.get("value", 0) != old.get("value", 0):

@@ -6,9 +6,18 @@ from fakeapiserver.registry.storage.storageclass import StorageClassStrategy, Vo
 
 RESOURCES: dict[str, Strategy] = {
     "csidrivers": CSIDriverStrategy(allow_unconditional_update=False, returns_deleted_object=True),
-    "csinodes": CSINodeStrategy(allow_unconditional_update=False, returns_deleted_object=True),
-    "csistoragecapacities": Strategy(allow_unconditional_update=False),
-    "storageclasses": StorageClassStrategy(returns_deleted_object=True),
-    "volumeattachments": VolumeAttachmentStrategy(allow_unconditional_update=False, returns_deleted_object=True),
-    "volumeattributesclasses": VolumeAttributesClassStrategy(returns_deleted_object=True),
+    "csinodes": CSINodeStrategy(
+        allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)
+    ),
+    "csistoragecapacities": Strategy(allow_unconditional_update=False, update_meta_checks=("create", "update")),
+    "storageclasses": StorageClassStrategy(returns_deleted_object=True, update_meta_checks=("create", "update")),
+    "volumeattachments": VolumeAttachmentStrategy(
+        allow_unconditional_update=False,
+        returns_deleted_object=True,
+        update_meta_checks=("create",),
+        status_meta_checks=(),
+    ),
+    "volumeattributesclasses": VolumeAttributesClassStrategy(
+        returns_deleted_object=True, update_meta_checks=("create", "update")
+    ),
 }

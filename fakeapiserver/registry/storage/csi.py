@@ -14,6 +14,10 @@ _FLAGS = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMoun
 
 @dataclass(kw_only=True)
 class CSIDriverStrategy(Strategy):
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        """Upstream never sets a first generation, but counts on."""
+        return obj.get("spec") != old.get("spec")
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         spec.setdefault("attachRequired", True)

@@ -215,7 +215,7 @@ def test_services_of_one_server_share_its_numbers_and_no_others() -> None:
 )
 def test_pods_are_given_time_to_end(grace: int | None, node: str, phase: str, expected: int) -> None:
     obj = {"metadata": {}, "spec": {"nodeName": node, "terminationGracePeriodSeconds": 30}, "status": {"phase": phase}}
-    assert RESOURCES["pods"].plan_deletion(obj, grace).grace_period_seconds == expected
+    assert RESOURCES["pods"].grace_period(obj, grace) == expected
 
 
 def test_fields_that_pods_are_selected_by() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apis.scheme import read_table
 from fakeapiserver.server.config import Config
 
@@ -75,6 +76,22 @@ def _boolean(text: str) -> bool:
     return text.lower() in ("true", "1", "t")
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{error}; a duration such as 1m30s is needed") from None
+    if seconds < 0:
+        raise UsageError(f"a time can't be negative: {text}")
+    return seconds
+
+
 # flag -> (field of Config, how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "anonymous-auth": ("anonymous_auth", _boolean),
@@ -85,6 +102,11 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "controllers": ("controllers", _list),
     "disable-admission-plugins": ("disable_admission_plugins", _list),
     "enable-admission-plugins": ("enable_admission_plugins", _list),
+    "enable-priority-and-fairness": ("enable_priority_and_fairness", _boolean),
+    "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
+    "max-requests-inflight": ("max_requests_inflight", _count),
+    "min-request-timeout": ("min_request_timeout", _count),
+    "request-timeout": ("request_timeout", _seconds),
     "secure-port": ("secure_port", _port),
     "service-account-issuer": ("service_account_issuer", str),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),

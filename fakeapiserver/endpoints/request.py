@@ -28,7 +28,7 @@ Query = dict[str, list[str]]
 
 @dataclass(slots=True)
 class Request:
-    """One request on its way through the handler chain."""
+    """One request on its way through the handler chain. `response_headers` are the filters': every answer has them."""
 
     method: str
     path: str
@@ -39,6 +39,7 @@ class Request:
     info: RequestInfo = _UNREAD
     user: UserInfo = _NOBODY
     warnings: list[str] = field(default_factory=list)
+    response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     def header(self, name: bytes) -> str:
         """The first header of this (lower-case) name, empty when there is none."""

@@ -17,6 +17,8 @@ _VERBS: Final[Mapping[str, str]] = {
 }
 # Parts that follow a namespace's name and belong to the namespace object itself.
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_LONG_RUNNING_VERBS: Final = frozenset({"watch", "proxy"})
+_LONG_RUNNING_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,13 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
         rest=tuple(rest[3:]),
         namespaced_path=namespaced_path,
     )
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Such requests have no deadline and take no seat (upstream: BasicLongRunningRequestCheck)."""
+    if info.resource_request:
+        return info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES
+    return info.path.startswith("/debug/pprof/")
 
 
 def _collection_verb(verb: str, watch: bool) -> str:

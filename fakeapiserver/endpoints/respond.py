@@ -20,7 +20,6 @@ from fakeapiserver.endpoints.scope import RequestScope
 
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
-_NO_STORE: Final = (b"cache-control", b"no-cache, private")
 
 
 def accepted(request: Request) -> Accept:
@@ -62,7 +61,7 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
         content_type = "application/json"
         if pretty(request, accept):
             body = msgspec.json.format(body, indent=2) + b"\n"
-    headers = [_NO_STORE]
+    headers: list[tuple[bytes, bytes]] = []
     if len(body) >= _GZIP_THRESHOLD and "gzip" in request.header(b"accept-encoding"):
         body = gzip.compress(body, 1)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]

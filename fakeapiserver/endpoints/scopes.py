@@ -142,6 +142,8 @@ class ObjectGetter:
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
         self._decoded: dict[str, tuple[int, Object]] = {}
+        self._stores: dict[str, Store | None] = {}  # found at one generation of the table
+        self._generation = -1
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         store = self._store(resource)
@@ -159,12 +161,20 @@ class ObjectGetter:
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """Rises with every write to one of these resources."""
-        stores = (self._store(resource) for resource in resources)
-        return sum(store.storage.generation(store.prefix) for store in stores if store is not None)
+        found = 0
+        for resource in resources:
+            store = self._store(resource)
+            if store is not None:
+                found += store.storage.generation(store.prefix)
+        return found
 
     def _store(self, resource: str) -> Store | None:
-        plural, _, group = resource.partition(".")
-        return self._scopes.store_for(GroupResource(group, plural))
+        if self._generation != self._scopes.table.generation:
+            self._stores, self._generation = {}, self._scopes.table.generation
+        if resource not in self._stores:
+            plural, _, group = resource.partition(".")
+            self._stores[resource] = self._scopes.store_for(GroupResource(group, plural))
+        return self._stores[resource]
 
     def _decode(self, store: Store, key: str, revision: int, value: bytes) -> Object:
         cached = self._decoded.get(key)

@@ -46,10 +46,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
         frames = _gone(form, revision, error.oldest)
         return Response(200, content_type=form.content_type, stream=frames)
     stream = Stream(watcher, form, options, scope)
-    return Response(200, content_type=form.content_type, stream=stream.frames(items, start), headers=[_NO_STORE])
-
-
-_NO_STORE: Final = (b"cache-control", b"no-cache, private")
+    return Response(200, content_type=form.content_type, stream=stream.frames(items, start))
 
 
 def _wants_initial_events(options: ListOptions, revision: int) -> bool:

@@ -19,6 +19,7 @@ from fakeapiserver.server.app import Application
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.fixed_paths import FixedPaths
+from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
@@ -57,7 +58,14 @@ class APIServer:
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
         fixed_paths = FixedPaths(self.table, self.metrics, self, self._control)
-        return HandlerChain(authenticator, authorizer, self.scopes, fixed_paths, self.metrics)
+        return HandlerChain(authenticator, authorizer, self.scopes, fixed_paths, self.metrics, self._limiter())
+
+    def _limiter(self) -> Limiter:
+        reading, mutating = self.config.max_requests_inflight, self.config.max_mutating_requests_inflight
+        if not self.config.enable_priority_and_fairness:
+            return MaxInFlight(reading, mutating)
+        max_wait = min(self.config.request_timeout / 4, 60.0)
+        return PriorityAndFairness(self.objects, self.clock, reading + mutating, max_wait)
 
     def _control(self) -> ASGIApplication:
         from fakeapiserver.server.control import control

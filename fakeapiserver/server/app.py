@@ -20,6 +20,10 @@ Handle = Callable[[Request], Awaitable[Response]]
 _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process the request; its log tells more"
 
 
+def _new_id() -> bytes:
+    return str(uuid.uuid4()).encode()
+
+
 class Application:
     """`handle` is the handler chain."""
 
@@ -33,10 +37,12 @@ class Application:
             scope["method"], scope["path"], parse_query(scope["query_string"]), scope["headers"], receive, scope
         )
         response = await self._answer(request)
-        headers = [(b"audit-id", str(uuid.uuid4()).encode())]
+        headers = [(b"audit-id", request.header(b"audit-id").encode("latin-1") or _new_id()), *request.response_headers]
         if response.content_type:
             headers.append((b"content-type", response.content_type.encode()))
         headers += response.headers
+        if not any(name == b"cache-control" for name, _ in response.headers):
+            headers.append((b"cache-control", b"no-cache, private"))
         headers += [respond.warning_header(text) for text in dict.fromkeys(request.warnings)]
         if response.stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))

@@ -14,6 +14,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.fixed_paths import FixedPaths
+from fakeapiserver.server.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
 
 
@@ -24,10 +25,14 @@ class HandlerChain:
     scopes: RequestScopes
     fixed_paths: FixedPaths
     metrics: Metrics
+    limiter: Limiter
 
     async def __call__(self, request: Request) -> Response:
         request.info = _info(request)
         request.user = await self._authenticate(request)
+        return await self.limiter.run(request, self._serve)
+
+    async def _serve(self, request: Request) -> Response:
         await self._authorize(request)
         if request.info.resource_request:
             return await dispatch(request, self.scopes)

@@ -30,4 +30,9 @@ class Config:
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
     controllers: tuple[str, ...] = ("*",)
+    enable_priority_and_fairness: bool = True
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    request_timeout: float = 60.0  # seconds
+    min_request_timeout: int = 1800  # seconds; what a watch lives at least
     kubernetes_version: str = "v1.36"

@@ -49,6 +49,7 @@ class FixedPaths:
             "api": self._discovery,
             "apis": self._discovery,
             "healthz": self._health,
+            "index.html": self._root,
             "livez": self._health,
             "metrics": self._metrics_text,
             "openapi": self._openapi,
@@ -104,17 +105,19 @@ class FixedPaths:
             if discovery.AGGREGATED_MEDIA_TYPE in request.header(b"accept").replace(" ", ""):
                 return self._aggregated(request, prefix)
             if prefix == "api":
+                if request.method != "GET":
+                    raise new_generic_method_not_allowed()
                 return respond.encoded(request, discovery.api_versions(self._server.address))
             return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
         if prefix == "apis" and len(rest) == 1:
             group = rest[0]
             return self._document(request, ("group", group), lambda: discovery.api_group(self._table, group))
         group, version = ("", rest[0]) if prefix == "api" else (rest[0], rest[1])
+        if self._table.version(group, version) is None and group not in self._table.scheme.groups:
+            return None
         if request.method != "GET":
             raise new_generic_method_not_allowed()
         if self._table.version(group, version) is None:
-            if group not in self._table.scheme.groups:
-                return None
             raise new_generic_not_found()
         key = ("resources", group, version)
         return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))

@@ -73,6 +73,13 @@ PARSER_REFUSALS = (
 )
 
 _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
+# what the parser knows as a method; any other token is one too, for Go
+_METHODS = frozenset(
+    b"DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND UNBIND "
+    b"ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK UNLINK SOURCE "
+    b"QUERY PRI".split()
+)
+_TOKEN = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%@]*")
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/?]*")
@@ -294,6 +301,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._checked: list[tuple[bytes, bytes]] = []
         self._refused = False
+        self._method = ""  # of the request that begins, where the parser doesn't know it
 
     # connection
 
@@ -323,6 +331,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._in_headers:
             if self._header_bytes == 0:
                 self.deadline = self.loop.time() + self.limits.header_timeout
+                data = self._known_method(data)
             self._header_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -334,6 +343,14 @@ class EdgeProtocol(HttpToolsProtocol):
         else:
             if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
                 self.refuse(HEADERS_TOO_LARGE)
+
+    def _known_method(self, data: bytes) -> bytes:
+        """The start of a request with a method that the parser takes; the request's own is kept in `_method`."""
+        method, blank, rest = data.partition(b" ")
+        if method in _METHODS or not blank or not _TOKEN.fullmatch(method):
+            return data
+        self._method = method.decode("ascii")
+        return b"POST " + rest
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer without the application and close; a response that has begun is only cut."""
@@ -415,12 +432,13 @@ class EdgeProtocol(HttpToolsProtocol):
             "root_path": "",
             "headers": self.headers,
             "state": {},
-            "method": parser.get_method().decode("ascii"),
+            "method": self._method or parser.get_method().decode("ascii"),
             "path": decode_path(raw_path),
             "raw_path": raw_path,
             "query_string": query,
             "extensions": self._extensions,
         }
+        self._method = ""
         self._start(Exchange(self, scope, expects, version != "1.0" and parser.should_keep_alive()))
 
     def _start(self, exchange: Exchange) -> None:

@@ -132,6 +132,20 @@ def test_any_number_of_headers() -> None:
     serve(test, limits=Limits())
 
 
+@pytest.mark.parametrize("method", ["FOO", "get", "M-SEARCH", "PURGE", "X!#$%&'*+-.^_`|~"])
+def test_any_token_is_a_method(method: str) -> None:
+    async def test(server: Server) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for _ in range(2):
+            writer.write(method.encode() + b" /a HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\n{}")
+            await reader.readuntil(b"\r\n\r\n")
+            body = method.encode() + b" /a 2"
+            assert await reader.readexactly(len(body)) == body
+        writer.close()
+
+    serve(test, limits=Limits())
+
+
 SLOW = {
     "silent": b"",
     "half a header": b"GET / HT",

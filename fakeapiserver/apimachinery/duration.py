@@ -1,0 +1,41 @@
+"""Go's durations as text: `1h30m`, `1.5s`, `-2ms`.
+
+Upstream: time.ParseDuration.
+"""
+
+import re
+from typing import Final
+
+from fakeapiserver.apimachinery.field import go_quote
+
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART: Final = re.compile(r"([0-9]*(?:\.[0-9]*)?)([^0-9.]*)")
+_MAX_SECONDS: Final = (1 << 63) * 1e-9
+
+
+def parse_duration(text: str) -> float:
+    """Seconds. ValueError worded as Go words it.
+
+    >>> parse_duration("1h30m"), parse_duration("-.5s"), parse_duration("0")
+    (5400.0, -0.5, 0.0)
+    """
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise ValueError(f"time: invalid duration {go_quote(text)}")
+    seconds = 0.0
+    while rest:
+        part = _PART.match(rest)
+        number, unit = part.groups() if part else ("", "")
+        if not number.strip("."):
+            raise ValueError(f"time: invalid duration {go_quote(text)}")
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {go_quote(text)}")
+        if unit not in _UNITS:
+            raise ValueError(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
+        seconds += float(number) * _UNITS[unit]
+        if seconds >= _MAX_SECONDS:
+            raise ValueError(f"time: invalid duration {go_quote(text)}")
+        rest = rest[len(number) + len(unit) :]
+    return -seconds if text.startswith("-") else seconds

@@ -1,0 +1,27 @@
+"""kube-rs, unmodified: typed and custom resources, patches, apply, watches and streaming lists."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver import Cluster
+
+PROGRAM = Path(__file__).parent / "rust"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo, Rust's package manager"),
+    pytest.mark.skipif(
+        not os.environ.get("FAKEAPISERVER_SLOW_TESTS"), reason="compiles for minutes; set FAKEAPISERVER_SLOW_TESTS=1"
+    ),
+]
+
+
+@pytest.mark.timeout(600)
+def test_kube_rs(fake_cluster: Cluster) -> None:
+    subprocess.run(["cargo", "build", "--locked", "--quiet"], cwd=PROGRAM, check=True)
+    program = PROGRAM / "target/debug/rust-client"
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("kube-rs: ok\n", 0), done.stderr

@@ -4,7 +4,8 @@
 
 DIR are the folders of k8s.io/api, k8s.io/apimachinery, k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator as
 `go list -m -f {{.Dir}} MODULE` prints them. One message a line: field number -> [JSON name, type, label]. The label is `repeated`,
-`map` or empty; an empty JSON name marks a struct whose fields JSON shows inline.
+`map`, `optional` (what may be nil in Go, and is written when it isn't) or empty: always written, zero or not. An empty JSON name marks
+a struct whose fields JSON shows inline.
 """
 
 import argparse
@@ -17,7 +18,8 @@ _PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (optional|repeated|map<string, *([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.MULTILINE)
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_TAG = re.compile(r'(\w+) +`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"[^"]*?(?:name=(\w+)[^"]*)?"')
+_GO_FIELD = re.compile(r'^\t(?:\w+\s+)?(\S+)\s+`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"\w+,(\d+),', re.MULTILINE)
+_SLICE = re.compile(r"^type (\w+) \[\]", re.MULTILINE)
 # Versions that are not served by default.
 _UNSTABLE = re.compile(r"\.v\d+(alpha|beta)\d+$|testapigroup")
 _SCALARS = frozenset(("string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double", "float"))
@@ -47,19 +49,19 @@ def messages_of(path: Path) -> dict[str, Fields]:
     assert package is not None, path
     if _UNSTABLE.search(package[1]):
         return {}
-    names = json_names(path.parent)
+    structs = go_structs(path.parent)
     return {
-        f"{package[1]}.{name}": fields_of(body, package[1], names.get(name, {}))
+        f"{package[1]}.{name}": fields_of(body, package[1], structs.get(name, {}))
         for name, body in _MESSAGE.findall(text)
     }
 
 
-def fields_of(body: str, package: str, names: dict[str, str]) -> Fields:
+def fields_of(body: str, package: str, go_fields: dict[str, tuple[str, str]]) -> Fields:
     fields: Fields = {}
     for label, value_type, field_type, name, number in _FIELD.findall(body):
         kind = full_name(value_type or field_type, package)
-        short = "map" if value_type else label if label == "repeated" else ""
-        fields[number] = [names.get(name, name), kind, short]
+        json_name, optional = go_fields.get(number, (name, ""))
+        fields[number] = [json_name, kind, "map" if value_type else label if label == "repeated" else optional]
     return fields
 
 
@@ -69,19 +71,18 @@ def full_name(kind: str, package: str) -> str:
     return kind.lstrip(".") if "." in kind else f"{package}.{kind}"
 
 
-def json_names(folder: Path) -> dict[str, dict[str, str]]:
-    """struct -> protobuf name -> JSON name (empty for inline), where the two differ."""
-    found: dict[str, dict[str, str]] = {}
-    for path in folder.glob("*.go"):
-        for struct, body in _STRUCT.findall(path.read_text()):
-            for embedded, json_name, inline, tagged in _TAG.findall(body):
-                # EphemeralContainerCommon's tag has no name: the generator then takes the type's.
-                name = tagged or embedded[:1].lower() + embedded[1:]
-                if not (tagged or inline):
-                    continue
-                if inline or json_name != name:
-                    found.setdefault(struct, {})[name] = "" if inline else json_name
-    return found
+def go_structs(folder: Path) -> dict[str, dict[str, tuple[str, str]]]:
+    """struct -> field number -> JSON name (empty for inline), and `optional` for what may be nil."""
+    sources = [path.read_text() for path in folder.glob("*.go") if path.name != "generated.pb.go"]
+    slices = {"[]byte", *(name for source in sources for name in _SLICE.findall(source))}
+    return {
+        struct: {
+            number: ("" if inline else json_name, "optional" if kind[0] == "*" or kind in slices else "")
+            for kind, json_name, inline, number in _GO_FIELD.findall(body)
+        }
+        for source in sources
+        for struct, body in _STRUCT.findall(source)
+    }
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ Upstream: the generated.proto files of k8s.io/api, apimachinery, apiextensions-a
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
-from fakeapiserver.apimachinery.serializer.protobuf import Field
+from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.serializer.protobuf import Encoder, Field
 from fakeapiserver.apis.scheme import load, read_table
 
-_OPTIONS = "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+# Status, DeleteOptions, Table's neighbours and discovery belong to every group version.
+_META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
 
 
 class Messages(Mapping[str, Mapping[int, Field]]):
@@ -40,19 +42,30 @@ def messages(version: str = "v1.36") -> Messages:
     return Messages(read_table(version, "protobuf.json"))
 
 
+@lru_cache(maxsize=4)
+def encoder(version: str = "v1.36") -> Encoder:
+    """The encoder of a version's messages, made when the first protobuf answer is wanted."""
+    return Encoder(messages(version))
+
+
+@lru_cache(maxsize=4)
 def message_finder(version: str = "v1.36") -> Callable[[str, str], str | None]:
     """(apiVersion, kind) -> the message's name; None for kinds that have none."""
-    kinds, known = load(version).kinds, messages(version)
+    known = messages(version)
+    # Subresources' kinds stand beside the resources' in a group version's package.
+    packages = {row.gvk.group_version: _package(row.definition) for row in load(version).resources.values()}
+    packages[GroupVersion("apidiscovery.k8s.io", "v2")] = "k8s.io.api.apidiscovery.v2."
 
+    @lru_cache(maxsize=1024)
     def find(api_version: str, kind: str) -> str | None:
-        if kind == "DeleteOptions":
-            return _OPTIONS
-        group_version = GroupVersion.parse(api_version)
-        row = kinds.get(GroupVersionKind(*group_version, kind))
-        if row is None:
-            return None
-        # io.k8s.api.core.v1.Pod -> k8s.io.api.core.v1.Pod
-        name = "k8s.io." + row.definition.removeprefix("io.k8s.").replace("-", "_")
-        return name if name in known else None
+        package = packages.get(GroupVersion.parse(api_version))
+        names = (f"{package}{kind}", _META + kind) if package else (_META + kind,)
+        return next((name for name in names if name in known), None)
 
     return find
+
+
+def _package(definition: str) -> str:
+    """io.k8s.api.core.v1.Pod -> k8s.io.api.core.v1."""
+    package = definition.rpartition(".")[0]
+    return "k8s.io." + package.removeprefix("io.k8s.").replace("-", "_") + "."

@@ -13,7 +13,7 @@ from fakeapiserver.registry.generic.store import WriteRequest
 
 async def create(request: Request, scope: RequestScope) -> Response:
     options = write_options(request.query, "CreateOptions")
-    accept = respond.accepted(request)
+    accept = respond.accepted(request, scope)
     media_type = body_media_type(request.header(b"content-type"))
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)

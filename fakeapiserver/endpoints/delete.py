@@ -21,7 +21,7 @@ _META_V1: Final = GroupVersion("meta.k8s.io", "v1")
 async def delete(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
-    accept = respond.accepted(request)
+    accept = respond.accepted(request, scope)
     options = await read_delete_options(request)
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.delete(wanted, deletion_of(options))

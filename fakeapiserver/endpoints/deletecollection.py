@@ -3,7 +3,7 @@
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.endpoints import respond, selection
 from fakeapiserver.endpoints.delete import delete_request, deletion_of, read_delete_options
-from fakeapiserver.endpoints.list import listing
+from fakeapiserver.endpoints.list import answer
 from fakeapiserver.endpoints.options import list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -16,7 +16,7 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     assert store is not None
     options = list_options(request.query)
     deletion = await read_delete_options(request)
-    accept = respond.accepted(request)
+    accept = respond.accepted(request, scope)
     predicate = selection.predicate(options, request.info, scope)
     prefix = store.collection(request.info.namespace)
     found = await store.storage.list(prefix, predicate=predicate, limit=max(options.limit, 0))
@@ -30,4 +30,4 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
             if error.code != 404:
                 raise
     meta = {"resourceVersion": str(found.revision)}
-    return respond.raw(request, listing(scope, ListResult(found.items, found.revision, 0, False), meta), accept)
+    return await answer(request, scope, accept, ListResult(found.items, found.revision, 0, False), meta)

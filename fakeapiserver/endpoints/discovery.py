@@ -15,7 +15,7 @@ from fakeapiserver.apis.scheme import APIResource, Subresource
 Document = dict[str, Any]
 T = TypeVar("T")
 
-AGGREGATED_MEDIA_TYPE: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED_PARAMETERS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 # v2beta1 of the aggregated documents is not served by 1.36: asking for it alone is answered 406, else the older ones come.
 AGGREGATED_HEADERS: Final = {"Vary": "Accept", "Cache-Control": "public"}
 # Custom resources list their verbs in the order the handler was written in, built-in ones by name.

@@ -11,6 +11,7 @@ from fakeapiserver.storage.interface import ResourceVersionTooLarge
 async def get(request: Request, scope: RequestScope) -> Response:
     info, store = request.info, scope.store
     assert store is not None
+    respond.accepted(request, scope)
     minimum = minimum_revision(request.param("resourceVersion")) if request.query else 0
     try:
         found = await store.storage.get(store.key(info.namespace, info.name), minimum_revision=minimum)

@@ -5,7 +5,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
 from fakeapiserver.endpoints.get import minimum_revision, too_large
-from fakeapiserver.endpoints.negotiation import Accept
+from fakeapiserver.endpoints.negotiation import PROTOBUF, Accept
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -20,7 +20,7 @@ async def list_(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     options = list_options(request.query)
-    accept = respond.accepted(request)
+    accept = respond.accepted(request, scope)
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
     revision, start = _position(options, prefix)
@@ -34,10 +34,18 @@ async def list_(request: Request, scope: RequestScope) -> Response:
         raise _expired(options, error.oldest, start, prefix) from None
     await _not_older_than(options, store)
     meta = _list_meta(found, prefix)
-    if scope.kind.custom and not accept.as_kind:
-        meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
+    return await answer(request, scope, accept, found, meta)
+
+
+async def answer(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
+    """The objects as they are stored, in a list."""
+    if scope.kind.custom:
+        meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
+    if accept.media_type == PROTOBUF:
+        body = await scope.protobuf.list([item.value for item in found.items], meta)
+        return respond.answer(request, body, PROTOBUF)
     return respond.raw(request, listing(scope, found, meta), accept)
 
 

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,17 +13,24 @@ from fakeapiserver.apimachinery.errors import StatusError, new_unsupported_media
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-# Bodies may be protobuf; answers are not yet, so it is never chosen for them.
-_SUPPORTED: Final = (JSON, YAML)
-_NAMED: Final = ", ".join((*_SUPPORTED, PROTOBUF))
-_WATCH_NAMED: Final = f", {JSON};stream=watch, {PROTOBUF};stream=watch"
-_CONVERSIONS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+PROTOBUF_STREAM: Final = PROTOBUF + ";stream=watch"
+_SUPPORTED: Final = (JSON, YAML, PROTOBUF)
+_NAMED: Final = ", ".join(_SUPPORTED)
+_STREAMS_NAMED: Final = f"{JSON};stream=watch, {PROTOBUF_STREAM}"
+_META: Final = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
+# What an object may be asked for as -> the group versions of that form.
+_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Table": _META,
+    "PartialObjectMetadata": _META,
+    "PartialObjectMetadataList": _META,
+    "APIGroupDiscoveryList": ("apidiscovery.k8s.io/v2",),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The chosen media type. `as_kind` is `Table`, `PartialObjectMetadata` or `PartialObjectMetadataList` of
-    meta.k8s.io/`as_version` where the client asked for that form, else empty."""
+    """The chosen media type. `as_kind` is the form the client asked for (`Table`, `PartialObjectMetadata` …), of its group's
+    `as_version`; empty for the object itself."""
 
     media_type: str = JSON
     as_kind: str = ""
@@ -35,30 +42,82 @@ PLAIN: Final = Accept()
 
 
 @lru_cache(maxsize=1024)
-def negotiate(header: str, watchable: bool = False) -> Accept:
-    """The first acceptable clause, best quality first; StatusError 406 when none is."""
+def negotiate(header: str, watchable: bool = False, custom: bool = False) -> Accept:
+    """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. Custom
+    resources have no protobuf form, but their metadata has."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
     clauses = _clauses(header)
-    for clause in clauses:
-        accepted = _accept(clause)
-        if accepted is not None:
+    if not custom:
+        _route(clauses, watchable)
+    for accepted in _accepted(clauses):
+        served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
+        if served:
             return accepted
-    if any(clause[""] in _SUPPORTED for clause in clauses):
-        raise _no_such_form()
-    raise not_acceptable(watchable)
+    raise _only(_NAMED)
 
 
-def not_acceptable(watchable: bool = False) -> StatusError:
-    """`watchable` for collections, which can be watched in forms of their own."""
-    named = _NAMED + (_WATCH_NAMED if watchable else "")
+@lru_cache(maxsize=256)
+def negotiate_document(header: str, routed: bool = False) -> Accept:
+    """How discovery is answered: StatusError 406. `routed` for the paths whose documents stand behind upstream's router."""
+    if not header:
+        return PLAIN
+    clauses = _clauses(header)
+    if routed:
+        _route(clauses, watchable=False)
+    for accepted in _accepted(clauses):
+        if not accepted.as_kind:
+            return accepted
+    raise _only(_NAMED)
+
+
+@lru_cache(maxsize=256)
+def negotiate_aggregated(header: str) -> Accept | None:
+    """None unless some clause asks for aggregated discovery, whatever stands before it."""
+    asked = (accepted for accepted in _accepted(_clauses(header)) if accepted.as_kind == "APIGroupDiscoveryList")
+    return next(asked, None)
+
+
+@lru_cache(maxsize=256)
+def negotiate_status(header: str) -> Accept:
+    """How a Status is answered: a client that takes no form of it gets indented JSON."""
+    if not header:
+        return PLAIN
+    return next((found for found in _accepted(_clauses(header)) if not found.as_kind), Accept(pretty=True))
+
+
+def _is_meta_form(accepted: Accept) -> bool:
+    if accepted.as_kind == "Table":
+        return accepted.media_type != PROTOBUF
+    return accepted.as_kind != "APIGroupDiscoveryList"
+
+
+def _route(clauses: list[dict[str, str]], watchable: bool) -> None:
+    """Upstream's router looks first, at media types only: it refuses what nothing built in is served as."""
+    if not any(clause[""] in (*_SUPPORTED, "*/*") for clause in clauses):
+        raise not_acceptable(f"{_NAMED}, {_STREAMS_NAMED}" if watchable else _NAMED)
+
+
+def check_json_accepted(header: str) -> None:
+    """StatusError 406 for paths that answer JSON only, and stand behind upstream's router."""
+    if header and not any(clause[""] in (JSON, "*/*") for clause in _clauses(header)):
+        raise not_acceptable(JSON)
+
+
+def not_acceptable(named: str = _NAMED) -> StatusError:
+    """406 in the words of upstream's router."""
     message = f"406: Not Acceptable\n\nAvailable representations: {named}"
     return status_error(406, "NotAcceptable", message, {})
 
 
-def _no_such_form() -> StatusError:
+def not_streamable() -> StatusError:
+    """406 for a watch in a form that can't be streamed."""
+    return _only(_STREAMS_NAMED)
+
+
+def _only(named: str) -> StatusError:
     """A media type that is served, in a form that isn't."""
-    return status_error(406, "NotAcceptable", f"only the following media types are accepted: {_NAMED}")
+    return status_error(406, "NotAcceptable", f"only the following media types are accepted: {named}")
 
 
 def _clauses(header: str) -> list[dict[str, str]]:
@@ -80,19 +139,26 @@ def _quality(clause: dict[str, str]) -> float:
         return 1.0
 
 
+def _accepted(clauses: list[dict[str, str]]) -> Iterator[Accept]:
+    for clause in clauses:
+        accepted = _accept(clause)
+        if accepted is not None:
+            yield accepted
+
+
 def _accept(clause: dict[str, str]) -> Accept | None:
-    media = clause[""]
-    if media == "*/*":
-        media = JSON
+    media = JSON if clause[""] in ("*/*", "application/*") else clause[""]
     if media not in _SUPPORTED:
         return None
-    kind = clause.get("as", "")
-    if kind:
-        version = clause.get("v", "")
-        if kind not in _CONVERSIONS or clause.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
-            return None
-        return Accept(media, kind, version)
-    return Accept(media, pretty=clause.get("pretty", "") not in ("", "0", "false"))
+    stream = clause.get("stream")
+    if stream and (stream != "watch" or media == YAML):
+        return None
+    if not any(name in clause for name in ("as", "g", "v")):
+        return Accept(media, pretty=clause.get("pretty") == "1")
+    kind, version = clause.get("as", ""), clause.get("v", "")
+    if f"{clause.get('g', '')}/{version}" not in _FORMS.get(kind, ()):
+        return None
+    return Accept(media, kind, version)
 
 
 @lru_cache(maxsize=256)
@@ -101,8 +167,8 @@ def body_media_type(header: str) -> str:
     media = header.partition(";")[0].strip().lower()
     if not media:
         return JSON
-    if media not in (*_SUPPORTED, PROTOBUF):
-        raise unknown_format((*_SUPPORTED, PROTOBUF))
+    if media not in _SUPPORTED:
+        raise unknown_format(_SUPPORTED)
     return media
 
 

@@ -39,7 +39,7 @@ async def patch(request: Request, scope: RequestScope) -> Response:
     assert store is not None
     media_type = request.header(b"content-type").partition(";")[0].strip()
     _check_media_type(media_type, scope)
-    respond.accepted(request)
+    respond.accepted(request, scope)
     data = await request.body()
     options = write_options(request.query, "PatchOptions", apply=media_type == APPLY_PATCH)
     wanted = write_request(request, scope, options, request.info.name)

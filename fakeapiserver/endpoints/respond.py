@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
-from fakeapiserver.endpoints.negotiation import PLAIN, YAML, Accept, negotiate
+from fakeapiserver.endpoints.negotiation import JSON, PLAIN, PROTOBUF, YAML, Accept, negotiate, negotiate_status
 from fakeapiserver.endpoints.options import boolean
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -22,45 +22,49 @@ from fakeapiserver.endpoints.scope import RequestScope
 _GZIP_THRESHOLD: Final = 128 * 1024
 
 
-def accepted(request: Request) -> Accept:
+def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    return negotiate(request.header(b"accept"), request.info.verb in ("list", "watch"))
+    return negotiate(request.header(b"accept"), request.info.verb in ("list", "watch"), scope.kind.custom)
 
 
 def stored_object(request: Request, scope: RequestScope, value: bytes, status: int = 200) -> Response:
     """One stored object."""
-    accept = accepted(request)
+    accept = accepted(request, scope)
     if accept.as_kind:
         return encoded(request, table.transformed(request, scope, accept, [scope.decode(value)], None), accept, status)
+    if accept.media_type == PROTOBUF:
+        return answer(request, scope.protobuf.object(value), PROTOBUF, status)
     return raw(request, scope.served(value), accept, status)
 
 
 def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:
+    if accept.media_type == PROTOBUF:
+        from fakeapiserver.endpoints import protobuf
+
+        return answer(request, protobuf.encode(obj), PROTOBUF, status)
     return raw(request, json.encode(obj), accept, status)
 
 
 def status_response(request: Request, status: Status) -> Response:
     """A Status. Where the client's Accept can't be met the answer is JSON all the same."""
-    accept = PLAIN
-    header = request.header(b"accept")
-    if header:
-        try:
-            accept = negotiate(header)
-        except Exception:
-            accept = PLAIN
-    return encoded(request, status, accept, int(status.get("code") or 200))
+    return encoded(request, status, negotiate_status(request.header(b"accept")), int(status.get("code") or 200))
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
-    """JSON bytes as they are, or as YAML, or indented; compressed when large and wanted."""
+    """JSON bytes as they are, or indented, or as YAML or protobuf."""
+    if accept.media_type == PROTOBUF:
+        return encoded(request, msgspec.json.decode(body), accept, status)
     if accept.media_type == YAML:
         from fakeapiserver.apimachinery.serializer import yaml
 
-        body, content_type = yaml.encode(msgspec.json.decode(body)), YAML
-    else:
-        content_type = "application/json"
-        if pretty(request, accept):
-            body = msgspec.json.format(body, indent=2) + b"\n"
+        return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
+    if pretty(request, accept):
+        body = msgspec.json.format(body, indent=2) + b"\n"
+    return answer(request, body, JSON, status)
+
+
+def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
+    """The final bytes, compressed when large and wanted."""
     headers: list[tuple[bytes, bytes]] = []
     if len(body) >= _GZIP_THRESHOLD and "gzip" in request.header(b"accept-encoding"):
         body = gzip.compress(body, 1)

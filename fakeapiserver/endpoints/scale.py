@@ -31,7 +31,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     paths = scope.scale_paths
     if info.verb == "get":
         found = await store.get(info.namespace, info.name)
-        return respond.encoded(request, scale_of(scope.decode(found.value), paths), respond.accepted(request))
+        return respond.encoded(request, scale_of(scope.decode(found.value), paths), respond.accepted(request, scope))
     kind = "UpdateOptions" if info.verb == "update" else "PatchOptions"
     media_type = request.header(b"content-type").partition(";")[0].strip()
     options = write_options(request.query, kind, apply=media_type == "application/apply-patch+yaml")
@@ -45,7 +45,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         return _with_replicas(current, paths, after)
 
     written = await store.update(wanted, transform)
-    return respond.encoded(request, scale_of(scope.decode(written.value), paths), respond.accepted(request))
+    return respond.encoded(request, scale_of(scope.decode(written.value), paths), respond.accepted(request, scope))
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
@@ -13,6 +13,9 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import Store
+
+if TYPE_CHECKING:
+    from fakeapiserver.endpoints.protobuf import StoredForm
 
 Row = Callable[[Object, float], list[object] | None]
 
@@ -67,6 +70,13 @@ class RequestScope:
     def type_prefix(self) -> bytes:
         return canonical.type_prefix(self.gvk)
 
+    @cached_property
+    def protobuf(self) -> "StoredForm":
+        """How stored objects are answered as protobuf; built-in kinds only."""
+        from fakeapiserver.endpoints.protobuf import StoredForm
+
+        return StoredForm(self.gvk, self.list_kind, self._restored)
+
     @property
     def converted(self) -> bool:
         """The stored version is another one: bytes can't be handed on as they are."""
@@ -74,9 +84,7 @@ class RequestScope:
 
     def served(self, value: bytes) -> bytes:
         """The stored bytes as one object of this version."""
-        if self.converted:
-            value = self._convert(value)
-        return self.type_prefix + value[1:]
+        return self.type_prefix + self._restored(value)[1:]
 
     def listed(self, values: list[bytes]) -> bytes:
         """Stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
@@ -85,6 +93,9 @@ class RequestScope:
         if not self.kind.custom or not values:
             return b",".join(values)
         return self.type_prefix + (b"," + self.type_prefix).join([value[1:] for value in values])
+
+    def _restored(self, value: bytes) -> bytes:
+        return self._convert(value) if self.converted else value
 
     def _convert(self, value: bytes) -> bytes:
         assert self.store is not None

@@ -15,7 +15,7 @@ async def update(request: Request, scope: RequestScope) -> Response:
     info, store = request.info, scope.store
     assert store is not None
     options = write_options(request.query, "UpdateOptions")
-    respond.accepted(request)
+    respond.accepted(request, scope)
     media_type = body_media_type(request.header(b"content-type"))
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)

@@ -1,4 +1,4 @@
-"""WATCH: a stream of events, one JSON document a line.
+"""WATCH: a stream of events, one JSON document a line or one protobuf frame each.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cacher,cache_watcher}.go.
 """
@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
 from fakeapiserver.endpoints.get import minimum_revision
-from fakeapiserver.endpoints.negotiation import Accept
+from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, PROTOBUF_STREAM, YAML, Accept, not_streamable
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -29,7 +29,9 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     options = list_options(request.query)
-    accept = respond.accepted(request)
+    accept = respond.accepted(request, scope)
+    if accept.media_type == YAML:
+        raise not_streamable()
     predicate = selection.predicate(options, request.info, scope)
     prefix = store.collection(request.info.namespace)
     revision = minimum_revision(options.resource_version)
@@ -68,22 +70,23 @@ class Form:
         self._request = request
         self._scope = scope
         self._accept = accept
-        self._key = f"{scope.gvk.group_version}/{scope.gvk.kind}"
+        self._protobuf = accept.media_type == PROTOBUF
+        self._key = f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type}"
         self._columns_sent = False
-        self.content_type = "application/json"
+        self.content_type = PROTOBUF_STREAM if self._protobuf else JSON
 
     def event(self, event: Event) -> bytes:
         if self._accept.as_kind:
             return self._transformed(event.type, self._scope.decode(event.object.value))
         frame = event.frames.get(self._key)
         if frame is None:
-            frame = event.frames[self._key] = self._frame(event.type, self._scope.served(event.object.value))
+            frame = event.frames[self._key] = self._frame(event.type, self._served(event.object.value))
         return frame
 
     def added(self, item: StoredObject) -> bytes:
         if self._accept.as_kind:
             return self._transformed("ADDED", self._scope.decode(item.value))
-        return self._frame("ADDED", self._scope.served(item.value))
+        return self._frame("ADDED", self._served(item.value))
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         obj: Object = {"kind": self._scope.gvk.kind, "apiVersion": str(self._scope.gvk.group_version)}
@@ -94,10 +97,10 @@ class Form:
             obj["metadata"]["annotations"] = annotations
         if self._accept.as_kind:
             return self._transformed("BOOKMARK", obj)
-        return self._frame("BOOKMARK", json.encode(obj))
+        return self._frame("BOOKMARK", self._encoded(obj))
 
     def error(self, status: Status) -> bytes:
-        return self._frame("ERROR", json.encode(status))
+        return self._frame("ERROR", self._encoded(status))
 
     def _transformed(self, kind: str, obj: Object) -> bytes:
         shown: Object
@@ -115,10 +118,23 @@ class Form:
             self._columns_sent = True
         else:
             shown = table.partial_object(obj, version)
-        return self._frame(kind, json.encode(shown))
+        return self._frame(kind, self._encoded(shown))
 
-    @staticmethod
-    def _frame(kind: str, obj: bytes) -> bytes:
+    def _served(self, value: bytes) -> bytes:
+        return self._scope.protobuf.object(value) if self._protobuf else self._scope.served(value)
+
+    def _encoded(self, obj: Object) -> bytes:
+        if self._protobuf:
+            from fakeapiserver.endpoints import protobuf
+
+            return protobuf.encode(obj)
+        return json.encode(obj)
+
+    def _frame(self, kind: str, obj: bytes) -> bytes:
+        if self._protobuf:
+            from fakeapiserver.apimachinery.serializer.protobuf import watch_frame
+
+            return watch_frame(kind, obj)
         return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
 
 

@@ -12,7 +12,13 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
-from fakeapiserver.endpoints.negotiation import PLAIN, not_acceptable
+from fakeapiserver.endpoints.negotiation import (
+    Accept,
+    check_json_accepted,
+    negotiate_aggregated,
+    negotiate_document,
+    not_acceptable,
+)
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.server import health
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
@@ -90,6 +96,7 @@ class FixedPaths:
     def _version(self, request: Request) -> Response:
         if request.method != "GET":
             raise new_generic_method_not_allowed()
+        check_json_accepted(request.header(b"accept"))
         return respond.encoded(request, discovery.version_info(self._table))
 
     def _health(self, request: Request) -> Response | None:
@@ -102,12 +109,14 @@ class FixedPaths:
         """/api, /apis, /apis/GROUP, /api/v1 and /apis/GROUP/VERSION."""
         prefix, *rest = [part for part in request.path.split("/") if part]
         if not rest:
-            if discovery.AGGREGATED_MEDIA_TYPE in request.header(b"accept").replace(" ", ""):
-                return self._aggregated(request, prefix)
+            wanted = negotiate_aggregated(request.header(b"accept"))
+            if wanted is not None:
+                return self._aggregated(request, prefix, wanted)
             if prefix == "api":
                 if request.method != "GET":
                     raise new_generic_method_not_allowed()
-                return respond.encoded(request, discovery.api_versions(self._server.address))
+                address = self._server.address
+                return self._document(request, ("api", address), lambda: discovery.api_versions(address), routed=True)
             return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
         if prefix == "apis" and len(rest) == 1:
             group = rest[0]
@@ -120,24 +129,27 @@ class FixedPaths:
         if self._table.version(group, version) is None:
             raise new_generic_not_found()
         key = ("resources", group, version)
-        return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
+        build = lambda: discovery.api_resource_list(self._table, group, version)  # noqa: E731
+        return self._document(request, key, build, routed=group in self._table.scheme.groups)
 
     def _document(
-        self, request: Request, key: object, build: Callable[[], discovery.Document | None]
+        self, request: Request, key: object, build: Callable[[], discovery.Document | None], *, routed: bool = False
     ) -> Response | None:
         body = self._documents.get(key, lambda: _encoded(build()))
-        return respond.raw(request, body, respond.accepted(request)) if body is not None else None
+        if body is None:
+            return None
+        return respond.raw(request, body, negotiate_document(request.header(b"accept"), routed))
 
-    def _aggregated(self, request: Request, prefix: str) -> Response:
+    def _aggregated(self, request: Request, prefix: str, accept: Accept) -> Response:
         legacy = prefix == "api"
         body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))
         headers = [(key.lower().encode(), value.encode()) for key, value in discovery.AGGREGATED_HEADERS.items()]
         headers.append((b"etag", etag.encode()))
         if request.header(b"if-none-match") == etag:
-            return Response(304, b"", discovery.AGGREGATED_MEDIA_TYPE, headers)
-        response = respond.raw(request, body, PLAIN)
+            return Response(304, b"", accept.media_type + discovery.AGGREGATED_PARAMETERS, headers)
+        response = respond.raw(request, body, Accept(accept.media_type))
         compressed = [header for header in response.headers if header[0] != b"cache-control"]
-        return Response(200, response.body, discovery.AGGREGATED_MEDIA_TYPE, headers + compressed)
+        return Response(200, response.body, accept.media_type + discovery.AGGREGATED_PARAMETERS, headers + compressed)
 
     @cached_property
     def _openapi_documents(self) -> "OpenAPI":

@@ -1,9 +1,7 @@
-r"""application/vnd.kubernetes.protobuf: bytes of built-in kinds to the same objects that their JSON gives.
+"""Protobuf messages to the objects that their JSON gives.
 
-A body is `k8s\0` and a runtime.Unknown envelope (type, raw object). The messages come from a recorded table, `Messages`: full name
--> field number -> (JSON name, type, label); an empty JSON name marks a struct whose fields JSON shows inline.
-
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go. Only decoding so far: answers are JSON.
+What Go holds by value is always on the wire: zeros of it are left out again, as absence means them in JSON.
+Upstream: the generated.pb.go files, and the Unmarshal methods of k8s.io/apimachinery's Time, Quantity, IntOrString.
 """
 
 import struct
@@ -12,13 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Messages, Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
 
-Field = tuple[str, str, str]
-Messages = Mapping[str, Mapping[int, Field]]
-Object = dict[str, Any]
-
-MAGIC: Final = b"k8s\x00"
 MAX_DEPTH: Final = 200
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
 _CRD: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
@@ -122,10 +116,12 @@ def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any
             found.setdefault(json_name, {})[key] = item
         elif label == "repeated":
             found.setdefault(json_name, []).append(_value(value, kind, messages, depth))
-        elif json_name:
-            found[json_name] = _value(value, kind, messages, depth)
         else:
-            found.update(_value(value, kind, messages, depth))
+            item = _value(value, kind, messages, depth)
+            if not json_name:
+                found.update(item)
+            elif label or item or (item == "" and kind not in _SCALARS):
+                found[json_name] = item
     return found
 
 

@@ -16,10 +16,12 @@ __all__ = ["DecodeError", "decode", "duplicate_fields", "encode", "encode_pretty
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
-# An integer of 19 digits or more may not fit int64. Text that looks like one only costs the walk.
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
-# msgspec writes 1.0 and 1e16 where Go writes 1 and 10000000000000000; a string that looks so only costs the walk.
-_FLOAT: Final = re.compile(rb"(?:\.0|e[-+]?[0-9]+)(?:[,\]}]|\Z)")
+# Two questions that every body is asked. Text that only looks so costs a walk and nothing else. One pattern for each first byte,
+# since `re` finds a known byte five times faster than one of several.
+# Does it hold an integer of 19 digits or more, which may not fit int64?
+_LONG_NUMBER: Final = tuple(re.compile(first + rb"\s*-?[0-9]{19}").search for first in (rb":", rb",", rb"\[", rb"\A"))
+# Does it hold 1.0 or 1e16, as msgspec writes, where Go writes 1 and 10000000000000000?
+_FLOAT: Final = tuple(re.compile(digits + rb"(?:[,\]}]|\Z)").search for digits in (rb"\.0", rb"e[-+]?[0-9]+"))
 
 
 def decode(data: bytes) -> Any:
@@ -31,7 +33,7 @@ def decode(data: bytes) -> Any:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return JSONParser(data).parse()
-    return _go_numbers(value) if _LONG_NUMBER.search(data) else value
+    return _go_numbers(value) if any(search(data) for search in _LONG_NUMBER) else value
 
 
 def _go_numbers(value: Any) -> Any:
@@ -72,7 +74,7 @@ def _has_duplicates(data: bytes, decoded: Any) -> bool:
 def encode(obj: Any) -> bytes:
     """Compact JSON, keys in the order of `obj`, numbers as Go prints them, no newline at the end."""
     encoded = _encode(obj)
-    return _encode(_raw_floats(obj)) if _FLOAT.search(encoded) else encoded
+    return _encode(_raw_floats(obj)) if any(search(encoded) for search in _FLOAT) else encoded
 
 
 def encode_pretty(obj: Any) -> bytes:

@@ -239,7 +239,32 @@ def paths(get: Get, documents: dict[str, Json]) -> dict[str, Json]:
         "openapiSecurity": without_descriptions(
             {key: v2[key] for key in ("securityDefinitions", "security") if key in v2}
         ),
+        "openapiParameters": parameter_names(v2),
     }
+
+
+def parameter_names(v2: Json) -> dict[str, str]:
+    """What the older document calls the parameters it shares: `query/limit` -> `limit-1NfNmdNH`.
+
+    A name is made from the parameter's description, so one parameter may have several: then the key goes on with `@` and the
+    method, or for parameters of a whole path with the last parts of the path (`query/stdin@pods/exec`)."""
+    names: dict[str, dict[str, str]] = {}
+    for path, item in v2["paths"].items():
+        words = [part for part in path.split("/") if part and not part.startswith("{")]
+        for method, value in item.items():
+            here = "/".join(words[-2:]) if method == "parameters" else method
+            for row in value if method == "parameters" else value.get("parameters", ()):
+                if "$ref" in row:
+                    name = row["$ref"].rpartition("/")[2]
+                    shared = v2["parameters"][name]
+                    names.setdefault(f"{shared['in']}/{shared['name']}", {})[here] = name
+    found: dict[str, str] = {}
+    for key, places in names.items():
+        if len(set(places.values())) == 1:
+            found[key] = next(iter(places.values()))
+        else:
+            found.update({f"{key}@{place}": name for place, name in places.items()})
+    return dict(sorted(found.items()))
 
 
 def fixed_paths(document: Json) -> Json:

@@ -4,8 +4,11 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
+from dataclasses import fields
+from typing import Final
 
 from fakeapiserver.admission.chain import Chain
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
@@ -24,6 +27,9 @@ from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
+# Fields of the configuration that no flag of kube-apiserver stands for.
+_NO_FLAGS: Final = frozenset({"controllers", "kubernetes_version", "warnings"})
+
 
 class APIServer:
     """One API server without its sockets: `application` is what a listener runs.
@@ -37,7 +43,8 @@ class APIServer:
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()
         self.table = ResourceTable(scheme.load(config.kubernetes_version))
-        self.metrics = Metrics(self.storage)
+        self.started = self.clock.now()
+        self.metrics = Metrics(self.table, self._stored, self.started)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
         self.scopes = RequestScopes(
@@ -66,6 +73,19 @@ class APIServer:
             return MaxInFlight(reading, mutating)
         max_wait = min(self.config.request_timeout / 4, 60.0)
         return PriorityAndFairness(self.objects, self.clock, reading + mutating, max_wait)
+
+    @property
+    def flags(self) -> dict[str, object]:
+        """The flags it was started with, by kube-apiserver's names."""
+        values = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
+        return {name.replace("_", "-"): value for name, value in values.items() if name not in _NO_FLAGS}
+
+    def now(self) -> float:
+        return self.clock.now()
+
+    def _stored(self, resource: GroupResource) -> int:
+        store = self.scopes.store_for(resource)
+        return len(self.storage.list_now(store.prefix).items) if store is not None else 0
 
     def _control(self) -> ASGIApplication:
         from fakeapiserver.server.control import control

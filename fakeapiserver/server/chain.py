@@ -30,10 +30,13 @@ class HandlerChain:
     async def __call__(self, request: Request) -> Response:
         request.info = _info(request)
         request.user = await self._authenticate(request)
-        return await self.limiter.run(request, self._serve)
+        return await self.limiter.run(request, self._admitted)
+
+    async def _admitted(self, request: Request) -> Response:
+        await self._authorize(request)
+        return await self.metrics.measured(request, self._serve)
 
     async def _serve(self, request: Request) -> Response:
-        await self._authorize(request)
         if request.info.resource_request:
             return await dispatch(request, self.scopes)
         return await self.fixed_paths.answer(request)

@@ -1,35 +1,34 @@
-"""The paths that aren't resources: health, version, discovery, OpenAPI, metrics, test control.
+"""The paths that aren't resources: health, version, discovery, OpenAPI, metrics, status pages, test control.
 
-Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery.
+Upstream: k8s.io/apiserver/pkg/server/{healthz,routes}, pkg/endpoints/discovery, k8s.io/kube-aggregator/pkg/apiserver/handler_apis.go.
+
+Three kinds of handlers stand behind these paths upstream, and answer differently to the same mistake. Routes (/api, /version,
+a built-in group version) know one method and the exact media types they produce. The aggregator's (/apis, a group) and the
+custom resources' (a custom group version) take every method. Mux handlers (health, OpenAPI) don't care for Accept either.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
-from fakeapiserver.endpoints.negotiation import (
-    Accept,
-    check_json_accepted,
-    negotiate_aggregated,
-    negotiate_document,
-    not_acceptable,
-)
+from fakeapiserver.endpoints.negotiation import JSON, Accept, check_route, negotiate_aggregated, negotiate_document
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
-from fakeapiserver.server import health
+from fakeapiserver.server import health, status_pages
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
-    from fakeapiserver.endpoints.openapi import OpenAPI
-
-# Not among upstream's paths, so no client of a real server meets it by chance.
-CONTROL: Final = "fakeapiserver"
+    from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
 
 Answer = Callable[[Request], Response | None]
+# Not among upstream's paths, so no client of a real server meets it by chance.
+CONTROL: Final = "fakeapiserver"
+# The group that the aggregator serves itself: no APIService stands for it.
+_OWN_GROUP: Final = "apiregistration.k8s.io"
 
 
 class ServingState(Protocol):
@@ -37,6 +36,17 @@ class ServingState(Protocol):
 
     address: str
     shutting_down: bool
+
+    @property
+    def flags(self) -> Mapping[str, object]:
+        """The flags it was started with, by name."""
+
+    @property
+    def started(self) -> float:
+        """Seconds since the epoch."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
 
 
 class FixedPaths:
@@ -50,25 +60,32 @@ class FixedPaths:
         self._server = server
         self._make_control = control
         self._documents = DocumentCache(table)
-        self._answers: Final[Mapping[str, Answer]] = {
-            "": self._root,
-            "api": self._discovery,
-            "apis": self._discovery,
+        exact: dict[str, Answer] = {
+            "/": self._root,
+            "/index.html": self._root,
+            "/flagz": self._flagz,
+            "/metrics": self._metrics_text,
+            "/metrics/slis": self._health_metrics,
+            "/statusz": self._statusz,
+        }
+        for path, answer in {"/api": self._api, "/apis": self._apis, "/version": self._version}.items():
+            exact |= {path: answer, f"{path}/": answer}
+        self._exact: Final[Mapping[str, Answer]] = exact
+        self._prefixes: Final[Mapping[str, Answer]] = {
+            "api": self._group_version,
+            "apis": self._group,
             "healthz": self._health,
-            "index.html": self._root,
             "livez": self._health,
-            "metrics": self._metrics_text,
             "openapi": self._openapi,
             "readyz": self._health,
-            "version": self._version,
         }
 
     async def answer(self, request: Request) -> Response:
         """404 as text, as Go's mux answers what nobody registered."""
-        first = request.path.strip("/").partition("/")[0]
+        first = request.path[1:].partition("/")[0]
         if first == CONTROL:
             return await self._control(request)
-        answer = self._answers.get(first) if not request.path.startswith("//") else None
+        answer = self._exact.get(request.path) or self._prefixes.get(first)
         found = answer(request) if answer is not None else None
         return found if found is not None else respond.text(404, "404 page not found\n")
 
@@ -91,111 +108,115 @@ class FixedPaths:
         return self._make_control()
 
     def _root(self, request: Request) -> Response:
-        return respond.encoded(request, discovery.root_paths(self._table))
+        return Response(200, json.encode_pretty(discovery.root_paths(self._table)))
 
     def _version(self, request: Request) -> Response:
-        if request.method != "GET":
-            raise new_generic_method_not_allowed()
-        check_json_accepted(request.header(b"accept"))
-        return respond.encoded(request, discovery.version_info(self._table))
+        _check_route(request, JSON)
+        return Response(200, json.encode_pretty(discovery.version_info(self._table)))
+
+    # ---------------------------------------------------------------- health
 
     def _health(self, request: Request) -> Response | None:
-        return health.health(request, shutting_down=self._server.shutting_down)
+        return health.health(
+            request.path, request.query, self._metrics.health_checks, shutting_down=self._server.shutting_down
+        )
 
     def _metrics_text(self, request: Request) -> Response:
-        return Response(200, self._metrics.render(), CONTENT_TYPE)
+        if request.method == "DELETE":
+            self._metrics.reset()
+            return respond.text(200, "metrics reset\n")
+        return Response(200, self._metrics.render(), CONTENT_TYPE, [self._process_start])
 
-    def _discovery(self, request: Request) -> Response | None:
-        """/api, /apis, /apis/GROUP, /api/v1 and /apis/GROUP/VERSION."""
-        prefix, *rest = [part for part in request.path.split("/") if part]
-        if not rest:
-            wanted = negotiate_aggregated(request.header(b"accept"))
-            if wanted is not None:
-                return self._aggregated(request, prefix, wanted)
-            if prefix == "api":
-                if request.method != "GET":
-                    raise new_generic_method_not_allowed()
-                address = self._server.address
-                return self._document(request, ("api", address), lambda: discovery.api_versions(address), routed=True)
-            return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
-        if prefix == "apis" and len(rest) == 1:
-            group = rest[0]
-            return self._document(request, ("group", group), lambda: discovery.api_group(self._table, group))
-        group, version = ("", rest[0]) if prefix == "api" else (rest[0], rest[1])
-        if self._table.version(group, version) is None and group not in self._table.scheme.groups:
-            return None
-        if request.method != "GET":
-            raise new_generic_method_not_allowed()
-        if self._table.version(group, version) is None:
+    def _health_metrics(self, request: Request) -> Response:
+        return Response(200, self._metrics.render_health_checks(), CONTENT_TYPE, [self._process_start])
+
+    @property
+    def _process_start(self) -> tuple[bytes, bytes]:
+        return b"process-start-time-unix", b"%d" % self._server.started
+
+    def _statusz(self, request: Request) -> Response:
+        server = self._server
+        return status_pages.statusz(request, self._version_facts, started=server.started, now=server.now())
+
+    def _flagz(self, request: Request) -> Response:
+        return status_pages.flagz(request, self._server.flags)
+
+    @property
+    def _version_facts(self) -> discovery.Document:
+        return discovery.version_info(self._table)
+
+    # ------------------------------------------------------------- discovery
+
+    def _api(self, request: Request) -> Response | None:
+        _check_route(request)
+        if chosen := negotiate_aggregated(request.header(b"accept")):
+            return self._aggregated(request, chosen, legacy=True)
+        address = self._server.address
+        return self._document(request, ("api", address), lambda: discovery.api_versions(address))
+
+    def _apis(self, request: Request) -> Response | None:
+        if chosen := negotiate_aggregated(request.header(b"accept")):
+            return self._aggregated(request, chosen, legacy=False)
+        return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
+
+    def _group(self, request: Request) -> Response | None:
+        """/apis/GROUP, and /apis/GROUP/VERSION."""
+        group, _, version = request.path.removeprefix("/apis/").partition("/")
+        if version.strip("/"):
+            return self._group_version(request)
+        if version or group == _OWN_GROUP:
+            _check_route(request)
+        return self._document(request, ("group", group), lambda: discovery.api_group(self._table, group))
+
+    def _group_version(self, request: Request) -> Response | None:
+        """/api/v1 and /apis/GROUP/VERSION, with or without a slash at the end."""
+        prefix, *parts = [part for part in request.path.split("/") if part]
+        group, version = ("", *parts) if prefix == "api" else parts
+        served = self._table.version(group, version)
+        built_in = version in self._table.scheme.groups.get(group, ())
+        if served is None and group in self._table.scheme.groups:
             raise new_generic_not_found()
+        if built_in:
+            _check_route(request)
         key = ("resources", group, version)
-        build = lambda: discovery.api_resource_list(self._table, group, version)  # noqa: E731
-        return self._document(request, key, build, routed=group in self._table.scheme.groups)
+        return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
 
     def _document(
-        self, request: Request, key: object, build: Callable[[], discovery.Document | None], *, routed: bool = False
+        self, request: Request, key: object, build: Callable[[], discovery.Document | None]
     ) -> Response | None:
         body = self._documents.get(key, lambda: _encoded(build()))
-        if body is None:
-            return None
-        return respond.raw(request, body, negotiate_document(request.header(b"accept"), routed))
+        return respond.raw(request, body, negotiate_document(request.header(b"accept"))) if body is not None else None
 
-    def _aggregated(self, request: Request, prefix: str, accept: Accept) -> Response:
-        legacy = prefix == "api"
+    def _aggregated(self, request: Request, chosen: Accept, *, legacy: bool) -> Response:
         body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))
-        headers = [(key.lower().encode(), value.encode()) for key, value in discovery.AGGREGATED_HEADERS.items()]
-        headers.append((b"etag", etag.encode()))
+        headers = [(b"etag", etag.encode()), *discovery.AGGREGATED_HEADERS]
         if request.header(b"if-none-match") == etag:
-            return Response(304, b"", accept.media_type + discovery.AGGREGATED_PARAMETERS, headers)
-        response = respond.raw(request, body, Accept(accept.media_type))
-        compressed = [header for header in response.headers if header[0] != b"cache-control"]
-        return Response(200, response.body, accept.media_type + discovery.AGGREGATED_PARAMETERS, headers + compressed)
+            return Response(304, b"", "", headers)
+        response = respond.raw(request, body, chosen)
+        response.headers += headers
+        response.content_type += discovery.AGGREGATED_PARAMETERS
+        return response
+
+    # --------------------------------------------------------------- OpenAPI
 
     @cached_property
-    def _openapi_documents(self) -> "OpenAPI":
-        from fakeapiserver.endpoints.openapi import OpenAPI
+    def _openapi_handler(self) -> "OpenAPIHandler":
+        from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
 
-        return OpenAPI(self._table)
+        return OpenAPIHandler(self._table, self._server.now)
 
     def _openapi(self, request: Request) -> Response | None:
-        """/openapi/v3, its documents by group version, and /openapi/v2."""
-        from fakeapiserver.endpoints.openapi import INDEX_MEDIA_TYPE
-
-        version, _, key = request.path.removeprefix("/openapi/").partition("/")
-        if version == "v2" and not key:
-            return self._openapi_v2(request)
-        if version != "v3":
-            return None
-        if not key:
-            return Response(200, self._openapi_documents.index(), INDEX_MEDIA_TYPE)
-        found = self._openapi_documents.document(key)
-        if found is None:
-            return Response(404, b"", "")
-        body, digest = found
-        asked = request.param("hash")
-        if asked and asked != digest:
-            place = f"/openapi/v3/{key}?hash={digest}".encode()
-            return Response(301, b"", INDEX_MEDIA_TYPE, [(b"location", place)])
-        etag = f'"{digest}"'.encode()
-        headers = [(b"etag", etag), (b"vary", b"Accept")]
-        # A document asked for by its hash never changes.
-        headers.append((b"cache-control", b"public, immutable" if "hash" in request.query else b"no-cache, private"))
-        if request.header(b"if-none-match").encode() == etag:
-            return Response(304, b"", headers=headers)
-        return Response(200, body, "application/json", headers)
-
-    def _openapi_v2(self, request: Request) -> Response:
-        """As JSON only: clients that take nothing but protobuf get 406."""
-        accept = request.header(b"accept")
-        if accept and "json" not in accept and "*/*" not in accept:
-            raise not_acceptable()
-        from fakeapiserver.endpoints.openapi import v2
-
-        build = lambda: json.encode(v2.document(self._table, self._openapi_documents))  # noqa: E731
-        return Response(200, self._documents.get("openapi/v2", build))
+        return self._openapi_handler.answer(request)
 
 
-def _encoded(document: discovery.Document | None) -> bytes | None:
+def _check_route(request: Request, *produced: str) -> None:
+    """StatusError 405 or 406, as a route answers that produces these types (all where none are named)."""
+    if request.method != "GET":
+        raise new_generic_method_not_allowed()
+    check_route(request.header(b"accept"), *([produced] if produced else []))
+
+
+def _encoded(document: Any) -> bytes | None:
     return None if document is None else json.encode(document)
 
 

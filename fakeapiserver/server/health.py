@@ -4,10 +4,12 @@ Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go. The checks carry kube-
 done before the server listens, so a check can only fail while the server shuts down (readyz).
 """
 
+from collections import Counter
 from typing import Final
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Query, Response
 
 _HOOKS: Final = (
     "start-apiserver-admission-initializer",
@@ -46,6 +48,7 @@ def _named(*first: str) -> tuple[str, ...]:
     return (*first, *hooks, "autoregister-completion", *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS))
 
 
+_WITHHELD: Final = {"shutdown": "process is shutting down"}
 CHECKS: Final = {
     "healthz": _named("ping", "log", "loopback-serving-certificate", "etcd"),
     "livez": _named("ping", "log", "loopback-serving-certificate", "etcd"),
@@ -53,23 +56,29 @@ CHECKS: Final = {
 }
 
 
-def health(request: Request, *, shutting_down: bool = False) -> Response | None:
-    """None for a check that doesn't exist."""
-    endpoint, _, check = request.path.strip("/").partition("/")
+def health(
+    path: str, query: Query, counted: Counter[tuple[str, str]], *, shutting_down: bool = False
+) -> Response | None:
+    """/healthz, /livez or /readyz, or one of its checks; None for a check that doesn't exist.
+
+    Each check that succeeds is counted under its name and endpoint."""
+    endpoint, slash, check = path[1:].partition("/")
     checks = CHECKS[endpoint]
     failed = {"shutdown"} if shutting_down else set()
-    if check:
+    if slash:
         if check not in checks:
             return None
-        return respond.text(500, "internal server error: shutdown\n") if check in failed else _ok()
-    excluded = set(request.query.get("exclude", ()))
-    failed = {name for name in checks if name in failed and name not in excluded}
-    if not failed and "verbose" not in request.query:
-        return _ok()
+        return respond.text(500, f"internal server error: {_WITHHELD[check]}\n") if check in failed else _single()
+    excluded = set(query.get("exclude", ()))
+    failed -= excluded
+    failed &= set(checks)
+    counted.update((name, endpoint) for name in checks if name not in excluded and name not in failed)
+    if not failed and "verbose" not in query:
+        return respond.text(200, "ok")
     lines = [_line(name, failed, excluded) for name in checks]
-    lines += [
-        f"warn: some health checks cannot be excluded: no matches for {name!r}" for name in excluded - set(checks)
-    ]
+    if unknown := sorted(excluded - set(checks)):
+        named = ",".join(map(go_quote, unknown))
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {named}")
     lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
     return respond.text(500 if failed else 200, "\n".join(lines) + "\n")
 
@@ -80,5 +89,5 @@ def _line(name: str, failed: set[str], excluded: set[str]) -> str:
     return f"[-]{name} failed: reason withheld" if name in failed else f"[+]{name} ok"
 
 
-def _ok() -> Response:
-    return respond.text(200, "ok")
+def _single() -> Response:
+    return Response(200, b"ok", "text/plain; charset=utf-8")

@@ -1,53 +1,266 @@
-"""What the server counts, under kube-apiserver's metric names.
+"""What the server counts, under kube-apiserver's metric names and labels.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go. Counting is a dict update; prometheus-client, which costs some
-100 ms to import, renders the text when /metrics is first asked for.
+Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics, k8s.io/component-base/metrics/prometheus/slis.
+Counting is a dict update; prometheus-client, which costs some 100 ms to import, renders the text when /metrics is first asked for.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fakeapiserver.storage.interface import Storage
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request_info import RequestInfo
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+_METHODS: Final = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH"})
+_CONNECTED: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
+# Upper bounds in seconds.
+_DURATIONS: Final = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60
+)  # fmt: skip
+_SIZES: Final = tuple(10.0**power for power in range(3, 10))
+
+
+class Labels(NamedTuple):
+    """What tells one kind of request from another, in the order metrics name it."""
+
+    component: str
+    dry_run: str
+    group: str
+    resource: str
+    scope: str
+    subresource: str
+    verb: str
+    version: str
+
+
+@dataclass(slots=True)
+class _Histogram:
+    """How many values fell below each bound, and their sum."""
+
+    bounds: tuple[float, ...]
+    counts: list[int] = field(default_factory=list)
+    sum: float = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts = self.counts or [0] * (len(self.bounds) + 1)
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """(upper bound, values up to it), ending with all of them."""
+        total, rows = 0, []
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            total += count
+            rows.append(("+Inf" if bound == float("inf") else f"{bound:g}", float(total)))
+        return rows
 
 
 @dataclass(slots=True)
 class Metrics:
-    """Labels come from closed sets only: an unknown verb or resource is `other`, so that no client can grow them."""
+    """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
 
-    storage: Storage
-    requests: Counter[tuple[str, str, str, str, str, str]] = field(default_factory=Counter)
+    Labels come from closed sets only: requests for resources that aren't served are not counted, so no client can grow them."""
 
-    def count(self, verb: str, group: str, version: str, resource: str, subresource: str, code: int) -> None:
-        self.requests[verb, group, version, resource, subresource, str(code)] += 1
+    table: ResourceTable
+    stored: Callable[[GroupResource], int]
+    started: float
+    requests: Counter[tuple[Labels, int]] = field(default_factory=Counter)
+    durations: dict[Labels, _Histogram] = field(default_factory=dict)
+    sizes: dict[Labels, _Histogram] = field(default_factory=dict)
+    running: Counter[Labels] = field(default_factory=Counter)
+    in_flight: Counter[str] = field(default_factory=Counter)
+    health_checks: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Serves the request and counts it; one that streams is counted when it ends."""
+        labels = self._labels(request)
+        if labels is None:
+            return await serve(request)
+        kind = "readOnly" if request.method in ("GET", "HEAD") else "mutating"
+        start = perf_counter()
+        self.in_flight[kind] += 1
+        code = 500
+        try:
+            response = await serve(request)
+            code = response.status
+        except StatusError as error:
+            code = int(error.status["code"])
+            raise
+        finally:
+            self.in_flight[kind] -= 1
+            if code != 200 or response.stream is None:
+                self._observe(labels, code, perf_counter() - start)
+        if response.stream is not None:
+            response.stream = self._until_end(labels, response.stream, start)
+        elif labels.verb in ("GET", "LIST"):
+            self.sizes.setdefault(labels, _Histogram(_SIZES)).observe(len(response.body))
+        return response
+
+    def reset(self) -> None:
+        """Forgets what was counted; what runs now goes on being counted."""
+        self.requests.clear()
+        self.durations.clear()
+        self.sizes.clear()
+
+    def _observe(self, labels: Labels, code: int, seconds: float) -> None:
+        self.requests[labels, code] += 1
+        histogram = self.durations.get(labels)
+        if histogram is None:
+            histogram = self.durations[labels] = _Histogram(_DURATIONS)
+        histogram.observe(seconds)
+
+    async def _until_end(self, labels: Labels, stream: AsyncIterator[bytes], start: float) -> AsyncIterator[bytes]:
+        self.running[labels] += 1
+        try:
+            async for chunk in stream:
+                yield chunk
+        finally:
+            self.running[labels] -= 1
+            self._observe(labels, 200, perf_counter() - start)
+
+    def _labels(self, request: Request) -> Labels | None:
+        info = request.info
+        if not info.resource_request:
+            return _path_labels(request)
+        row = self.table.lookup(info.group, info.version, info.resource)
+        if row is None or (info.subresource and info.subresource not in row.subresources):
+            return None
+        dry_run = ("All" if request.query["dryRun"] == ["All"] else "invalid") if "dryRun" in request.query else ""
+        verb = _verb(request, info)
+        return Labels(
+            "apiserver", dry_run, info.group, info.resource, _scope(info), info.subresource, verb, info.version
+        )
 
     def render(self) -> bytes:
         """Prometheus' text format."""
-        from prometheus_client import CollectorRegistry, generate_latest
+        return _rendered(self._metrics())
 
-        registry = CollectorRegistry()
-        registry.register(_Collector(self))
-        return generate_latest(registry)
+    def render_health_checks(self) -> bytes:
+        """/metrics/slis: which checks were asked, and that they succeeded."""
+        return _rendered(self._health_metrics())
+
+    def _metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily(
+            "apiserver_request", "Requests by what was asked, and by HTTP code", labels=["code", *Labels._fields]
+        )
+        for (labels, code), count in sorted(self.requests.items()):
+            requests.add_metric([str(code), *labels], count)
+        yield requests
+        for name, text, histograms, fields in (
+            ("apiserver_request_duration_seconds", "Seconds that requests took", self.durations, Labels._fields),
+            (
+                "apiserver_response_sizes",
+                "Bytes that reads were answered with",
+                self.sizes,
+                _without_dry_run(Labels._fields),
+            ),
+        ):
+            family = HistogramMetricFamily(name, text, labels=fields)
+            for labels, histogram in sorted(histograms.items()):
+                values = labels if fields is Labels._fields else _without_dry_run(labels)
+                family.add_metric(list(values), histogram.buckets(), histogram.sum)
+            yield family
+        running = GaugeMetricFamily(
+            "apiserver_longrunning_requests", "Requests that stream now", labels=_without_dry_run(Labels._fields)
+        )
+        for labels, count in sorted(self.running.items()):
+            running.add_metric(_without_dry_run(labels), count)
+        yield running
+        in_flight = GaugeMetricFamily(
+            "apiserver_current_inflight_requests", "Requests in work now", labels=["request_kind"]
+        )
+        for kind in ("mutating", "readOnly"):
+            in_flight.add_metric([kind], self.in_flight[kind])
+        yield in_flight
+        yield from self._storage_metrics()
+        yield GaugeMetricFamily(
+            "process_start_time_seconds", "When the process started, in seconds since the epoch", value=self.started
+        )
+
+    def _storage_metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
+        text = "Stored objects by resource"
+        stored = GaugeMetricFamily("apiserver_storage_objects", text, labels=["resource"])
+        objects = GaugeMetricFamily("apiserver_resource_objects", text, labels=["group", "resource"])
+        for name in sorted({row.gvr.group_resource for row in self.table if "list" in row.verbs}):
+            count = self.stored(name)
+            stored.add_metric([str(name)], count)
+            objects.add_metric(list(name), count)
+        yield stored
+        yield objects
+
+    def _health_metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+        last = GaugeMetricFamily("kubernetes_healthcheck", "1 for a check that succeeded", labels=["name", "type"])
+        total = CounterMetricFamily("kubernetes_healthchecks", "Checks done", labels=["name", "status", "type"])
+        for (name, endpoint), count in sorted(self.health_checks.items()):
+            last.add_metric([name, endpoint], 1)
+            total.add_metric([name, "success", endpoint], count)
+        yield last
+        yield total
+
+
+def _without_dry_run(labels: tuple[str, ...]) -> list[str]:
+    return [labels[0], *labels[2:]]
+
+
+def _path_labels(request: Request) -> Labels | None:
+    """Upstream counts few of the paths that aren't resources."""
+    path = request.path
+    verb = request.method if request.method in _METHODS else "other"
+    if path in ("/healthz", "/livez", "/readyz"):
+        return Labels("", "", "", "", "", path, verb, "")
+    if path.startswith("/openapi/v3"):
+        return Labels("", "", "", "", "", "openapi/v3/" if path.startswith("/openapi/v3/") else "openapi/v3", verb, "")
+    if path in ("/flagz", "/statusz"):
+        return Labels("apiserver", "", "", path[1:], "", "", verb, "")
+    return None
+
+
+def _verb(request: Request, info: RequestInfo) -> str:
+    if info.subresource in _CONNECTED:
+        return "CONNECT"
+    if info.verb in ("list", "watch"):
+        return info.verb.upper()
+    if request.method == "PATCH" and request.header(b"content-type") == "application/apply-patch+yaml":
+        return "APPLY"
+    if request.method in ("GET", "HEAD"):
+        return "GET"
+    return request.method if request.method in _METHODS else "other"
+
+
+def _scope(info: RequestInfo) -> str:
+    if info.name or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"
 
 
 class _Collector:
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Iterator["Metric"]) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterator["Metric"]:
-        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+        return self._metrics
 
-        names = ["verb", "group", "version", "resource", "subresource", "code"]
-        requests = CounterMetricFamily("apiserver_request", "Requests by verb, resource and HTTP code", labels=names)
-        for values, count in sorted(self._metrics.requests.items()):
-            requests.add_metric(list(values), count)
-        yield requests
-        revision = GaugeMetricFamily("apiserver_storage_revision", "The newest revision of the storage")
-        revision.add_metric([], self._metrics.storage.revision)
-        yield revision
+
+def _rendered(metrics: Iterator["Metric"]) -> bytes:
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(metrics))
+    return generate_latest(registry)

@@ -35,7 +35,6 @@ CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 UNKNOWN_TO_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
-INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 GVK: Final = "x-kubernetes-group-version-kind"
 
 
@@ -60,9 +59,13 @@ class OpenAPI:
         """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
         if key not in self.listed():
             return None
-        if key in self._built_in and not self._customised(key):
+        if key in self._built_in and not self.customised(key):
             return self._built_in[key]
         return self._cache.get(key, lambda: self._build(key))
+
+    def digest(self) -> str:
+        """Of everything that is served, as the hash of the index."""
+        return hashlib.sha512(self.index()).hexdigest().upper()
 
     def _keys(self) -> Iterator[str]:
         yield from self.table.scheme.facts["openapi"]
@@ -78,7 +81,7 @@ class OpenAPI:
 
     def _build(self, key: str) -> tuple[bytes, str]:
         built = (_encode(self.build(key)), self._hash(key))
-        if not self._customised(key):
+        if not self.customised(key):
             self._built_in[key] = built
         return built
 
@@ -92,7 +95,8 @@ class OpenAPI:
                 digest.update(_encode(dict(row.definitions or {})))
         return digest.hexdigest().upper()
 
-    def _customised(self, key: str) -> bool:
+    def customised(self, key: str) -> bool:
+        """Whether a custom resource has a part in the document."""
         return any(row.custom for row in self._rows(key))
 
     def _rows(self, key: str) -> tuple[APIResource, ...]:

@@ -1,16 +1,17 @@
 """OpenAPI v2 as JSON: every definition, and each path with its operations.
 
-Only `kubectl explain --output=plaintext-openapiv2` and clients older than 1.27 ask for it, as protobuf. Parameters are written
-in place where the real document shares them.
+Only `kubectl explain --output=plaintext-openapiv2` and clients older than 1.27 ask for it, as protobuf.
 
-Upstream: k8s.io/kube-openapi/pkg/handler/handler.go, k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
+Upstream: k8s.io/kube-openapi/pkg/builder/{openapi,parameters}.go,
+k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints.openapi import OpenAPI
+from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
 Document = dict[str, Any]
 
@@ -18,21 +19,42 @@ Document = dict[str, Any]
 UNKNOWN_TO_V2: Final = frozenset({"default", "nullable", "oneOf", "anyOf", "not"})
 UNTYPED: Final = ("nullable", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 NAMES: Final = ("properties", "definitions")
+# Media types in the order routes name them.
+PRODUCED: Final = (
+    "text/plain",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/jwk-set+json",
+    "*/*",
+)
+PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
+GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 
 
 def document(table: ResourceTable, openapi: OpenAPI) -> Document:
     """The whole document as JSON data; built from the documents of every group version."""
     facts = table.scheme.facts
+    paths = _Paths(facts["openapiParameters"])
     definitions: Document = dict(table.scheme.definitions)
-    paths: Document = {}
     for key in openapi.listed():
-        paths |= openapi.build(key)["paths"]
+        custom = openapi.customised(key)
+        for path, item in openapi.build(key)["paths"].items():
+            paths.add(path, item, custom=custom)
     for row in table:
         definitions |= row.definitions or {}
     return {
         **facts["openapiInfo"],
-        "paths": {path: _item(item) for path, item in sorted(paths.items())},
+        "paths": dict(sorted(paths.items.items())),
         "definitions": {name: definition(definitions[name]) for name in sorted(definitions)},
+        "parameters": dict(sorted(paths.shared.items())),
         **facts["openapiSecurity"],
     }
 
@@ -62,24 +84,75 @@ def _convert(key: str, value: Any) -> Any:
     return value
 
 
-def _item(item: Document) -> Document:
-    return {key: _parameters(value) if key == "parameters" else _operation(value) for key, value in item.items()}
+class _Paths:
+    """Path items as version 2 says them, and the parameters they share.
+
+    `names` are what shared parameters are called: by place and name, and where there are several by `@` and the method or
+    the last parts of the path."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.items: Document = {}
+        self.shared: Document = {}
+        self._names = names
+
+    def add(self, path: str, item: Document, *, custom: bool) -> None:
+        words = [part for part in path.split("/") if part and not part.startswith("{")]
+        here = "/".join(words[-2:])
+        self.items[path] = {
+            key: self._parameters(value, here) if key == "parameters" else self._operation(key, value, custom)
+            for key, value in item.items()
+        }
+
+    def _operation(self, method: str, operation: Document, custom: bool) -> Document:
+        body, responses = operation.get("requestBody"), operation["responses"]
+        rows = [{"name": "body", "in": "body", **_required(body), "schema": _schema(body)}] if body else []
+        produced = sorted(responses["200"].get("content", ()), key=PRODUCED.index)
+        parameters = self._parameters(operation.get("parameters", ()), method)
+        return {
+            **_consumed(operation, produced, custom),
+            "produces": produced,
+            "schemes": ["https"],
+            "tags": operation["tags"],
+            "operationId": operation["operationId"],
+            **(
+                {"parameters": [*(self._shared(row, method) for row in rows), *parameters]}
+                if rows or parameters
+                else {}
+            ),
+            "responses": {code: _response(response) for code, response in responses.items()},
+            **{key: value for key, value in operation.items() if key.startswith("x-")},
+        }
+
+    def _parameters(self, rows: Iterable[Document], here: str) -> list[Document]:
+        flat = ({**row["schema"], **{key: value for key, value in row.items() if key != "schema"}} for row in rows)
+        return [self._shared(row, here) for row in flat]
+
+    def _shared(self, row: Document, here: str) -> Document:
+        """A reference to the parameter, or itself where it says something of one kind only or clients look for it in place."""
+        body = row["in"] == "body" and not row["schema"].get("$ref", "").startswith(GENERIC)
+        if body or row["name"] in ("name", "dryRun", "fieldValidation"):
+            return row
+        key = f"{row['in']}/{row['name']}"
+        name = self._names.get(f"{key}@{here}") or self._names.get(key) or self._names[f"{key}@put"]
+        self.shared.setdefault(name, row)
+        return {"$ref": f"#/parameters/{name}"}
 
 
-def _operation(operation: Document) -> Document:
-    body = operation.get("requestBody")
-    kept = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
-    parameters = _parameters(operation.get("parameters", ()))
-    if body:
-        kept["consumes"] = list(body["content"])
-        parameters.insert(0, {"name": "body", "in": "body", **_required(body), "schema": _schema(body)})
-    responses = operation["responses"]
-    kept["produces"] = list(responses.get("200", {}).get("content", ()))
-    shown = {code: {key: response[key] for key in ("description",)} for code, response in responses.items()}
-    for code, response in responses.items():
-        if "content" in response:
-            shown[code]["schema"] = _schema(response)
-    return {**kept, **({"parameters": parameters} if parameters else {}), "responses": shown}
+def _consumed(operation: Document, produced: list[str], custom: bool) -> Document:
+    """What a route takes. Those that no resource stands behind take what they produce, if they know of media types at all."""
+    types: Iterable[str] = JSON_YAML if custom else ("*/*",)
+    if "x-kubernetes-action" not in operation:
+        if "$ref" not in _schema(operation["responses"]["200"]):
+            return {}
+        types = produced
+    elif operation["x-kubernetes-action"] == "patch":
+        types = [media_type for media_type in PATCHES if media_type in operation["requestBody"]["content"]]
+    return {"consumes": list(types)}
+
+
+def _response(response: Document) -> Document:
+    schema = {"schema": _schema(response)} if "content" in response else {}
+    return {"description": response["description"], **schema}
 
 
 def _required(body: Document) -> Document:
@@ -88,7 +161,3 @@ def _required(body: Document) -> Document:
 
 def _schema(holder: Document) -> Document:
     return definition(next(iter(holder["content"].values()))["schema"])
-
-
-def _parameters(parameters: Iterable[Document]) -> list[Document]:
-    return [{**{key: value for key, value in row.items() if key != "schema"}, **row["schema"]} for row in parameters]

@@ -1,0 +1,107 @@
+"""Bytes with a modification time, as Go's file server hands them out: conditional requests and one range of bytes.
+
+Upstream: net/http/fs.go (ServeContent). Several ranges in one request are answered with the whole, as RFC 9110 allows.
+"""
+
+import gzip
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Final
+
+from fakeapiserver.endpoints.request import Request, Response
+
+Headers = list[tuple[bytes, bytes]]
+
+_ETAG: Final = re.compile(r'\s*,?\s*(?:W/)?("[^"]*")')
+_RANGE: Final = re.compile(r"bytes=\s*(\d*)\s*-\s*(\d*)\s*\Z")
+# Upstream: gziphandler.DefaultMinSize.
+_GZIP_THRESHOLD: Final = 1400
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """`etag` has its quotes, or is empty; `modified` is in seconds since the epoch; `headers` are those of its own."""
+
+    body: bytes
+    content_type: str
+    modified: float
+    etag: str = ""
+    headers: Headers = field(default_factory=list)
+
+
+def serve_content(request: Request, content: Content) -> Response:
+    """200, 206, 304, 412 or 416."""
+    headers = list(content.headers)
+    if content.etag:
+        headers.append((b"etag", content.etag.encode()))
+    modified = (b"last-modified", http_date(content.modified).encode())
+    status = _precondition(request, content)
+    if status == 304:
+        return Response(304, b"", "", headers if content.etag else [*headers, modified])
+    if status == 412:
+        return Response(412, b"", content.content_type if content.etag else "", [*headers, modified])
+    served = [*headers, modified, (b"accept-ranges", b"bytes")]
+    wanted = _RANGE.match(request.header(b"range"))
+    if wanted is None or not any(wanted.groups()):
+        return Response(200, content.body, content.content_type, served)
+    size = len(content.body)
+    start, end = _bounds(wanted[1], wanted[2], size)
+    if start >= min(end, size):
+        # Upstream drops what describes the content that isn't sent.
+        kept = [*content.headers, (b"content-range", b"bytes */%d" % size), (b"x-content-type-options", b"nosniff")]
+        return Response(416, b"invalid range: failed to overlap\n", "text/plain; charset=utf-8", kept)
+    part = (b"content-range", b"bytes %d-%d/%d" % (start, end - 1, size))
+    return Response(206, content.body[start:end], content.content_type, [*served, part])
+
+
+def compressed(request: Request, response: Response) -> Response:
+    """The answer with gzip where the client takes it and it is worth it; caches are told either way."""
+    response.headers.append((b"vary", b"Accept-Encoding"))
+    if "gzip" in request.header(b"accept-encoding") and len(response.body) >= _GZIP_THRESHOLD:
+        response.body = gzip.compress(response.body, 1)
+        response.headers.append((b"content-encoding", b"gzip"))
+    return response
+
+
+def http_date(seconds: float) -> str:
+    """`Sat, 21 Nov 2026 10:26:49 GMT`"""
+    return format_datetime(datetime.fromtimestamp(int(seconds), UTC), usegmt=True)
+
+
+def _precondition(request: Request, content: Content) -> int:
+    """304 or 412 where a condition of the client's isn't met, else 200."""
+    reading = request.method in ("GET", "HEAD")
+    if match := request.header(b"if-match"):
+        if not _matches(match, content.etag, weak=False):
+            return 412
+    elif (since := _seconds(request.header(b"if-unmodified-since"))) is not None and int(content.modified) > since:
+        return 412
+    if none_match := request.header(b"if-none-match"):
+        if _matches(none_match, content.etag, weak=True):
+            return 304 if reading else 412
+    elif reading and (since := _seconds(request.header(b"if-modified-since"))) is not None:
+        return 304 if int(content.modified) <= since else 200
+    return 200
+
+
+def _matches(header: str, etag: str, *, weak: bool) -> bool:
+    if header.strip() == "*":
+        return True
+    found = [match[0].strip(" ,") for match in _ETAG.finditer(header)]
+    return etag in ([tag.removeprefix("W/") for tag in found] if weak else found)
+
+
+def _seconds(header: str) -> float | None:
+    try:
+        return parsedate_to_datetime(header).timestamp() if header else None
+    except ValueError:
+        return None
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    """A range's start and end (exclusive): `-5` are the last five bytes."""
+    if not first:
+        return max(0, size - int(last)), size
+    return int(first), min(int(last) + 1, size) if last else size

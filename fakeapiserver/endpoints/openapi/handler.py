@@ -1,0 +1,91 @@
+"""/openapi/v3, its documents by group version, and /openapi/v2, each in the forms that clients ask for.
+
+Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints import accept
+from fakeapiserver.endpoints.content import Content, compressed, http_date, serve_content
+from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.openapi import OpenAPI, v2
+from fakeapiserver.endpoints.request import Request, Response
+
+INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+YEAR: Final = 365 * 24 * 3600.0
+_VARY: Final = (b"vary", b"Accept")
+
+
+class _Dated(NamedTuple):
+    """Bytes, their hash, and when they came to be (seconds since the epoch)."""
+
+    body: bytes
+    digest: str
+    modified: float
+
+
+class OpenAPIHandler:
+    """`now` gives seconds since the epoch."""
+
+    def __init__(self, table: ResourceTable, now: Callable[[], float]) -> None:
+        self._openapi = OpenAPI(table)
+        self._now = now
+        self._cache = DocumentCache(table)
+        self._dated: dict[str, _Dated] = {}
+
+    def answer(self, request: Request) -> Response | None:
+        """None for a path that isn't one of OpenAPI's."""
+        version, slash, key = request.path.removeprefix("/openapi/").partition("/")
+        if version == "v2" and not slash:
+            return self._version_2(request)
+        if version != "v3":
+            return None
+        if not slash:
+            index = self._cache.get("index", lambda: _Dated(self._openapi.index(), "", self._now()))
+            return serve_content(request, Content(index.body, INDEX_MEDIA_TYPE, index.modified))
+        return self._version_3(request, key)
+
+    def _version_3(self, request: Request, key: str) -> Response:
+        found = self._openapi.document(key)
+        if found is None:
+            return Response(404, b"", "")
+        clauses = accept.parse(request.header(b"accept") or "*/*")
+        if not clauses:
+            return Response(200, b"", "")
+        if not any(clause.takes(JSON) for clause in clauses):
+            return Response(406, b"", "", [_VARY])
+        body, digest = found
+        asked = request.param("hash")
+        if asked and asked != digest:
+            place = f"/openapi/v3/{key}?hash={digest}".encode()
+            return Response(301, b"", JSON, [(b"etag", f'"{digest}"'.encode()), (b"location", place), _VARY])
+        headers = [_VARY]
+        if asked:
+            # A document asked for by its hash never changes.
+            expires = http_date(self._now() + YEAR).replace("GMT", "UTC").encode()
+            headers += [(b"cache-control", b"public, immutable"), (b"expires", expires)]
+        dated = self._date(key, body, digest)
+        return serve_content(request, Content(body, JSON, dated.modified, f'"{digest}"', headers))
+
+    def _date(self, key: str, body: bytes, digest: str) -> _Dated:
+        """When this content of the document was first asked for."""
+        known = self._dated.get(key)
+        if known is None or known.digest != digest:
+            known = self._dated[key] = _Dated(body, digest, self._now())
+        return known
+
+    def _version_2(self, request: Request) -> Response:
+        clauses = accept.parse(request.header(b"accept") or "*/*")
+        if not any(clause.takes(JSON) for clause in clauses):
+            return compressed(request, Response(406, b"", "", [_VARY]))
+        built = self._cache.get("v2", self._build_version_2)
+        content = Content(built.body, JSON, built.modified, f'"{built.digest}"', [_VARY])
+        return compressed(request, serve_content(request, content))
+
+    def _build_version_2(self) -> _Dated:
+        body = json.encode(v2.document(self._openapi.table, self._openapi))
+        return _Dated(body, self._openapi.digest(), self._now())

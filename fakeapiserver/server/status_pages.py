@@ -1,0 +1,91 @@
+"""/statusz and /flagz: what a person looks at when a server behaves oddly, as text or as a document.
+
+Upstream: k8s.io/apiserver/pkg/server/{statusz,flagz}, k8s.io/component-base/zpages.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import new_not_acceptable
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.endpoints import accept, respond
+from fakeapiserver.endpoints.negotiation import JSON, YAML, Accept
+from fakeapiserver.endpoints.request import Request, Response
+
+COMPONENT: Final = "apiserver"
+PATHS: Final = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
+_TEXT: Final = "text/plain"
+_WARNING: Final = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees"
+    " and is for debugging purposes only."
+)
+
+
+def statusz(request: Request, version: Mapping[str, str], *, started: float, now: float) -> Response:
+    """`version` is what /version says; times are in seconds since the epoch."""
+    uptime = int(now - started)
+    emulated = f"{version['major']}.{version['minor']}"
+    binary, go = version["gitVersion"].removeprefix("v"), version["goVersion"]
+    document = {
+        "startTime": rfc3339(started),
+        "uptimeSeconds": uptime,
+        "goVersion": go,
+        "binaryVersion": binary,
+        "emulationVersion": emulated,
+        "paths": list(PATHS),
+    }
+    days, hours, minutes, seconds = uptime // 86400, uptime // 3600 % 24, uptime // 60 % 60, uptime % 60
+    up = (
+        f"{days} day {hours} hr {minutes:02} min {seconds:02} sec"
+        if days
+        else f"{hours} hr {minutes:02} min {seconds:02} sec"
+    )
+    lines = {
+        "Started": datetime.fromtimestamp(started, UTC).strftime("%a %b %e %H:%M:%S UTC %Y"),
+        "Up": up,
+        "Go version": go,
+        "Binary version": binary,
+        "Emulation version": emulated,
+        "Paths": " ".join(PATHS),
+    }
+    text = "\n" + "".join(f"{name}  {value}\n" for name, value in lines.items())
+    return _page(request, "Statusz", document, text)
+
+
+def flagz(request: Request, flags: Mapping[str, object]) -> Response:
+    """`flags` by name, as the server was started with them."""
+    shown = {name: _flag(flags[name]) for name in sorted(flags)}
+    return _page(request, "Flagz", {"flags": shown}, "".join(f"{name} {value}\n" for name, value in shown.items()))
+
+
+def _flag(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{','.join(map(str, value))}]"
+    return "" if value is None else str(value)
+
+
+def _page(request: Request, kind: str, document: dict[str, Any], text: str) -> Response:
+    form = _form(request.header(b"accept"), kind)
+    if form is None:
+        page = f"\n{COMPONENT} {kind.lower()}\n{_WARNING}\n{text}"
+        return Response(200, page.encode(), "text/plain; charset=utf-8")
+    head = {"kind": kind, "apiVersion": f"config.k8s.io/{form.as_version}", "metadata": {"name": COMPONENT}}
+    return respond.encoded(request, {**head, **document}, form)
+
+
+def _form(header: str, kind: str) -> Accept | None:
+    """The document's form, or None for text; StatusError 406 when the client takes neither."""
+    for clause in accept.parse(header) if header else ():
+        if clause.takes(_TEXT):
+            return None
+        parameters = clause.parameters
+        for media_type in (JSON, YAML):
+            wanted = parameters.get("g") == "config.k8s.io" and parameters.get("as") == kind
+            if clause.takes(media_type) and wanted and parameters.get("v") in ("v1alpha1", "v1beta1"):
+                return Accept(media_type, as_version=parameters["v"])
+    if header:
+        raise new_not_acceptable((JSON, YAML, _TEXT))
+    return None

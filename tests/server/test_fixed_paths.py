@@ -1,0 +1,105 @@
+"""Health, status pages and metrics of a running server."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.exchange import Client
+from fakeapiserver.server.local import LocalServer
+from fakeapiserver.testing.background import running_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LocalServer]:
+    with running_server() as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Client:
+    return Client(server.url, server.admin_token)
+
+
+def text(client: Client, path: str, method: str = "GET") -> tuple[int, str]:
+    answer = client.send({"method": method, "path": path, "accept": "*/*"}, [])
+    return answer["status"], answer.get("text", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "expected"),
+    [
+        ("/healthz", 200, "ok"),
+        ("/livez/ping", 200, "ok"),
+        ("/readyz/informer-sync", 200, "ok"),
+        ("/livez/informer-sync", 404, "404 page not found\n"),
+        ("/livez/ping/", 404, "404 page not found\n"),
+        ("/readyz?exclude=nope&exclude=a", 200, "ok"),
+        ("/debug", 404, "404 page not found\n"),
+        ("/logs/", 404, "404 page not found\n"),
+        ("/configz", 404, "404 page not found\n"),
+    ],
+)
+def test_fixed_texts(client: Client, path: str, status: int, expected: str) -> None:
+    assert text(client, path) == (status, expected)
+
+
+def test_verbose_health_names_each_check_and_what_cannot_be_excluded(client: Client) -> None:
+    lines = text(client, "/readyz?verbose&exclude=ping&exclude=zz&exclude=nope")[1].splitlines()
+    assert lines[:2] == ["[+]ping excluded: ok", "[+]log ok"]
+    assert lines[-3:] == [
+        "[+]shutdown ok",
+        'warn: some health checks cannot be excluded: no matches for "nope","zz"',
+        "readyz check passed",
+    ]
+
+
+def test_status_pages(client: Client) -> None:
+    assert re.search(r"\nUp  0 hr 00 min \d\d sec\n", text(client, "/statusz")[1])
+    assert "\nauthorization-mode [RBAC]\n" in text(client, "/flagz")[1]
+    as_statusz = "application/json;as=Statusz;g=config.k8s.io;v=v1beta1"
+    answer = client.send({"method": "GET", "path": "/statusz", "accept": as_statusz}, [])
+    assert answer["body"]["binaryVersion"] == "1.36.3"
+
+
+def samples(page: str, name: str) -> dict[str, float]:
+    found = re.findall(rf"^{name}{{(.*)}} (\S+)$", page, re.MULTILINE)
+    return {labels: float(value) for labels, value in found}
+
+
+def test_requests_are_counted_under_upstreams_names(client: Client) -> None:
+    text(client, "/metrics", "DELETE")
+    client.send({"method": "GET", "path": "/api/v1/namespaces/default/configmaps"}, [])
+    client.send({"method": "GET", "path": "/api/v1/namespaces/default/configmaps/nope"}, [])
+    client.send({"method": "GET", "path": "/api/v1/namespaces/default/unknowns"}, [])
+    patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    path = "/api/v1/namespaces/default/configmaps/a?dryRun=All&fieldManager=m"
+    client.send({"method": "PATCH", "path": path, "body": patch, "type": "application/apply-patch+yaml"}, [])
+    _, page = text(client, "/metrics")
+    rest = 'dry_run="{}",group="",resource="configmaps",scope="{}",subresource="",verb="{}",version="v1"'
+    assert samples(page, "apiserver_request_total") == {
+        'code="200",component="apiserver",' + rest.format("", "namespace", "LIST"): 1,
+        'code="404",component="apiserver",' + rest.format("", "resource", "GET"): 1,
+        'code="201",component="apiserver",' + rest.format("All", "resource", "APPLY"): 1,
+    }
+    assert sum(samples(page, "apiserver_request_duration_seconds_count").values()) == 3
+    assert samples(page, "apiserver_storage_objects")['resource="namespaces"'] == 4
+    assert set(samples(page, "apiserver_current_inflight_requests")) == {
+        'request_kind="mutating"',
+        'request_kind="readOnly"',
+    }
+
+
+def test_a_watch_runs_until_it_ends(client: Client, server: LocalServer) -> None:
+    text(client, "/metrics", "DELETE")
+    client.send({"method": "GET", "path": "/api/v1/nodes?watch=1&timeoutSeconds=1"}, [])
+    _, page = text(client, "/metrics")
+    labels = 'component="apiserver",group="",resource="nodes",scope="cluster",subresource="",verb="WATCH",version="v1"'
+    assert samples(page, "apiserver_longrunning_requests")[labels] == 0
+    assert [name for name in samples(page, "apiserver_request_total") if "WATCH" in name]
+
+
+def test_health_checks_are_counted(client: Client) -> None:
+    text(client, "/livez")
+    _, page = text(client, "/metrics/slis")
+    assert samples(page, "kubernetes_healthcheck")['name="ping",type="livez"'] == 1

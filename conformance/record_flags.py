@@ -1,8 +1,9 @@
-"""Records which command line flags kube-apiserver has, and which controllers kube-controller-manager names.
+"""Records which command line flags kube-apiserver and etcd have, and which controllers kube-controller-manager names.
 
-    python -m conformance.record_flags --assets DIR --out fakeapiserver/apis/versions/v1.36/flags.json
+    python -m conformance.record_flags --assets DIR --out fakeapiserver/apis/versions/v1.36
 
-DIR holds the two programs. Only names and types are kept; `serve` accepts these flags and refuses others.
+DIR holds the three programs. Of kube-apiserver's flags names and types are kept (flags.json): `serve` accepts these and refuses
+others. Of etcd's, names and defaults (etcd_flags.txt, a flag a line): its stand-in reads them without a JSON library.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 _FLAG = re.compile(r"^ +(?:-\w, )?--(?P<name>[\w-]+)(?: (?P<type>[\w/=,.\[\]'-]+))?(?:   .*)?$")
+_ETCD_FLAG = re.compile(r"^ *--([\w-]+) (\S.*)$", re.MULTILINE)
 _CONTROLLERS = re.compile(
     r"^ *(All|Disabled-by-default) controllers: (?P<names>[\w, -]+?)(?: \(default.*)?$", re.MULTILINE
 )
@@ -21,15 +23,17 @@ _CONTROLLERS = re.compile(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--assets", type=Path, required=True, help="folder with kube-apiserver and kube-controller-manager"
+        "--assets", type=Path, required=True, help="folder with kube-apiserver, etcd and kube-controller-manager"
     )
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     arguments = parser.parse_args()
     flags = flag_types(_help(arguments.assets / "kube-apiserver"))
     named, disabled = controllers(_help(arguments.assets / "kube-controller-manager"))
     document = {"flags": flags, "controllers": named, "controllersDisabledByDefault": disabled}
-    arguments.out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-    print(f"{arguments.out}: {len(flags)} flags, {len(named)} controllers", file=sys.stderr)
+    (arguments.out / "flags.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+    etcd = _ETCD_FLAG.findall(_help(arguments.assets / "etcd"))
+    (arguments.out / "etcd_flags.txt").write_text("".join(f"{name} {default}\n" for name, default in etcd))
+    print(f"{len(flags)} flags, {len(etcd)} of etcd, {len(named)} controllers", file=sys.stderr)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The fakeapiserver command: `serve`, and `run -- CMD`. Each subcommand is imported when it is called."""
+"""The fakeapiserver command: `serve`, `run -- CMD`, `envtest-assets`. Each subcommand is imported when it is called."""
 
 import gc
 import sys
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 USAGE = """\
 usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
        fakeapiserver run [the same flags] -- COMMAND [ARGUMENT ...]
+       fakeapiserver envtest-assets [DIR] [--output json] [--detached]
        fakeapiserver --version
 
 serve   starts an API server on this machine and prints how to reach it; Ctrl-C ends it
 run     starts one, runs COMMAND with KUBECONFIG set, stops it, and exits as COMMAND did
+envtest-assets  writes kube-apiserver, etcd and kubectl for Go's envtest, and prints the KUBEBUILDER_ASSETS to set
 
 Without flags: loopback, a free port, a certificate authority of its own, RBAC.
 `fakeapiserver serve --help` lists the flags.
@@ -34,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fakeapiserver.cli import run
 
         return run.main(rest)
+    if command == "envtest-assets":
+        from fakeapiserver.cli import envtest_assets
+
+        return envtest_assets.main(rest)
     if command == "--version":
         from fakeapiserver import __version__
 

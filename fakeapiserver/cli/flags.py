@@ -23,7 +23,8 @@ class UsageError(ValueError):
 
 @dataclass(slots=True)
 class Parsed:
-    """`warnings` are lines for standard error; `command` is what follows `--`."""
+    """`warnings` are lines for standard error; `command` is what follows `--`; `given`: each flag that was set,
+    and its last text."""
 
     config: Config
     write_kubeconfig: Path | None = None
@@ -32,6 +33,7 @@ class Parsed:
     help: bool = False
     warnings: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
+    given: dict[str, str] = field(default_factory=dict)
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -117,11 +119,15 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 _OWN: Final = {"write-kubeconfig": "string", "controllers": "strings", "output": "string", "help": "bool"}
 
 
-def parse(arguments: Sequence[str]) -> Parsed:
-    """UsageError for a flag nobody has, a missing value or a value that can't be read."""
+def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
+    """UsageError for a flag nobody has, a missing value or a value that can't be read.
+
+    With a `config` to fill in, flags that kube-apiserver doesn't have are refused as well."""
     table = read_table("v1.36", "flags.json")
-    types: dict[str, str] = {**table["flags"], **_OWN, "v": "Level"}
-    parsed = Parsed(Config())
+    types: dict[str, str] = {**table["flags"], "v": "Level"}
+    if config is None:
+        types.update(_OWN)
+    parsed = Parsed(config or Config())
     words = list(arguments)
     while words:
         word = words.pop(0)
@@ -130,6 +136,7 @@ def parse(arguments: Sequence[str]) -> Parsed:
             break
         name, value = _split(word, words, types)
         _set(parsed, name, value, table)
+        parsed.given[name] = value
     _check(parsed.config)
     return parsed
 
@@ -137,7 +144,7 @@ def parse(arguments: Sequence[str]) -> Parsed:
 def _split(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:
     """`--flag value`, `--flag=value`, and `--flag` alone where it is a boolean; `-v 2` and `-h` as upstream."""
     if not word.startswith("-"):
-        raise UsageError(f"unexpected argument {word!r}; a command to run comes after --")
+        raise UsageError(f"unexpected argument {word!r}")
     name, equals, value = word.lstrip("-").partition("=")
     name = {"h": "help"}.get(name, name).replace("_", "-")
     if name not in types:
@@ -166,7 +173,10 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
         parsed.verbosity = int(value)
     elif name in HEEDED:
         attribute, read = HEEDED[name]
-        setattr(parsed.config, attribute, read(value))
+        read_value = read(value)
+        if isinstance(read_value, tuple) and name in parsed.given:  # a list flag given again adds to the list
+            read_value = getattr(parsed.config, attribute) + read_value
+        setattr(parsed.config, attribute, read_value)
         if name == "controllers":
             _check_controllers(parsed, table)
     else:

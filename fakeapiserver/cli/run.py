@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from fakeapiserver.cli.serve import complain, read_flags
+from fakeapiserver.cli.complain import complain
+from fakeapiserver.cli.serve import read_flags
 from fakeapiserver.cluster import Cluster
 
 

@@ -8,10 +8,12 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
+from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.flags import Parsed, UsageError, help_text, parse
+from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
 
 
@@ -39,37 +41,52 @@ def read_flags(arguments: Sequence[str], command: str) -> Parsed | int:
         return 0
     for warning in parsed.warnings:
         print(f"fakeapiserver: warning: {warning}", file=sys.stderr)
-    level = logging.DEBUG if parsed.verbosity >= 4 else logging.INFO if parsed.verbosity >= 1 else logging.WARNING
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure_logging(parsed.verbosity)
     return parsed
 
 
-def complain(text: str, status: int) -> int:
-    print(f"fakeapiserver: {text}", file=sys.stderr)
-    return status
+def configure_logging(verbosity: int) -> None:
+    level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 1 else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
 
 
 async def _serve(parsed: Parsed) -> int:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     folder = None
     if parsed.write_kubeconfig is None:
         folder = tempfile.mkdtemp(prefix="fakeapiserver-")
         parsed.write_kubeconfig = Path(folder) / "kubeconfig"
-    server = LocalServer(parsed.config)
+    kubeconfig = parsed.write_kubeconfig
+
+    def announce(server: LocalServer) -> None:
+        server.write_kubeconfig(kubeconfig)
+        _announce(parsed, server)
+
+    try:
+        return await serve(parsed.config, announce, stop_on_signals())
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def stop_on_signals() -> asyncio.Event:
+    """Set by SIGINT and SIGTERM."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: asyncio.Event) -> int:
+    """Runs a server until `stop` is set; 0. OSError and ValueError when it can't start."""
+    server = LocalServer(config)
     try:
         await server.start()
-        server.write_kubeconfig(parsed.write_kubeconfig)
-        _announce(parsed, server)
+        on_ready(server)
         gc.freeze()
         gc.enable()
         await stop.wait()
     finally:
         await server.stop()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 

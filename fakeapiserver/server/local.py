@@ -136,8 +136,13 @@ def _certificates(config: Config) -> Certificates:
 def _serving(config: Config, authority: KeyPair) -> KeyPair:
     if config.tls_cert_file is not None and config.tls_private_key_file is not None:
         return load_pair(config.tls_cert_file, config.tls_private_key_file)
-    names = list(dict.fromkeys([*SERVER_NAMES, *_addresses(config)]))
-    return _kept(config.cert_dir, "apiserver") or _keep(config.cert_dir, "apiserver", issue_server(authority, names))
+    serving = _kept(config.cert_dir, "apiserver")
+    return serving or _keep(config.cert_dir, "apiserver", issue_server(authority, serving_names(config)))
+
+
+def serving_names(config: Config) -> list[str]:
+    """What a serving certificate is issued for."""
+    return list(dict.fromkeys([*SERVER_NAMES, *_addresses(config)]))
 
 
 def _addresses(config: Config) -> Iterator[str]:

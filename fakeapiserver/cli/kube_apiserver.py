@@ -1,0 +1,126 @@
+"""Stands in for the kube-apiserver program: its flags, its defaults, its certificates, its exit statuses. See envtest_assets.py.
+
+Upstream: cmd/kube-apiserver/app; k8s.io/apiserver/pkg/server/options/serving.go for the serving certificate.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.cli.flags import Parsed, UsageError, parse
+from fakeapiserver.server.config import Config
+
+if TYPE_CHECKING:
+    import asyncio
+
+VERSION: Final = "v1.36.3"
+_PARENT_CHECK: Final = 1.0  # seconds
+# What is said without these flags, in upstream's words.
+_REQUIRED: Final = {
+    "etcd-servers": "--etcd-servers must be specified",
+    "service-account-issuer": "service-account-issuer is a required flag",
+    "service-account-key-file": "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set",
+    "service-account-signing-key-file": "--service-account-signing-key-file and --service-account-issuer are required flags",
+}
+# Without effect here, yet not worth a warning: what every envtest gives, and what concerns etcd.
+_SILENT: Final = (
+    "--allow-privileged ",
+    "--service-account-key-file ",
+    "--service-account-signing-key-file ",
+    "--etcd-",
+)
+
+
+def main(arguments: Sequence[str], parent: int = 0) -> int:
+    """0 after a signal, or when the process `parent` that started it is gone (0: lives on); 1 when it can't start."""
+    try:
+        parsed = parse(arguments, upstream_defaults())
+        if parsed.help:
+            print(help_text(), end="")
+            return 0
+        if "version" in parsed.given:
+            print(f"Kubernetes {VERSION}")
+            return 0
+        _check(parsed)
+        return _run(parsed, parent)
+    except (OSError, ValueError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+
+
+def upstream_defaults() -> Config:
+    """What kube-apiserver does without flags."""
+    return Config(
+        bind_address="0.0.0.0",
+        secure_port=6443,
+        cert_dir=Path("/var/run/kubernetes"),
+        authorization_mode=("AlwaysAllow",),
+        disable_admission_plugins=(),
+    )
+
+
+def _check(parsed: Parsed) -> None:
+    """What parsing leaves unchecked. UsageError."""
+    if parsed.command:
+        raise UsageError(f'"kube-apiserver" does not take any arguments, got {parsed.command}')
+    given = parsed.given
+    missing = [sentence for flag, sentence in _REQUIRED.items() if not given.get(flag)]
+    if missing:
+        raise UsageError(f"[{', '.join(missing)}]")
+    for flag in ("service-account-key-file", "service-account-signing-key-file"):
+        if not os.path.isfile(given[flag]):
+            raise UsageError(f"failed to parse {flag}: open {given[flag]}: no such file or directory")
+
+
+def _run(parsed: Parsed, parent: int) -> int:
+    # Imported here, for --help must not wait for the server to be imported: every envtest asks for it first.
+    import asyncio
+
+    from fakeapiserver.cli.serve import configure_logging, run_loop, serve, stop_on_signals
+
+    async def run() -> int:
+        stop = stop_on_signals()
+        if parent:
+            _stop_without(parent, stop, asyncio.get_running_loop())
+        return await serve(parsed.config, lambda _: None, stop)
+
+    for warning in parsed.warnings:
+        if not warning.startswith(_SILENT):
+            print(f"Warning: {warning}", file=sys.stderr)
+    configure_logging(parsed.verbosity)
+    _use_serving_files(parsed.config)
+    return run_loop(run())
+
+
+def _use_serving_files(config: Config) -> None:
+    """Without --tls-cert-file it is apiserver.crt in --cert-dir, made when it isn't there."""
+    from fakeapiserver.server.local import serving_names
+    from fakeapiserver.transport.certificates import create_authority, issue_server, load, save
+
+    if config.tls_cert_file is None and config.cert_dir is not None:
+        try:
+            if load(config.cert_dir, "apiserver") is None:
+                save(config.cert_dir, "apiserver", issue_server(create_authority(), serving_names(config)))
+        except OSError as error:
+            raise OSError(f"can't use --cert-dir {config.cert_dir}: {error.strerror}") from error
+        config.tls_cert_file = config.cert_dir / "apiserver.crt"
+        config.tls_private_key_file = config.cert_dir / "apiserver.key"
+    config.cert_dir = None  # nothing else is kept there
+
+
+def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEventLoop") -> None:
+    """Looks again and again: a test run that is killed ends nothing of what it started, and nobody else would."""
+    if os.getppid() == parent:
+        loop.call_later(_PARENT_CHECK, _stop_without, parent, stop, loop)
+    else:
+        stop.set()
+
+
+def help_text() -> str:
+    """A flag a line, as envtest looks for them: it asks which ones there are before it gives them."""
+    flags: dict[str, str] = read_table("v1.36", "flags.json")["flags"]
+    lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
+    return f"fakeapiserver in the place of kube-apiserver {VERSION}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

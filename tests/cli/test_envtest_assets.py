@@ -1,0 +1,381 @@
+"""`fakeapiserver envtest-assets`, and what it writes: kube-apiserver, etcd and kubectl as envtest starts and ends them."""
+
+import http.client
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, save
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
+COMMAND = [sys.executable, "-m", "fakeapiserver", "envtest-assets"]
+DEADLINE = 20.0  # seconds; envtest's own
+
+
+def command(*arguments: str, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment, "PATH": path or os.environ["PATH"]}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=30, env=env)
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("a folder's name") / "bin"
+    assert command(str(folder)).returncode == 0
+    return folder
+
+
+class TestCommand:
+    """What it prints, and how it exits."""
+
+    def test_prints_a_line_for_the_shell(self, tmp_path: Path) -> None:
+        folder = tmp_path / "with space"
+        line = command(str(folder)).stdout
+        assert line == f"export KUBEBUILDER_ASSETS='{folder}'\n"
+        shown = subprocess.run(
+            ["sh", "-c", f"{line} echo $KUBEBUILDER_ASSETS"], capture_output=True, text=True, check=True
+        )
+        assert shown.stdout == f"{folder}\n"
+
+    def test_links_the_kubectl_on_the_path(self, tmp_path: Path) -> None:
+        kubectl = tmp_path / "tools" / "kubectl"
+        kubectl.parent.mkdir()
+        kubectl.write_text("#!/bin/sh\necho it is me\n")
+        kubectl.chmod(0o755)
+        folder = tmp_path / "assets"
+        for _ in range(2):  # the second time its own link is on the path too
+            done = command("--output=json", str(folder), path=f"{folder}:{kubectl.parent}")
+            assert json.loads(done.stdout) == {"KUBEBUILDER_ASSETS": str(folder), "kubectl": str(kubectl)}
+            assert subprocess.run([folder / "kubectl"], capture_output=True, check=True).stdout == b"it is me\n"
+
+    def test_does_without_kubectl(self, tmp_path: Path) -> None:
+        done = command("--output", "json", str(tmp_path), path=str(tmp_path))
+        assert json.loads(done.stdout) == {"KUBEBUILDER_ASSETS": str(tmp_path), "kubectl": None}
+        assert done.stderr == "fakeapiserver: there is no kubectl on the PATH; what needs none works all the same\n"
+
+    def test_the_default_folder_is_in_the_cache_and_stays(self, tmp_path: Path) -> None:
+        first, second = (command(XDG_CACHE_HOME=str(tmp_path)).stdout for _ in range(2))
+        assert first == second
+        assert first.startswith(f"export KUBEBUILDER_ASSETS={tmp_path}/fakeapiserver/envtest-assets-")
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["--nope"], "unknown flag: --nope"),
+            (["--nope=1"], "unknown flag: --nope"),
+            (["--output=xml"], "--output must be text or json, not 'xml'"),
+            (["--output"], "--output must be text or json, not ''"),
+            (["a", "b"], "unexpected argument 'b': the folder is 'a'"),
+        ],
+    )
+    def test_a_wrong_command_line_exits_with_2(self, arguments: list[str], complaint: str) -> None:
+        done = command(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"fakeapiserver: {complaint} (see fakeapiserver envtest-assets --help)\n"
+
+    def test_a_folder_that_cannot_be_written_exits_with_1(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        done = command(str(tmp_path / "file" / "assets"))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"fakeapiserver: can't write {tmp_path}/file/assets: Not a directory\n"
+
+    def test_the_programs_run_in_this_very_interpreter(self, assets: Path) -> None:
+        for name in ("kube-apiserver", "etcd"):
+            assert stat.S_IMODE((assets / name).stat().st_mode) == 0o755
+            assert sys.executable in (assets / name).read_text()
+
+
+@dataclass(slots=True)
+class Running:
+    """A started program, alone in its process group. `gone` reports when nobody holds the pipe's other end any more."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    gone: int = -1
+
+    def get(self, path: str, context: ssl.SSLContext | None = None, method: str = "GET") -> tuple[int, str]:
+        kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
+        options = {"context": context} if context else {}
+        connection = kind("127.0.0.1", self.port, timeout=DEADLINE, **options)
+        connection.request(method, path)
+        answer = connection.getresponse()
+        try:
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def end(self, number: signal.Signals) -> int:
+        """Its exit status after a signal to the whole group, as envtest gives it."""
+        os.killpg(self.process.pid, number)
+        return self.process.wait(DEADLINE)
+
+    def nothing_left(self) -> bool:
+        readable, _, _ = select.select([self.gone], [], [], DEADLINE)
+        return bool(readable) and os.read(self.gone, 1) == b""
+
+
+def unverified(client: KeyPair | None = None, folder: Path | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if client is not None and folder is not None:
+        save(folder, "client", client)
+        context.load_cert_chain(folder / "client.crt", folder / "client.key")
+    return context
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def listens(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Returns when something accepts connections; fails when the program ends before, or takes too long."""
+    for _ in range(400):
+        assert process.poll() is None, "it ended instead of listening"
+        with socket.socket() as attempt:
+            if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        select.select([], [], [], DEADLINE / 400)
+    raise AssertionError(f"nothing listens on {port}")
+
+
+def envtest_arguments(folder: Path, port: int, *more: str) -> list[str]:
+    """As controller-runtime's envtest calls kube-apiserver; its certificates are in the folder."""
+    return [
+        "--allow-privileged=true",
+        "--authorization-mode=RBAC",
+        "--bind-address=127.0.0.1",
+        f"--cert-dir={folder}",
+        f"--client-ca-file={folder}/ca.crt",
+        "--disable-admission-plugins=ServiceAccount",
+        "--etcd-servers=http://127.0.0.1:1",
+        f"--secure-port={port}",
+        f"--service-account-issuer=https://127.0.0.1:{port}/",
+        f"--service-account-key-file={folder}/sa.crt",
+        f"--service-account-signing-key-file={folder}/sa.key",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        *more,
+    ]
+
+
+class Launcher:
+    """Starts programs and ends what a test leaves running."""
+
+    def __init__(self, assets: Path, folder: Path) -> None:
+        self.assets = assets
+        self.folder = folder
+        self.authority = create_authority()
+        save(folder, "ca", self.authority)
+        save(folder, "sa", create_authority())
+        self._started: list[Running] = []
+
+    def etcd(self) -> Running:
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        return self._start(
+            "etcd", port, [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--unsafe-no-fsync"]
+        )
+
+    def kube_apiserver(self, *more: str) -> Running:
+        port = free_port()
+        return self._start("kube-apiserver", port, envtest_arguments(self.folder, port, *more))
+
+    def _start(self, name: str, port: int, arguments: list[str]) -> Running:
+        gone, held = os.pipe()
+        process = subprocess.Popen([self.assets / name, *arguments], process_group=0, pass_fds=[held])
+        os.close(held)
+        running = Running(process, port, gone)
+        self._started.append(running)
+        listens(port, process)
+        return running
+
+    def close(self) -> None:
+        for running in self._started:
+            if running.process.poll() is None:
+                running.end(signal.SIGKILL)
+            os.close(running.gone)
+
+
+@pytest.fixture
+def launcher(assets: Path, tmp_path: Path) -> Iterator[Launcher]:
+    launcher = Launcher(assets, tmp_path)
+    yield launcher
+    launcher.close()
+
+
+class TestEtcd:
+    """The stand-in: healthy, and that is all."""
+
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "body"),
+        [
+            ("GET", "/health", 200, '{"health":"true","reason":""}'),
+            ("GET", "/health?serializable=true", 200, '{"health":"true","reason":""}'),
+            ("GET", "/livez", 200, "ok\n"),
+            ("GET", "/readyz", 200, "ok\n"),
+            ("GET", "/version", 200, '{"etcdserver":"3.6.8","etcdcluster":"3.6.0","storage":"3.6.0"}'),
+            ("GET", "/nope", 404, "404 page not found\n"),
+            ("POST", "/health", 405, "Method Not Allowed\n"),
+        ],
+    )
+    def test_answers_as_etcd_does(self, launcher: Launcher, method: str, path: str, status: int, body: str) -> None:
+        assert launcher.etcd().get(path, method=method) == (status, body)
+
+    def test_a_silent_client_holds_nobody_up(self, launcher: Launcher) -> None:
+        etcd = launcher.etcd()
+        with socket.create_connection(("127.0.0.1", etcd.port)):
+            assert etcd.get("/health")[0] == 200
+
+    def test_ends_with_the_signal_as_etcd_does(self, launcher: Launcher) -> None:
+        etcd = launcher.etcd()
+        assert etcd.end(signal.SIGTERM) == -signal.SIGTERM
+        assert etcd.nothing_left()
+
+    @pytest.mark.parametrize(
+        ("arguments", "status", "complaint"),
+        [
+            (["--nope"], 2, "flag provided but not defined: -nope"),
+            (["--name"], 2, "flag needs an argument: -name"),
+            (["snapshot"], 2, '"snapshot" is not a valid flag'),
+            (["--listen-client-urls=https://127.0.0.1:2379"], 2, "is not of the form http://ADDRESS:PORT"),
+            (["--listen-client-urls=http://127.0.0.1"], 2, "is not of the form http://ADDRESS:PORT"),
+            (["--listen-client-urls=http://127.0.0.1:99999"], 1, "can't listen on http://127.0.0.1:99999"),
+            (["-listen-client-urls", "http://192.0.2.1:2379"], 1, "can't listen on http://192.0.2.1:2379"),
+        ],
+    )
+    def test_says_what_is_wrong_in_one_line(
+        self, assets: Path, arguments: list[str], status: int, complaint: str
+    ) -> None:
+        done = subprocess.run(
+            [assets / "etcd", *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE
+        )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1)
+        assert complaint in done.stderr
+
+    def test_help_names_the_flag_that_envtest_looks_for(self, assets: Path) -> None:
+        done = subprocess.run([assets / "etcd", "--help"], capture_output=True, text=True, check=True, timeout=DEADLINE)
+        assert "\n  --unsafe-no-fsync 'false'\n" in done.stdout
+
+
+class TestKubeAPIServer:
+    """The server under kube-apiserver's name."""
+
+    def test_help_names_its_flags_and_not_what_it_lost(self, assets: Path) -> None:
+        done = subprocess.run([assets / "kube-apiserver", "--help"], capture_output=True, text=True, check=True)
+        assert "\n      --secure-port int\n" in done.stdout
+        assert "--insecure-port" not in done.stdout
+
+    def test_tells_its_version(self, assets: Path) -> None:
+        done = subprocess.run([assets / "kube-apiserver", "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == "Kubernetes v1.36.3\n"
+
+    def test_knows_users_by_their_certificate(self, launcher: Launcher, tmp_path: Path) -> None:
+        server = launcher.kube_apiserver()
+        admin = unverified(issue_client(launcher.authority, "admin", ["system:masters"]), tmp_path)
+        assert server.get("/healthz", unverified()) == (200, "ok")
+        assert server.get("/api/v1/namespaces/default", admin)[0] == 200
+        assert server.get("/api/v1/namespaces/default", unverified())[0] == 403
+
+    def test_a_list_flag_given_twice_adds_up(self, launcher: Launcher) -> None:
+        """envtest's Configure().Append gives the default and the addition as two flags."""
+        server = launcher.kube_apiserver("--authorization-mode=AlwaysAllow")
+        assert server.get("/api/v1/namespaces/default", unverified())[0] == 200
+
+    def test_makes_its_certificate_as_kube_apiserver_does(self, launcher: Launcher) -> None:
+        launcher.kube_apiserver()
+        kept = {path.name for path in launcher.folder.iterdir()}
+        assert kept == {"apiserver.crt", "apiserver.key", "ca.crt", "ca.key", "sa.crt", "sa.key"}
+
+    @pytest.mark.parametrize(
+        ("more", "complaint"),
+        [
+            ("--nope", "Error: unknown flag: --nope\n"),
+            ("--write-kubeconfig=/tmp/k", "Error: unknown flag: --write-kubeconfig\n"),
+            ("pods", "Error: unexpected argument 'pods'\n"),
+            ("--etcd-servers=", "Error: [--etcd-servers must be specified]\n"),
+            (
+                "--service-account-key-file=/nope",
+                "Error: failed to parse service-account-key-file: open /nope: no such file or directory\n",
+            ),
+            ("--client-ca-file=/nope", "Error: --client-ca-file: there is no file /nope\n"),
+            ("--cert-dir=/proc/nope", "Error: can't use --cert-dir /proc/nope: No such file or directory\n"),
+        ],
+    )
+    def test_says_what_is_wrong_in_one_line(self, launcher: Launcher, more: str, complaint: str) -> None:
+        arguments = envtest_arguments(launcher.folder, 0, more)
+        done = subprocess.run(
+            [launcher.assets / "kube-apiserver", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", complaint)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_three_at_a_time_end_with_a_signal_and_leave_nothing(
+    launcher: Launcher, number: signal.Signals, status: int
+) -> None:
+    servers = [launcher.kube_apiserver() for _ in range(3)]
+    etcds = [launcher.etcd() for _ in range(3)]
+    assert [server.get("/healthz", unverified()) for server in servers] == [(200, "ok")] * 3
+    assert [server.end(number) for server in servers] == [status] * 3
+    assert [etcd.end(number) for etcd in etcds] == [-number] * 3
+    assert all(running.nothing_left() for running in [*servers, *etcds])
+
+
+STARTER = """\
+import subprocess, sys
+for command in sys.argv[1:]:
+    process = subprocess.Popen(command.split(), pass_fds=[int(sys.stdin.readline())], process_group=0)
+    print(process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="no sh")
+@pytest.mark.parametrize("detached", [False, True])
+def test_they_end_with_a_test_run_that_is_killed_unless_detached(tmp_path: Path, detached: bool) -> None:
+    """A killed test run can't tell its servers to stop: they notice. Detached ones live on."""
+    assets = tmp_path / "assets"
+    assert command(str(assets), *["--detached"] * detached).returncode == 0
+    save(tmp_path, "ca", create_authority())
+    save(tmp_path, "sa", create_authority())
+    ports = free_port(), free_port()
+    commands = [
+        f"{assets}/etcd --listen-client-urls=http://127.0.0.1:{ports[0]}",
+        " ".join([f"{assets}/kube-apiserver", *envtest_arguments(tmp_path, ports[1])]),
+    ]
+    pipes = [os.pipe() for _ in commands]
+    held = [write for _, write in pipes]
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, *commands], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=held
+    ) as starter:
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        starter.stdin.write("".join(f"{write}\n" for write in held).encode())
+        starter.stdin.flush()
+        pids = [int(starter.stdout.readline()) for _ in commands]
+        for port in ports:
+            listens(port, starter)
+        starter.kill()
+    for write in held:
+        os.close(write)
+    ended = [bool(select.select([read], [], [], 3.0 if detached else DEADLINE)[0]) for read, _ in pipes]
+    for pid in pids if detached else ():
+        os.kill(pid, signal.SIGKILL)
+    for read, _ in pipes:
+        os.close(read)
+    assert ended == [not detached] * 2

@@ -195,12 +195,21 @@ _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDele
 
 def validate_kube_finalizers(meta: Object, path: Path) -> ErrorList:
     """Built-in kinds want qualified finalizers (upstream: validateKubeFinalizerName in pkg/apis/core/validation)."""
-    detail = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        field.invalid(path.child("finalizers").index(i), name, detail)
-        for i, name in enumerate(meta.get("finalizers") or ())
-        if "/" not in name and name not in _STANDARD_FINALIZERS
-    ]
+    errors: ErrorList = []
+    for i, name in enumerate(meta.get("finalizers") or ()):
+        errors += _kube_finalizer_errors(name, path.child("finalizers").index(i))
+    return errors
+
+
+def finalizer_name_errors(name: str, path: Path) -> ErrorList:
+    """What is wrong with the name of a finalizer in a namespace's spec."""
+    return [field.invalid(path, name, text) for text in _qualified_name(name)] + _kube_finalizer_errors(name, path)
+
+
+def _kube_finalizer_errors(name: str, path: Path) -> ErrorList:
+    if "/" in name or name in _STANDARD_FINALIZERS:
+        return []
+    return [field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
 
 
 def validate_labels(labels: Mapping[str, str], path: Path) -> ErrorList:

@@ -58,7 +58,7 @@ def decode_object(
         raise unknown_format((JSON, YAML))
     try:
         document, duplicates = decode_body(data, media_type)
-        obj = _checked_type_meta(document)
+        obj = checked_type_meta(document)
         if kind.custom and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
@@ -128,7 +128,8 @@ def internal_package(group: str) -> str:
     return group.partition(".")[0] or "core"
 
 
-def _checked_type_meta(document: Any) -> Object:
+def checked_type_meta(document: Any) -> Object:
+    """The document as an object whose kind and apiVersion are text or absent. ValueError in Go's words."""
     if document is None:
         return {}
     if not isinstance(document, dict):
@@ -146,11 +147,16 @@ def _checked_type_meta(document: Any) -> Object:
 
 
 def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
-    if not why.startswith(("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value")):
-        why = f"couldn't get version/kind; json parse error: {why}"
     return new_bad_request(
-        f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})"
+        f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {type_meta_error(why)} ({shown(data)})"
     )
+
+
+def type_meta_error(why: str) -> str:
+    """What upstream puts in front of a complaint of the decoder that looks for kind and apiVersion only."""
+    if why.startswith(("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value")):
+        return why
+    return f"couldn't get version/kind; json parse error: {why}"
 
 
 def shown(data: bytes) -> str:

@@ -1,28 +1,24 @@
 """DELETE of one object (upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go)."""
 
-from typing import Final
-
-from fakeapiserver.apimachinery.errors import Status, new_bad_request
-from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.errors import Status
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_body, not_registered
 from fakeapiserver.endpoints.create import write_request
-from fakeapiserver.endpoints.negotiation import body_media_type
-from fakeapiserver.endpoints.options import DeleteOptions, WriteOptions, delete_options
+from fakeapiserver.endpoints.delete_options import read_delete_options
+from fakeapiserver.endpoints.options import DeleteOptions, WriteOptions
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import WriteRequest
-
-_META_V1: Final = GroupVersion("meta.k8s.io", "v1")
 
 
 async def delete(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
-    options = await read_delete_options(request)
+    options = await read_delete_options(request, scope.kind.definitions)
+    warn_of_orphans(request, scope, options)
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.delete(wanted, deletion_of(options))
     if written.deleted and not store.strategy.returns_deleted_object:
@@ -34,29 +30,12 @@ async def delete(request: Request, scope: RequestScope) -> Response:
     return respond.stored_object(request, scope, written.value, 202 if waits else 200)
 
 
-async def read_delete_options(request: Request) -> DeleteOptions:
-    """From the body, or from the query where there is none. StatusError 400, 415 and 422."""
-    data = await request.body()
-    if not data:
-        return delete_options(request.query, None)
-    try:
-        document, _ = decode_body(data, body_media_type(request.header(b"content-type")))
-    except ValueError as error:
-        raise new_bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(document, dict):
-        raise new_bad_request(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal the body into DeleteOptions"
-        )
-    _check_type(document)
-    return delete_options(request.query, document)
-
-
-def _check_type(document: Object) -> None:
-    kind = document.get("kind") or "DeleteOptions"
-    # Every group registers DeleteOptions in its own version, so any apiVersion will do for the right kind.
-    if kind != "DeleteOptions":
-        group_version = GroupVersion.parse(document.get("apiVersion") or str(_META_V1))
-        raise new_bad_request(not_registered(GroupVersionKind(*group_version, kind)))
+def warn_of_orphans(request: Request, scope: RequestScope, options: DeleteOptions) -> None:
+    """Where a kind's dependents stay by default, those who don't say that they should are told."""
+    assert scope.store is not None
+    warning = scope.store.strategy.deletion_warning
+    if warning and options.propagation_policy is None and options.orphan_dependents is None:
+        request.warnings.append(warning)
 
 
 def delete_request(request: Request, scope: RequestScope, options: DeleteOptions, name: str) -> WriteRequest:

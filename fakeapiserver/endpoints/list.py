@@ -17,10 +17,15 @@ _EXPIRED = "The provided continue parameter is too old to display a consistent l
 
 
 async def list_(request: Request, scope: RequestScope) -> Response:
-    store = scope.store
-    assert store is not None
     options = list_options(request.query)
     accept = respond.accepted(request, scope)
+    return await answer(request, scope, accept, await find(request, scope, options))
+
+
+async def find(request: Request, scope: RequestScope, options: ListOptions) -> ListResult:
+    """What the options ask for. StatusError 400, 410 and 504 where it can't be had."""
+    store = scope.store
+    assert store is not None
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
     revision, start = _position(options, prefix)
@@ -33,14 +38,15 @@ async def list_(request: Request, scope: RequestScope) -> Response:
     except Compacted as error:
         raise _expired(options, error.oldest, start, prefix) from None
     await _not_older_than(options, store)
-    meta = _list_meta(found, prefix)
+    return found
+
+
+async def answer(request: Request, scope: RequestScope, accept: Accept, found: ListResult) -> Response:
+    """The list in the form that the client takes."""
+    assert scope.store is not None
+    meta = _list_meta(found, scope.store.collection(request.info.namespace))
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
-    return await answer(request, scope, accept, found, meta)
-
-
-async def answer(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
-    """The objects as they are stored, in a list."""
     if scope.kind.custom:
         meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
     if accept.media_type == PROTOBUF:

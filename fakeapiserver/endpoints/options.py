@@ -66,7 +66,7 @@ def _optional_boolean(query: Query, name: str) -> bool | None:
 
 def _integer(query: Query, name: str) -> int | None:
     values = query.get(name)
-    if not values or not values[0]:
+    if not values:
         return None
     text = values[0]
     if not re.fullmatch(r"[+-]?[0-9]+", text):
@@ -154,11 +154,10 @@ def delete_options(query: Query, body: Object | None) -> DeleteOptions:
 
 
 def _delete_options_of_query(query: Query) -> dict[str, Any]:
-    policy = _first(query, "propagationPolicy")
     return {
         "dry_run_values": query.get("dryRun", []),
         "grace_period_seconds": _integer(query, "gracePeriodSeconds"),
-        "propagation_policy": policy or None,
+        "propagation_policy": query.get("propagationPolicy", [None])[0],
         "orphan_dependents": _optional_boolean(query, "orphanDependents"),
     }
 

@@ -131,6 +131,7 @@ class RequestScopes:
             clock=self.clock,
             name_generator=generate_name,
             convert=conversion.convert,
+            find=self.store_for,
         )
 
 

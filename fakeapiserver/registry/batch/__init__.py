@@ -4,9 +4,14 @@ from fakeapiserver.registry.batch.cronjob import CronJobStrategy
 from fakeapiserver.registry.batch.job import JobStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 RESOURCES: dict[str, Strategy] = {
     "cronjobs": CronJobStrategy(has_generation=True, status_meta_checks=()),
     "jobs": JobStrategy(
+        deletion_warning=_PODS_STAY,
         update_meta_checks=("create", "update"),
         has_generation=True,
         default_propagation="Orphan",

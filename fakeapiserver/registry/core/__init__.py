@@ -1,6 +1,7 @@
 """The legacy group, whose objects have apiVersion v1."""
 
 from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.registry.core import event, pod
 from fakeapiserver.registry.core.configmap import ConfigMapStrategy
 from fakeapiserver.registry.core.endpoints import EndpointsStrategy
@@ -66,6 +67,7 @@ RESOURCES = {
     "secrets": SecretStrategy(update_meta_checks=("update", "create"), selectable_fields={"type": "type"}),
     "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True, update_meta_checks=("update", "create")),
     "services": ServiceStrategy(
+        companions=(GroupResource("", "endpoints"),),
         validate_name=names.name_is_dns_label,
         allow_create_on_update=True,
         returns_deleted_object=True,

@@ -5,7 +5,9 @@ Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
 
 from dataclasses import dataclass
 
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.deletion import FOREGROUND, ORPHAN, Deletion
@@ -40,6 +42,19 @@ class NamespaceStrategy(Strategy):
         """Only finalize writes the whole object beside the main path; it leaves status alone."""
         if "status" in old:
             obj["status"] = old["status"]
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        phase, terminating = (obj.get("status") or {}).get("phase", ""), is_terminating(obj)
+        wanted, what = ("Terminating", "not empty") if terminating else ("Active", "empty")
+        if phase == wanted:
+            return []
+        return [field.invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` is {what}")]
+
+    def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = []
+        for i, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
+            errors += names.finalizer_name_errors(name, Path("spec", "finalizers").index(i))
+        return errors
 
     def deletion_blocked(self, obj: Object) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))

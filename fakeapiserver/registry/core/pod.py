@@ -15,7 +15,7 @@ from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -85,6 +85,9 @@ class PodStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return pod_update_errors(obj, old)
+
+    def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
+        return self.status_meta_checks if subresource == "status" else self.update_meta_checks
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         now, then = (obj.get("status") or {}).get("qosClass"), (old.get("status") or {}).get("qosClass")

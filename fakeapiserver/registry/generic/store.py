@@ -8,6 +8,7 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -98,6 +99,7 @@ class Store:
         clock: Clock,
         name_generator: NameGenerator,
         convert: Convert | None = None,
+        find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
     ) -> None:
         self.gvr = gvr
         self.gvk = gvk
@@ -109,6 +111,7 @@ class Store:
         self._clock = clock
         self._generate_name = name_generator
         self._convert = convert
+        self._find = find
 
     @property
     def resource(self) -> GroupResource:
@@ -241,7 +244,7 @@ class Store:
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if new == old:
             return Written(current.value)
-        written = await self._put(request, current, new)
+        written = await self._put(current, new, request.dry_run)
         if not request.dry_run:
             self.strategy.on_updated(new, old)
         return written
@@ -259,52 +262,57 @@ class Store:
         raise new_conflict(self.resource, request.name, _MODIFIED)
 
     async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> Written:
-        old, strategy = self.decode(current.value), self.strategy
-        refused = deletion.check_preconditions(old, options, strategy, self.resource, self.kind, request.name)
+        old = self.decode(current.value)
+        refused = deletion.check_preconditions(old, options, self.strategy, self.resource, self.kind, request.name)
         if refused:
             raise refused
-        if is_terminating(old) and strategy.deletion_blocked(old):
-            return Written(current.value)
-        now = self._clock.now()
-        if strategy.ends_in_two_steps and not is_terminating(old):
-            new = {**old, "metadata": dict(metadata(old))}
-            strategy.begin_deletion(new, options, now)
-            plan = deletion.Plan(new, ends=False)
-        else:
-            plan = deletion.plan(old, options, strategy, now)
+        plan = self._plan(old, options)
         if plan.marked is None and not plan.ends:
             return Written(current.value)
         attributes = self._attributes(request, "DELETE", None, old)
         await self._admission.admit(attributes)
         await self._admission.validate(attributes)
-        if refused := strategy.check_deletion(old):
+        if refused := self.strategy.check_deletion(old):
             raise refused
-        return await self._carry_out(plan, request, current, old)
+        return await self._carry_out(plan, current, old, request.dry_run)
 
-    async def _carry_out(
-        self, plan: deletion.Plan, request: WriteRequest, current: StoredObject, old: Object
-    ) -> Written:
+    async def discard(self, namespace: str, name: str) -> None:
+        """A deletion that a registry itself asks for: past admission, and nothing where there is no object."""
+        current = await self.storage.get(self.key(namespace, name))
+        if current is not None:
+            old = self.decode(current.value)
+            with suppress(ResourceVersionConflict, KeyNotFound):
+                await self._carry_out(self._plan(old, Deletion()), current, old, dry_run=False)
+
+    def _plan(self, old: Object, options: Deletion) -> deletion.Plan:
+        strategy, now = self.strategy, self._clock.now()
+        if not strategy.ends_in_two_steps:
+            return deletion.plan(old, options, strategy, now)
+        if not is_terminating(old):
+            new = {**old, "metadata": dict(metadata(old))}
+            strategy.begin_deletion(new, options, now)
+            return deletion.Plan(new, ends=False)
+        if strategy.deletion_blocked(old):
+            return deletion.Plan(None, ends=False)
+        return deletion.plan(old, options, strategy, now)
+
+    async def _carry_out(self, plan: deletion.Plan, current: StoredObject, old: Object, dry_run: bool) -> Written:
         """Watchers see an object that is given time being marked, and then going if that time is none."""
         if plan.marked is not None:
-            if plan.marked != old:
-                written = await self._put(request, current, plan.marked)
-            else:
-                written = Written(current.value)
+            written = Written(current.value) if plan.marked == old else await self._put(current, plan.marked, dry_run)
             if not plan.ends:
                 return written
-            if request.dry_run:
-                return Written(written.value, deleted=True)
-            found = await self.storage.get(current.key)
+            found = None if dry_run else await self.storage.get(current.key)
             if found is None:
                 return Written(written.value, deleted=True)
             current, old = found, plan.marked
-        if not request.dry_run:
+        if not dry_run:
             await self._remove(current, old)
         return Written(current.value, deleted=True)
 
-    async def _put(self, request: WriteRequest, current: StoredObject, new: Object) -> Written:
+    async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
         """Compare-and-swap, or what it would be."""
-        if request.dry_run:
+        if dry_run:
             return Written(_restamped(new, current.mod_revision))
         stored = await self.storage.update(
             current.key,
@@ -319,6 +327,9 @@ class Store:
         """Watchers see the last stored state with the deletion's revision."""
         await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
+        for resource in self.strategy.companions:
+            if companion := self._find(resource):
+                await companion.discard(str(metadata(last).get("namespace", "")), str(metadata(last)["name"]))
 
     # ------------------------------------------------------------ the details
 
@@ -417,9 +428,10 @@ class Store:
             meta["generation"] = old_meta.get("generation", 0) + 1
 
     def _validate(self, kind: Kind, obj: Object) -> None:
-        errors: ErrorList = self._meta_errors(kind, obj) if self.strategy.validates_meta else []
+        strategy = self.strategy.in_version(kind.gvk.group_version)
+        errors: ErrorList = self._meta_errors(strategy, kind, obj) if strategy.validates_meta else []
         errors += kind.validate(obj, None)
-        errors += self.strategy.validate(obj)
+        errors += strategy.validate(obj)
         # What is common to all kinds comes last, so that a kind's own words are told where it has any.
         self._refuse(obj, errors or self._common_errors(obj))
 
@@ -427,39 +439,36 @@ class Store:
         # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
-        strategy = self.strategy
-        for check in strategy.status_meta_checks if subresource == "status" else strategy.update_meta_checks:
-            errors += self._check_update(check, kind, new, old)
+        strategy = self.strategy.in_version(kind.gvk.group_version)
+        for check in strategy.meta_checks(subresource):
+            errors += self._check_update(check, strategy, kind, new, old)
         errors += kind.validate(new, old)
         if subresource == "status":
             errors += strategy.validate_status_update(new, old)
-        elif not subresource:
+        elif subresource:
+            errors += strategy.validate_subresource_update(subresource, new, old)
+        else:
             errors += strategy.validate_update(new, old)
         self._refuse(new, errors)
 
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
 
-    def _check_update(self, check: MetaCheck, kind: Kind, new: Object, old: Object) -> ErrorList:
+    def _check_update(self, check: MetaCheck, strategy: Strategy, kind: Kind, new: Object, old: Object) -> ErrorList:
         if check == "spec":
-            return self.strategy.validate(new)
+            return strategy.validate(new)
         if check == "create":
-            return self._meta_errors(kind, new)
+            return self._meta_errors(strategy, kind, new)
         errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
-        return errors + self._finalizer_errors(kind, new)
+        return errors + _finalizer_errors(strategy, kind, new)
 
-    def _meta_errors(self, kind: Kind, obj: Object) -> ErrorList:
+    def _meta_errors(self, strategy: Strategy, kind: Kind, obj: Object) -> ErrorList:
         """A kind's own validation of a new object's metadata."""
         meta = metadata(obj)
-        if not self.strategy.validates_generate_name and "generateName" in meta:
+        if not strategy.validates_generate_name and "generateName" in meta:
             meta = {key: value for key, value in meta.items() if key != "generateName"}
-        errors = names.validate_object_meta(meta, self.namespaced, self.strategy.validate_name, _METADATA)
-        return errors + self._finalizer_errors(kind, obj)
-
-    def _finalizer_errors(self, kind: Kind, obj: Object) -> ErrorList:
-        if kind.custom or not self.strategy.kube_finalizers:
-            return []
-        return names.validate_kube_finalizers(metadata(obj), _METADATA)
+        errors = names.validate_object_meta(meta, self.namespaced, strategy.validate_name, _METADATA)
+        return errors + _finalizer_errors(strategy, kind, obj)
 
     def _refuse(self, obj: Object, errors: ErrorList) -> None:
         if errors:
@@ -475,6 +484,12 @@ class Store:
         if self._convert is None:
             raise new_internal_error(f"no conversion to {gvk}")
         return self._convert(obj, gvk)
+
+
+def _finalizer_errors(strategy: Strategy, kind: Kind, obj: Object) -> ErrorList:
+    if kind.custom or not strategy.kube_finalizers:
+        return []
+    return names.validate_kube_finalizers(metadata(obj), _METADATA)
 
 
 def _set_generation(obj: Object, generation: int) -> None:

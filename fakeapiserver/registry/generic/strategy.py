@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 
 if TYPE_CHECKING:
@@ -57,11 +57,19 @@ class Strategy:
     # does ("spec"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
+    # A warning for deletions that say nothing about dependents.
+    deletion_warning: str = ""
+    # Resources whose object of the same name goes along (upstream: the Endpoints of a Service).
+    companions: tuple[GroupResource, ...] = ()
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
 
     def for_server(self, config_service_ranges: Sequence[str]) -> "Strategy":
         """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
+        return self
+
+    def in_version(self, version: GroupVersion) -> "Strategy":
+        """The strategy for requests of one served version, where upstream is stricter in some than in others."""
         return self
 
     def default(self, obj: Object, version: str) -> None:
@@ -97,6 +105,14 @@ class Strategy:
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return []
+
+    def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
+        """As validate_update, for a subresource other than status that writes the whole object."""
+        return []
+
+    def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
+        """In which order the validation of an update looks at metadata."""
+        return self.status_meta_checks if subresource else self.update_meta_checks
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return []

@@ -159,6 +159,8 @@ def _delete_options_of_query(query: Query) -> dict[str, Any]:
         "grace_period_seconds": _integer(query, "gracePeriodSeconds"),
         "propagation_policy": query.get("propagationPolicy", [None])[0],
         "orphan_dependents": _optional_boolean(query, "orphanDependents"),
+        "uid": _first(query, "uid") or None,
+        "resource_version": _first(query, "resourceVersion") or None,
     }
 
 

@@ -17,6 +17,7 @@ class DecodeError(ValueError):
 
 
 _MAX_STRICT_ERRORS: Final = 100
+_EXPONENT_FROM: Final = 1e21
 _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
@@ -55,7 +56,9 @@ def _described(value: Any, exact: bool) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {value!r}" if exact else "number"
+        # A whole number beyond int64 was read as a float; Go shows what the body says.
+        number = int(value) if value.is_integer() and 2**63 <= abs(value) < _EXPONENT_FROM else value
+        return f"number {number!r}" if exact else "number"
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"

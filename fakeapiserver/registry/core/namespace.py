@@ -53,7 +53,7 @@ class NamespaceStrategy(Strategy):
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
         for i, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
-            errors += names.finalizer_name_errors(name, Path("spec", "finalizers").index(i))
+            errors += names.finalizer_name_errors(name, Path("spec").child("finalizers").index(i))
         return errors
 
     def deletion_blocked(self, obj: Object) -> bool:

@@ -23,7 +23,9 @@ Answer = dict[str, Any]
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_REVISION: Final = re.compile(r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|resource version: \d+ \()\d+')
+_REVISION: Final = re.compile(
+    r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|ResourceVersion in object meta: |ResourceVersion in the precondition \(|resource version: \d+ \()\d+'
+)
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 # What generateName adds.
 _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")

@@ -37,7 +37,8 @@ def transformed(
     if not is_list:
         return partial_object(objects[0], accept.as_version)
     items = [partial_object(obj, accept.as_version) for obj in objects]
-    return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items}
+    # Upstream's list of none is no list.
+    return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items or None}
 
 
 def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:

@@ -57,7 +57,7 @@ def _described(value: Any, exact: bool) -> str:
         return "bool"
     if isinstance(value, int | float):
         # A whole number beyond int64 was read as a float; Go shows what the body says.
-        number = int(value) if value.is_integer() and 2**63 <= abs(value) < _EXPONENT_FROM else value
+        number = int(value) if 2**63 <= abs(value) < _EXPONENT_FROM else value
         return f"number {number!r}" if exact else "number"
     if isinstance(value, str):
         return "string"

@@ -24,7 +24,8 @@ _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _REVISION: Final = re.compile(
-    r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|ResourceVersion in object meta: |ResourceVersion in the precondition \(|resource version: \d+ \()\d+'
+    r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|in object meta: |in the precondition \('
+    r"|resource version: \d+ \()\d+"
 )
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 # What generateName adds.

@@ -48,6 +48,7 @@ class Client:
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
         """The answer in the form that is recorded. OSError when the server can't be reached."""
         headers = {"Accept": request.get("accept", "application/json"), "User-Agent": "conformance/1"}
+        headers |= request.get("headers", {})
         token = request.get("token", self.token)
         if token:
             headers["Authorization"] = f"Bearer {token}"

@@ -103,12 +103,16 @@ def new_forbidden(resource: GroupResource, name: str, reason: str) -> StatusErro
     return status_error(403, "Forbidden", message, resource_details(resource, name))
 
 
-def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
-    """422 with one cause per field error; equal errors are told once (upstream: ErrorList.ToAggregate)."""
-    causes = [{"reason": e.reason, "message": e.body(), "field": e.field} for e in errors]
+def aggregated(errors: ErrorList) -> str:
+    """Field errors in one text, equal ones told once (upstream: ErrorList.ToAggregate)."""
     texts = list(dict.fromkeys(str(e) for e in errors))
-    text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
-    message = f'{kind} "{name}" is invalid: {text}' if texts else f'{kind} "{name}" is invalid'
+    return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
+    """422 with one cause per field error."""
+    causes = [{"reason": e.reason, "message": e.body(), "field": e.field} for e in errors]
+    message = f'{kind} "{name}" is invalid: {aggregated(errors)}' if errors else f'{kind} "{name}" is invalid'
     details: dict[str, Any] = {key: v for key, v in (("name", name), ("group", kind.group), ("kind", kind.kind)) if v}
     if causes:
         details["causes"] = causes

@@ -21,6 +21,7 @@ _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _DNS1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY})?"
+_HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _ENDS: Final = "and must start and end with an alphanumeric character"
 _LABEL_RULE: Final = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}"
 _SUBDOMAIN_RULE: Final = (
@@ -35,7 +36,8 @@ _VALUE_RULE: Final = (
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 )
 _MATCH: Final = {
-    pattern: re.compile(pattern, re.ASCII).fullmatch for pattern in (_LABEL, _SUBDOMAIN, _DNS1035, _KEY, _VALUE)
+    pattern: re.compile(pattern, re.ASCII).fullmatch
+    for pattern in (_LABEL, _SUBDOMAIN, _DNS1035, _KEY, _VALUE, _HTTP_PATH)
 }
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
@@ -114,6 +116,19 @@ def _label_value(value: str) -> tuple[str, ...]:
 
 def is_valid_label_value(value: str) -> list[str]:
     return list(_label_value(value))
+
+
+def validate_domain_prefixed_path(value: str, path: Path) -> ErrorList:
+    """`acme.io/project` (upstream: IsDomainPrefixedPath)."""
+    host, _, rest = value.partition("/")
+    if not value:
+        return [field.required(path)]
+    if not host or not rest:
+        return [field.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [field.invalid(path, host, problem) for problem in is_dns1123_subdomain(host)]
+    if not _MATCH[_HTTP_PATH](rest):
+        errors.append(field.invalid(path, rest, regex_error("Invalid path", _HTTP_PATH)))
+    return errors
 
 
 def path_segment_name(name: str, prefix: bool = False) -> list[str]:

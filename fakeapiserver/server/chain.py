@@ -4,6 +4,7 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
 from fakeapiserver.auth.attributes import forbidden_error
@@ -17,6 +18,9 @@ from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
 
+if TYPE_CHECKING:
+    from fakeapiserver.server.impersonation import Impersonation
+
 
 @dataclass(slots=True)
 class HandlerChain:
@@ -26,10 +30,12 @@ class HandlerChain:
     fixed_paths: FixedPaths
     metrics: Metrics
     limiter: Limiter
+    _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
         request.info = _info(request)
         request.user = await self._authenticate(request)
+        request.user = await self._impersonate(request)
         return await self.limiter.run(request, self._admitted)
 
     async def _admitted(self, request: Request) -> Response:
@@ -46,6 +52,15 @@ class HandlerChain:
         if user is None:
             raise new_unauthorized()
         return user
+
+    async def _impersonate(self, request: Request) -> UserInfo:
+        if not any(name.startswith(b"impersonate-") for name, _ in request.headers):
+            return request.user
+        if self._impersonation is None:
+            from fakeapiserver.server.impersonation import Impersonation
+
+            self._impersonation = Impersonation(self.authorizer)
+        return await self._impersonation.user(request, attributes_of(request.info, request.user))
 
     async def _authorize(self, request: Request) -> None:
         attributes = attributes_of(request.info, request.user)

@@ -1,0 +1,256 @@
+"""Impersonation: whom a request goes on as, when its Impersonate-* headers ask for another user and its own may do so.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation (KEP-5284, constrained impersonation, on by default in 1.36).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import unquote
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
+from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.auth.attributes import forbidden_error
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
+from fakeapiserver.endpoints.request import Request
+
+_PREFIX: Final = b"impersonate-"
+_EXTRA: Final = b"impersonate-extra-"
+_NODE: Final = "system:node:"
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_NODE_NAME_KEY: Final = "authentication.kubernetes.io/node-name"
+_MASTERS: Final = "system:masters"
+_AUTHENTICATION: Final = ("authentication.k8s.io", "v1")
+_CORE: Final = ("", "v1")
+# From so many names on, one for `*` is tried first.
+_MANY: Final = 4
+_MAX_REMEMBERED: Final = 10_000
+
+
+class Impersonation:
+    """One server's: it remembers by which mode a user was last allowed, and tries that one first."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._last: dict[str, _Mode] = {}
+
+    async def user(self, request: Request, attributes: Attributes) -> UserInfo:
+        """The user that a request goes on as: its own where no header asks for another.
+
+        `attributes` are the request's own. StatusError 400 for headers without a user, 403 (of the first mode that applies)
+        when no mode lets the user do so."""
+        wanted = _wanted(request.headers)
+        if wanted is None:
+            return request.user
+        own, refused = request.user.name, None
+        last = self._last.get(own)
+        for mode in _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last)):
+            if not mode.applies(wanted, request.user):
+                continue
+            try:
+                user = await _Check(mode, attributes, self._authorizer).user(wanted)
+            except StatusError as error:
+                refused = refused or error
+            else:
+                self._remember(own, mode)
+                return user
+        assert refused is not None, "the last mode applies to everyone"
+        raise refused
+
+    def _remember(self, name: str, mode: "_Mode") -> None:
+        if len(self._last) >= _MAX_REMEMBERED:
+            self._last.clear()
+        self._last[name] = mode
+
+
+def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
+    """The user the headers ask for."""
+    found = [(name, value.decode("latin-1")) for name, value in headers if name.startswith(_PREFIX)]
+    if not found:
+        return None
+    name = next((value for header, value in found if header == b"impersonate-user"), "")
+    uid = next((value for header, value in found if header == b"impersonate-uid"), "")
+    groups = tuple(value for header, value in found if header == b"impersonate-group")
+    extra: dict[str, tuple[str, ...]] = {}
+    for header, value in found:
+        if header.startswith(_EXTRA):
+            key = unquote(header.removeprefix(_EXTRA).decode("latin-1"))
+            extra[key] = (*extra.get(key, ()), value)
+    user = UserInfo(name, uid, groups, extra)
+    if name:
+        return user
+    if uid or groups or extra:
+        raise new_bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
+    return None
+
+
+def _go_syntax(user: UserInfo) -> str:
+    """The user as Go's %#v prints it."""
+    extra = ", ".join(f"{go_quote(key)}:{_go_strings(values)}" for key, values in sorted(user.extra.items()))
+    extras = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
+    groups = _go_strings(user.groups)
+    return f'&user.DefaultInfo{{Name:"", UID:{go_quote(user.uid)}, Groups:{groups}, Extra:{extras}}}'
+
+
+def _go_strings(values: tuple[str, ...]) -> str:
+    return f"[]string{{{', '.join(map(go_quote, values))}}}" if values else "[]string(nil)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """A way to be allowed. Constrained modes ask twice: may the user do this request `impersonate-on:<mode>:<verb>`, and may
+    it `impersonate:<mode>` that user? The legacy mode asks only whether it may `impersonate`."""
+
+    name: str = ""
+
+    @property
+    def verb(self) -> str:
+        return f"impersonate:{self.name}" if self.name else "impersonate"
+
+    def applies(self, wanted: UserInfo, requestor: UserInfo) -> bool:
+        """Nodes and service accounts have modes of their own, in which nothing but their name is asked for."""
+        only_name = not (wanted.uid or wanted.groups or wanted.extra)
+        node, account = node_name(wanted.name), service_account(wanted.name)
+        match self.name:
+            case "associated-node":
+                bound_to = requestor.extra.get(_NODE_NAME_KEY)
+                return only_name and bool(node) and bool(service_account(requestor.name)) and bound_to == (node,)
+            case "arbitrary-node":
+                return only_name and bool(node)
+            case "serviceaccount":
+                return only_name and account is not None
+            case "user-info":
+                return not node and account is None
+        return True
+
+
+_MODES: Final = (*map(_Mode, ("associated-node", "arbitrary-node", "serviceaccount", "user-info")), _Mode())
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One mode's questions about one request; each raises StatusError 403."""
+
+    mode: _Mode
+    attributes: Attributes
+    authorizer: Authorizer
+
+    async def user(self, wanted: UserInfo) -> UserInfo:
+        """The impersonated user with all its groups."""
+        if self.mode.name:
+            await self._allowed(replace(self._own, verb=f"impersonate-on:{self.mode.name}:{self.attributes.verb}"))
+        groups = await self._name(wanted)
+        if wanted.uid:
+            await self._allowed(self._asking("uids", wanted.uid, *_AUTHENTICATION))
+        await self._groups(wanted.groups)
+        await self._extra(wanted.extra)
+        if wanted.name == "system:anonymous":
+            everyone = "system:unauthenticated"
+        else:
+            everyone = "system:authenticated" if "system:unauthenticated" not in groups else ""
+        if everyone and everyone not in groups:
+            groups = (*groups, everyone)
+        return replace(wanted, groups=groups)
+
+    async def _name(self, wanted: UserInfo) -> tuple[str, ...]:
+        """The groups that the user has by what it is."""
+        node, account = node_name(wanted.name) if self.mode.name else "", service_account(wanted.name)
+        if node:
+            # who impersonates the node it runs on may do so on every node
+            asked = "*" if self.mode.name == "associated-node" else node
+            await self._allowed(self._asking("nodes", asked, *self._resources))
+            return ("system:nodes",)
+        if account is not None:
+            namespace, name = account
+            asking = self._asking("serviceaccounts", name, *self._resources)
+            await self._allowed(replace(asking, namespace=namespace))
+            return wanted.groups or ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        await self._allowed(self._asking("users", wanted.name, *self._resources))
+        return wanted.groups
+
+    async def _groups(self, groups: tuple[str, ...]) -> None:
+        asking = self._asking("groups", "", *self._resources)
+        if self.mode.name:
+            if "" in groups:
+                raise forbidden_error(asking, "impersonating the empty string group is not allowed")
+            if _MASTERS in groups:
+                named = replace(asking, name=_MASTERS)
+                raise forbidden_error(named, "impersonating the system:masters group is not allowed")
+            if len(groups) >= _MANY and await self._is_allowed(replace(asking, name="*")):
+                return
+        for group in groups:
+            await self._allowed(replace(asking, name=group))
+
+    async def _extra(self, extra: Mapping[str, tuple[str, ...]]) -> None:
+        asking = self._asking("userextras", "", *_AUTHENTICATION)
+        if self.mode.name:
+            if problem := next(_extra_problems(extra), ""):
+                raise forbidden_error(asking, problem)
+            many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
+            if many and await self._is_allowed(replace(asking, subresource="*", name="*")):
+                return
+        for key, values in extra.items():
+            for value in values:
+                await self._allowed(replace(asking, subresource=key, name=value))
+
+    @property
+    def _resources(self) -> tuple[str, str]:
+        """Where users, groups, nodes and service accounts are looked for."""
+        return _AUTHENTICATION if self.mode.name else _CORE
+
+    @property
+    def _own(self) -> Attributes:
+        """The request's attributes. A service account on its own node counts as the same on every node."""
+        if self.mode.name != "associated-node":
+            return self.attributes
+        user = self.attributes.user
+        keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(user.extra))}
+        return replace(self.attributes, user=replace(user, extra=keys))
+
+    def _asking(self, resource: str, name: str, group: str, version: str) -> Attributes:
+        return Attributes(
+            user=self._own.user,
+            verb=self.mode.verb,
+            resource_request=True,
+            api_group=group,
+            api_version=version,
+            resource=resource,
+            name=name,
+        )
+
+    async def _is_allowed(self, attributes: Attributes) -> bool:
+        decision, _ = await self.authorizer.authorize(attributes)
+        return decision is Decision.ALLOW
+
+    async def _allowed(self, attributes: Attributes) -> None:
+        decision, reason = await self.authorizer.authorize(attributes)
+        if decision is not Decision.ALLOW:
+            raise forbidden_error(attributes, reason)
+
+
+def _extra_problems(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for key, values in extra.items():
+        if not key:
+            yield "impersonating the empty string key in extra is not allowed"
+        elif errors := names.validate_domain_prefixed_path(key, Path("extra").child("key")):
+            yield f"impersonating an invalid key in extra is not allowed: {aggregated(errors)}"
+        elif key != key.lower():
+            yield f"impersonating a non-lowercase key in extra is not allowed: {go_quote(key)}"
+        elif "" in values:
+            yield "impersonating the empty string value in extra is not allowed"
+
+
+def node_name(username: str) -> str:
+    """`system:node:n1` -> `n1`; empty for who is no node."""
+    name = username.removeprefix(_NODE) if username.startswith(_NODE) else ""
+    return name if name and not names.is_dns1123_subdomain(name) else ""
+
+
+def service_account(username: str) -> tuple[str, str] | None:
+    """`system:serviceaccount:default:web` -> namespace and name (upstream: serviceaccount.SplitUsername)."""
+    namespace, colon, name = username.removeprefix(_SERVICE_ACCOUNT).partition(":")
+    if not username.startswith(_SERVICE_ACCOUNT) or not colon:
+        return None
+    valid = not names.name_is_dns_label(namespace, False) and not names.name_is_dns_subdomain(name, False)
+    return (namespace, name) if valid else None

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import is_terminating
 from fakeapiserver.apis.custom_definitions import custom_definitions, definition_name
 from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
 
 Object = dict[str, Any]
 
 VERBS: Final = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
+# While a definition is on its way out.
+TERMINATING_VERBS: Final = VERBS - {"create", "patch", "update"}
 SUBRESOURCE_VERBS: Final = frozenset({"get", "patch", "update"})
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 SCALE_DEFINITION: Final = "io.k8s.api.autoscaling.v1.Scale"
@@ -28,13 +31,19 @@ def resources_of(definition: Object) -> tuple[APIResource, ...]:
     """
     spec = definition["spec"]
     names = {**spec["names"], **(definition.get("status", {}).get("acceptedNames") or {})}
-    stored = next((version["name"] for version in spec["versions"] if version.get("storage")), "")
-    stored_hash = storage_version_hash(GroupVersionKind(spec["group"], stored, names["kind"]))
-    served = (version for version in spec["versions"] if version.get("served"))
-    return tuple(_row(spec, names, version, stored_hash) for version in served)
+    served = [version for version in spec["versions"] if version.get("served")]
+    # Told only where the stored version is itself served.
+    stored = next(
+        (GroupVersionKind(spec["group"], v["name"], spec["names"]["kind"]) for v in served if v.get("storage")), None
+    )
+    stored_hash = storage_version_hash(stored) if stored is not None else ""
+    verbs = TERMINATING_VERBS if is_terminating(definition) else VERBS
+    return tuple(_row(spec, names, version, stored_hash, verbs) for version in served)
 
 
-def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str) -> APIResource:
+def _row(
+    spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str, verbs: frozenset[str]
+) -> APIResource:
     gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
     list_kind = names.get("listKind") or names["kind"] + "List"
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -44,7 +53,7 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
         gvk=gvk,
         singular=names.get("singular") or names["kind"].lower(),
         namespaced=spec["scope"] == "Namespaced",
-        verbs=VERBS,
+        verbs=verbs,
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources={item.name: item for item in _subresources(gvk, version.get("subresources") or {})},
@@ -54,6 +63,7 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
         custom=True,
         list_kind=list_kind,
         definitions=custom_definitions(gvk, list_kind, schema, selectable),
+        schema=schema,
     )
 
 

@@ -43,6 +43,7 @@ class ResourceTable:
         self._kinds = dict(scheme.kinds)
         self._priorities = dict(scheme.priorities)
         self._views: tuple[GroupView, ...] | None = None
+        self._announced: frozenset[GroupVersion] = frozenset()
 
     def lookup(self, group: str, version: str, resource: str) -> APIResource | None:
         """The row of a plural resource name, None if it is not served."""
@@ -71,6 +72,27 @@ class ResourceTable:
         for gvr in gvrs:
             self._forget(gvr)
         self._changed()
+
+    def announce(self, versions: frozenset[GroupVersion]) -> None:
+        """The custom group versions that are registered, whether anything in them is served or not."""
+        if versions != self._announced:
+            self._announced = versions
+            self._changed()
+
+    def registered(self) -> tuple[tuple[str, tuple[GroupVersion, ...]], ...]:
+        """Every group with its versions as the aggregator lists them: served or announced. Among groups of one priority the
+        name of an API service (`v1.apps`) decides."""
+        groups: dict[str, set[GroupVersion]] = {}
+        for gv in {row.gvr.group_version for row in self} | self._announced:
+            groups.setdefault(gv.group, set()).add(gv)
+
+        def place(name: str) -> tuple[int, str]:
+            return min((-self.priority(gv).group, f"{gv.version}.{gv.group}") for gv in groups[name])
+
+        return tuple((name, tuple(sorted(groups[name], key=self._version_place))) for name in sorted(groups, key=place))
+
+    def _version_place(self, gv: GroupVersion) -> tuple[int, tuple[int, int, int, int, str]]:
+        return -self.priority(gv).version, kube_aware_key(gv.version)
 
     def set_priority(self, gv: GroupVersion, priority: Priority | None) -> None:
         """Orders a group version otherwise than by default, or by default again (None)."""
@@ -124,6 +146,6 @@ class ResourceTable:
         first = {name: max(self.priority(gv).group for gv in versions) for name, versions in groups.items()}
         for name in sorted(groups, key=lambda name: (-first[name], name)):
             versions = groups[name]
-            order = sorted(versions, key=lambda gv: (-self.priority(gv).version, kube_aware_key(gv.version)))
+            order = sorted(versions, key=self._version_place)
             views = (VersionView(gv, tuple(sorted(versions[gv], key=lambda row: row.gvr.resource))) for gv in order)
             yield GroupView(name, tuple(views))

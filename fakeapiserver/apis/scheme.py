@@ -40,7 +40,7 @@ class APIResource:
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
-    `list_kind` is the kind of its lists, empty if it cannot be listed.
+    `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` is what a CustomResourceDefinition says of it.
     """
 
     gvr: GroupVersionResource
@@ -58,6 +58,7 @@ class APIResource:
     returns_deleted: bool = False
     list_kind: str = ""
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
+    schema: Schema | None = field(default=None, repr=False, compare=False)
 
 
 class Priority(NamedTuple):

@@ -49,14 +49,14 @@ def api_versions(server_address: str) -> Document:
 
 def api_group_list(table: ResourceTable) -> Document:
     """/apis: every named group."""
-    groups = [_group(view) for view in table.groups() if view.name]
+    groups = [_group(name, versions) for name, versions in table.registered() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(table: ResourceTable, group: str) -> Document | None:
     """/apis/GROUP, None if nothing in it is served."""
-    view = table.group(group) if group else None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(view)} if view else None
+    versions = dict(table.registered()).get(group) if group else None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
 
 
 def api_resource_list(table: ResourceTable, group: str, version: str) -> Document | None:
@@ -89,16 +89,16 @@ def root_paths(table: ResourceTable) -> Document:
 
 
 def _discovery_paths(table: ResourceTable) -> Iterator[str]:
-    for view in table.groups():
-        prefix = f"/apis/{view.name}" if view.name else "/api"
+    for name, versions in table.registered():
+        prefix = f"/apis/{name}" if name else "/api"
         yield prefix
-        for version in view.versions:
-            yield f"{prefix}/{version.gv.version}"
+        for gv in versions:
+            yield f"{prefix}/{gv.version}"
 
 
-def _group(view: GroupView) -> Document:
-    versions = [{"groupVersion": str(v.gv), "version": v.gv.version} for v in view.versions]
-    return {"name": view.name, "versions": versions, "preferredVersion": dict(versions[0])}
+def _group(name: str, versions: tuple[GroupVersion, ...]) -> Document:
+    rows = [{"groupVersion": str(gv), "version": gv.version} for gv in versions]
+    return {"name": name, "versions": rows, "preferredVersion": dict(rows[0])}
 
 
 def _legacy_rows(resource: APIResource) -> Iterator[Document]:

@@ -10,19 +10,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
+from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.apiextensions.customresource import CustomResourceStrategy
-from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, set_condition
+from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, condition, set_condition
 from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.server.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,9 @@ class CustomResources:
         self._scopes = scopes
         self._served: dict[GroupVersionResource, _Served] = {}
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
+        # Accepted names by definition.
+        self._names: dict[str, accepted_names.Names] = {}
+        self._registration = AutoRegistration(scopes)
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
@@ -71,7 +76,8 @@ class CustomResources:
             definitions.decode(item.value) for item in (await definitions.storage.list(definitions.prefix)).items
         ]
         for name in self._by_definition.keys() - {metadata(obj)["name"] for obj in objects}:
-            self._withdraw(name)
+            await self._withdraw(definitions, name)
+        self._names = {metadata(obj)["name"]: (obj.get("status") or {}).get("acceptedNames") or {} for obj in objects}
         for obj in objects:
             await self._follow(definitions, obj)
 
@@ -83,7 +89,7 @@ class CustomResources:
     async def _handle(self, definitions: Store, event: Event) -> None:
         obj = definitions.decode(event.object.value)
         if event.type == "DELETED":
-            self._withdraw(metadata(obj)["name"])
+            await self._withdraw(definitions, metadata(obj)["name"])
         else:
             await self._follow(definitions, obj)
 
@@ -96,62 +102,67 @@ class CustomResources:
 
     async def _serve(self, definitions: Store, obj: Object) -> None:
         if is_terminating(obj):
+            self._publish(definitions, obj)
             if FINALIZER in finalizers(obj):
                 await self._finalize(definitions, obj)
             return
-        await self._accept(definitions, obj)
-        self._publish(definitions, obj)
+        self._publish(definitions, await self._accept(definitions, obj))
+        spec = obj["spec"]
+        versions = (GroupVersion(spec["group"], version["name"]) for version in spec["versions"] if version["served"])
+        await self._registration.announce(metadata(obj)["name"], versions)
 
     # ------------------------------------------------------- names and serving
 
-    async def _accept(self, definitions: Store, obj: Object) -> None:
-        """The conditions NamesAccepted and Established, and the names that hold."""
-        conflict = self._conflict(obj)
+    async def _accept(self, definitions: Store, obj: Object) -> Object:
+        """The definition with the conditions NamesAccepted and Established, and the names that hold."""
+        spec, status = obj["spec"], obj.get("status") or {}
+        group = [names for owner, names in self._names.items() if owner.partition(".")[2] == spec["group"]]
+        found = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
+        name = metadata(obj)["name"]
+        self._names[name] = found.names
 
         def transform(current: Object | None) -> Object:
             assert current is not None
             new = {**current, "metadata": dict(metadata(current))}
             now = self._scopes.clock.now()
-            if conflict is not None:
-                set_condition(new, "NamesAccepted", "False", conflict[0], conflict[1], now)
+            established = condition(new, "Established")
+            set_condition(new, "NamesAccepted", found.status, found.reason, found.message, now)
+            if established != "True" and found.status == "True":
+                message = "the initial names have been accepted"
+                set_condition(new, "Established", "True", "InitialNamesAccepted", message, now)
+            elif established is None:
                 set_condition(new, "Established", "False", "NotAccepted", "not all names are accepted", now)
-                return new
-            set_condition(new, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-            set_condition(
-                new, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now
-            )
-            new["status"]["acceptedNames"] = dict(new["spec"]["names"])
+            new["status"]["acceptedNames"] = found.names
             return new
 
-        await definitions.update(self._request(definitions, metadata(obj)["name"], "status"), transform)
+        wanted = transform(obj)
+        if wanted["status"] == status:
+            return obj
+        await definitions.update(self._request(definitions, name, "status"), transform)
+        await self._reconsider(definitions, spec["group"], name)
+        return wanted
 
-    def _conflict(self, obj: Object) -> tuple[str, str] | None:
-        """(reason, message) when another resource of the group has one of the names."""
-        spec, own = obj["spec"], set(self._by_definition.get(metadata(obj)["name"], ()))
-        names = spec["names"]
-        for row in self._scopes.table:
-            if row.gvr.group != spec["group"] or row.gvr in own:
+    async def _reconsider(self, definitions: Store, group: str, changed: str) -> None:
+        """Other definitions of the group that wait for a name."""
+        for item in definitions.storage.list_now(definitions.prefix).items:
+            name = item.key.removeprefix(definitions.prefix)
+            if name.partition(".")[2] != group or name == changed:
                 continue
-            taken = {row.gvr.resource, row.singular, *row.short_names}
-            if names["plural"] in taken:
-                return "PluralConflict", f'"{names["plural"]}" is already in use'
-            if names["singular"] in taken:
-                return "SingularConflict", f'"{names["singular"]}" is already in use'
-            for short in names.get("shortNames") or ():
-                if short in taken:
-                    return "ShortNamesConflict", f'"{short}" is already in use'
-            if names["kind"] == row.gvk.kind:
-                return "KindConflict", f'"{names["kind"]}" is already in use'
-        return None
+            obj = definitions.decode(item.value)
+            if (obj.get("status") or {}).get("acceptedNames") != obj["spec"]["names"]:
+                await self._follow(definitions, obj)
 
     def _publish(self, definitions: Store, obj: Object) -> None:
         name = metadata(obj)["name"]
-        if self._conflict(obj) is not None:
+        if condition(obj, "Established") != "True":
             return
         served = list(self._versions(obj))
         before = set(self._by_definition.get(name, ()))
         gvrs = tuple(item.row.gvr for item in served)
-        unchanged = before == set(gvrs) and all(self._served[item.row.gvr].version == item.version for item in served)
+        unchanged = before == set(gvrs) and all(
+            (self._served[item.row.gvr].row, self._served[item.row.gvr].version) == (item.row, item.version)
+            for item in served
+        )
         if unchanged and gvrs:
             return
         self._scopes.table.remove(*(before - set(gvrs)))
@@ -215,11 +226,14 @@ class CustomResources:
             scale_paths=paths,
         )
 
-    def _withdraw(self, name: str) -> None:
+    async def _withdraw(self, definitions: Store, name: str) -> None:
         gvrs = self._by_definition.pop(name, ())
         self._scopes.table.remove(*gvrs)
         for gvr in gvrs:
             del self._served[gvr]
+        self._names.pop(name, None)
+        await self._registration.announce(name, ())
+        await self._reconsider(definitions, name.partition(".")[2], name)
 
     # ------------------------------------------------------------------ the end
 

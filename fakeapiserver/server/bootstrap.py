@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import bootstrap
+from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic import canonical
 
@@ -27,13 +28,19 @@ async def store_objects(scopes: RequestScopes, version: str, now: float) -> None
         scope = scopes.lookup(*row.gvr) if row is not None else None
         if scope is None or scope.store is None:
             continue
-        _stamp(obj, stamp)
         if obj["metadata"]["name"] == _TOKEN_TRACKING:
             obj["data"] = {"since": stamp[:10]}
-        meta = metadata(obj)
-        key = scope.store.key(meta.get("namespace", ""), meta["name"])
-        await scopes.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))
-        scope.store.strategy.on_created(obj)
+        await store_object(scope, obj, stamp)
+
+
+async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
+    """One object as it is, with a fresh identity and `stamp` for its times."""
+    assert scope.store is not None
+    _stamp(obj, stamp)
+    meta = metadata(obj)
+    key = scope.store.key(meta.get("namespace", ""), meta["name"])
+    await scope.store.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))
+    scope.store.strategy.on_created(obj)
 
 
 def _stamp(obj: Object, stamp: str) -> None:

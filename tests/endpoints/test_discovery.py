@@ -157,3 +157,22 @@ def test_cache_builds_once_a_generation(table: ResourceTable) -> None:
     table.insert(*resources_of(GEARS))
     assert cache.get("a", build) == 2
     assert built == [0, 1]
+
+
+def test_registered_groups_are_ordered_by_their_api_services_names(table: ResourceTable) -> None:
+    """An announced version is listed by the aggregator before anything in it is served."""
+    table.announce(frozenset({GroupVersion("b.example.com", "v1"), GroupVersion("a.example.com", "v2")}))
+    groups = discovery.api_group_list(table)["groups"]
+    assert [group["name"] for group in groups[-2:]] == ["b.example.com", "a.example.com"]
+    assert discovery.api_group(table, "a.example.com") is not None
+    assert discovery.api_resource_list(table, "a.example.com", "v2") is None
+
+
+def test_the_hash_of_a_stored_version_that_is_not_served_is_not_told() -> None:
+    unserved = definition(
+        "x.example.com",
+        "Cluster",
+        {"plural": "gears", "kind": "Gear"},
+        [{"name": "v1", "storage": True, "served": False}, {"name": "v2"}],
+    )
+    assert [row.storage_version_hash for row in resources_of(unserved)] == [""]

@@ -6,10 +6,12 @@ Upstream: k8s.io/kube-openapi/pkg/builder/{openapi,parameters}.go,
 k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.openapi import OpenAPI
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
@@ -43,17 +45,19 @@ def document(table: ResourceTable, openapi: OpenAPI) -> Document:
     """The whole document as JSON data; built from the documents of every group version."""
     facts = table.scheme.facts
     paths = _Paths(facts["openapiParameters"])
-    definitions: Document = dict(table.scheme.definitions)
+    definitions = table.scheme.definitions
     for key in openapi.listed():
         custom = openapi.customised(key)
         for path, item in openapi.build(key)["paths"].items():
             paths.add(path, item, custom=custom)
+    converted = {name: definition(schema) for name, schema in definitions.items()}
     for row in table:
-        definitions |= row.definitions or {}
+        if row.custom:
+            converted |= {name: _custom(schema) for name, schema in _custom_definitions(row).items()}
     return {
         **facts["openapiInfo"],
         "paths": dict(sorted(paths.items.items())),
-        "definitions": {name: definition(definitions[name]) for name in sorted(definitions)},
+        "definitions": dict(sorted(converted.items())),
         "parameters": dict(sorted(paths.shared.items())),
         **facts["openapiSecurity"],
     }
@@ -61,12 +65,10 @@ def document(table: ResourceTable, openapi: OpenAPI) -> Document:
 
 def definition(schema: Document) -> Document:
     """A version 3 schema as version 2 says it."""
-    kept = {key: _convert(key, value) for key, value in schema.items() if key not in UNKNOWN_TO_V2}
+    kept = {key: _convert(key, value, definition) for key, value in schema.items() if key not in UNKNOWN_TO_V2}
     if len(all_of := schema.get("allOf", ())) == 1:
         del kept["allOf"]
         return {**definition(all_of[0]), **kept}
-    if own := schema.get("x-kubernetes-preserve-unknown-fields") and schema.get("x-kubernetes-group-version-kind"):
-        return {"type": "object", "x-kubernetes-group-version-kind": own}
     if any(schema.get(key) for key in UNTYPED):
         return {key: value for key, value in kept.items() if key.startswith("x-")}
     if "oneOf" in schema and "type" not in schema:
@@ -74,13 +76,26 @@ def definition(schema: Document) -> Document:
     return kept
 
 
-def _convert(key: str, value: Any) -> Any:
+def _custom_definitions(row: APIResource) -> Document:
+    published = (row.definitions or {}).get(row.definition, {})
+    selectable = [field["fieldPath"] for field in published.get("x-kubernetes-selectable-fields", ())]
+    return custom_definitions(row.gvk, row.list_kind, row.schema, selectable, version_2=True)
+
+
+def _custom(schema: Document) -> Document:
+    """A custom definition that was cut down to version 2, with its references as version 2 writes them."""
+    if all_of := schema.get("allOf"):
+        return {**definition(all_of[0]), **{key: value for key, value in schema.items() if key != "allOf"}}
+    return {key: _convert(key, value, _custom) for key, value in schema.items() if key != "default"}
+
+
+def _convert(key: str, value: Any, convert: Callable[[Document], Document]) -> Any:
     if key == "$ref":
         return value.replace("#/components/schemas/", "#/definitions/")
     if key in NAMES:
-        return {name: definition(child) for name, child in value.items()}
+        return {name: convert(child) for name, child in value.items()}
     if key in ("items", "additionalProperties") and isinstance(value, dict):
-        return definition(value)
+        return convert(value)
     return value
 
 

@@ -114,6 +114,12 @@ def _remember_storage_version(obj: Object) -> None:
     obj["status"] = status
 
 
+def condition(obj: Object, kind: str) -> str | None:
+    """A condition's status, None when the definition doesn't have it yet."""
+    rows = (obj.get("status") or {}).get("conditions") or ()
+    return next((row["status"] for row in rows if row["type"] == kind), None)
+
+
 def set_condition(obj: Object, kind: str, status: str, reason: str, message: str, now: float) -> None:
     """Adds or changes one condition; the transition time moves only with the status. `obj` gets a new status."""
     conditions = [dict(condition) for condition in (obj.get("status") or {}).get("conditions") or ()]

@@ -3,7 +3,7 @@
 Bodies are read with the limit of kube-apiserver (3 MiB), counted while they come in.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -22,6 +22,10 @@ ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _UNREAD: Final = RequestInfo("", "")
 _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+
+Headers = Sequence[tuple[bytes, bytes]]
+# An ASGI extension of the edge: a message of this type instead of `http.response.start` hands the connection over.
+HIJACK: Final = "fakeapiserver.hijack"
 
 Query = dict[str, list[str]]
 
@@ -81,13 +85,15 @@ def _too_large() -> Exception:
 
 @dataclass(slots=True)
 class Response:
-    """An answer: either `body`, or `stream` (chunks that are flushed one by one)."""
+    """An answer: either `body`, or `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status
+    and headers are sent, and bytes go to and fro unframed until it returns (only where HIJACK is among the extensions)."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
+    takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
 
 
 def parse_query(raw: bytes) -> Query:

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 """
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import Status, new_resource_expired
@@ -57,7 +57,7 @@ def _wants_initial_events(options: ListOptions, revision: int) -> bool:
     return revision == 0
 
 
-async def _gone(form: "Form", revision: int, oldest: int) -> AsyncIterator[bytes]:
+async def _gone(form: "Form", revision: int, oldest: int) -> AsyncGenerator[bytes, None]:
     """A watch from a revision that is no longer known is answered with one ERROR event."""
     yield form.error(new_resource_expired(f"too old resource version: {revision} ({oldest})").status)
 
@@ -151,7 +151,7 @@ class Stream:
         # Not a secret: the spread only keeps clients from coming back all at once.
         self._lifetime = lifetime if lifetime else _MIN_LIFETIME * (1 + random.random())
 
-    async def frames(self, items: list[StoredObject], revision: int) -> AsyncIterator[bytes]:
+    async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
         try:
             end = self._clock.monotonic() + self._lifetime
             initial = b"".join(map(self._form.added, items))
@@ -164,7 +164,7 @@ class Stream:
         finally:
             self._watcher.close()
 
-    async def _live(self, end: float) -> AsyncIterator[bytes]:
+    async def _live(self, end: float) -> AsyncGenerator[bytes, None]:
         next_bookmark = self._clock.monotonic() + _BOOKMARK_PERIOD
         while True:
             now = self._clock.monotonic()

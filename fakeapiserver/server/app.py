@@ -12,7 +12,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import Receive, Request, Response, Scope, Send, parse_query
+from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Scope, Send, parse_query
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,10 @@ class Application:
             scope["method"], scope["path"], parse_query(scope["query_string"]), scope["headers"], receive, scope
         )
         response = await self._answer(request)
+        if response.takeover is not None:
+            await send({"type": HIJACK, "status": response.status, "headers": response.headers})
+            await response.takeover(receive, send)
+            return
         headers = [(b"audit-id", request.header(b"audit-id").encode("latin-1") or _new_id()), *request.response_headers]
         if response.content_type:
             headers.append((b"content-type", response.content_type.encode()))

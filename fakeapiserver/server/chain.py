@@ -90,11 +90,23 @@ def _selected_name(selector: str) -> str:
 
 
 def credentials(request: Request) -> Credentials:
+    """StatusError 401 for a token in a WebSocket's subprotocols that can't be read."""
     tls = request.scope.get("extensions", {}).get("tls")
     chain = tls.get("client_cert_der", ()) if tls else ()
+    authorization = request.header(b"authorization") or _websocket_token(request)
     if chain:
-        return Credentials(request.header(b"authorization"), chain[0], tuple(chain[1:]), request.headers)
-    return Credentials(request.header(b"authorization"), headers=request.headers)
+        return Credentials(authorization, chain[0], tuple(chain[1:]), request.headers)
+    return Credentials(authorization, headers=request.headers)
+
+
+def _websocket_token(request: Request) -> str:
+    """Browsers can set no header on a WebSocket: they send the token as a subprotocol."""
+    if not request.header(b"sec-websocket-protocol"):
+        return ""
+    from fakeapiserver.endpoints import websocket
+
+    token = websocket.bearer_token(request.headers) if websocket.is_websocket_request(request) else ""
+    return f"Bearer {token}" if token else ""
 
 
 def attributes_of(info: RequestInfo, user: UserInfo) -> Attributes:

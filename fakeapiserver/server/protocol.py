@@ -21,6 +21,8 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from fakeapiserver.endpoints.request import HIJACK
+
 logger = logging.getLogger("fakeapiserver.server")
 
 
@@ -140,6 +142,7 @@ class Exchange:
         self._chunked = False
         self._bodiless = False
         self._owed: int | None = None  # bytes left of a declared Content-Length
+        self._raw = False  # taken over by the application: bytes go to and fro as they are
         self._head = b""  # kept back for the rest of this turn, to leave in one record with the first piece of body
         self._waiter: asyncio.Future[None] | None = None
 
@@ -215,8 +218,28 @@ class Exchange:
         elif kind == "http.response.start" and not self.response_started:
             self._start_response(message["status"], message.get("headers", ()))
             self.protocol.loop.call_soon(self._flush_head)
+        elif kind == HIJACK and not self.response_started:
+            self._hijack(message["status"], message["headers"])
         else:
             raise RuntimeError(f"unexpected ASGI message {kind!r}")
+
+    def _hijack(self, status: int, headers: Any) -> None:
+        """Send exactly this head; from now on the connection is the application's."""
+        self.response_started = self._raw = True
+        self.keep_alive = False
+        lines = [STATUS_LINES[status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n"]
+        if b"".join(lines).count(b"\n") != len(lines):
+            raise RuntimeError("a response header contains a line break")
+        self.transport.write(b"".join(lines))
+        self.more_body, self._delivered = True, False
+        self.receive_raw(self.protocol.take_over())
+
+    def receive_raw(self, data: bytes) -> None:
+        """Bytes of a connection that was taken over."""
+        self.body += data
+        if len(self.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        self.wake()
 
     def _start_response(self, status: int, headers: Any) -> None:
         self.response_started = True
@@ -261,7 +284,9 @@ class Exchange:
         self._head = b""
 
     def _write_body(self, body: bytes, more: bool) -> None:
-        if self._bodiless:
+        if self._raw:
+            pass
+        elif self._bodiless:
             body = b""
         elif self._chunked:
             body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
@@ -301,6 +326,10 @@ class EdgeProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._checked: list[tuple[bytes, bytes]] = []
         self._refused = False
+        self._upgrade: Exchange | None = None  # the one whose request asks for another protocol
+        self._rest = b""  # what came after that request
+        self._taken_over: Exchange | None = None
+        self._framing = b""  # the header that says how long the request's body is
         self._method = ""  # of the request that begins, where the parser doesn't know it
 
     # connection
@@ -308,7 +337,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.deadline = self.loop.time() + self.limits.header_timeout
-        self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}}
+        self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}, HIJACK: {}}
         connection = transport.get_extra_info("ssl_object")
         if connection is not None:
             peer_certificates = getattr(connection, "peer_certificates", None)
@@ -328,6 +357,9 @@ class EdgeProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refused or self.parser is None:
             return
+        if self._upgrade is not None:
+            self._receive_rest(self._upgrade, data)
+            return
         if self._in_headers:
             if self._header_bytes == 0:
                 self.deadline = self.loop.time() + self.limits.header_timeout
@@ -335,14 +367,42 @@ class EdgeProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            if self.incoming is not None:  # served as a plain request; the parser reads no other after it
-                self.incoming.keep_alive = False
+        except httptools.HttpParserUpgrade as upgrade:
+            rest = data[upgrade.args[0] :]
+            if self.incoming is not None and self._framing:
+                self._read_body(self.incoming, rest)
+            elif self.incoming is not None:
+                self._upgrade, self._rest = self.incoming, b""
+                self._receive_rest(self.incoming, rest)
         except httptools.HttpParserError as error:
             self.refuse(refusal_of(error))
         else:
             if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
                 self.refuse(HEADERS_TOO_LARGE)
+
+    def _read_body(self, exchange: Exchange, data: bytes) -> None:
+        """httptools takes a body for the other protocol's bytes; a parser that is handed the body's framing reads it."""
+        exchange.more_body = True
+        self.deadline = self.loop.time() + self.limits.header_timeout
+        self.parser = _new_parser(_BodyCallbacks(self))
+        self._in_headers = False
+        self.data_received(b"POST / HTTP/1.1\r\n%b\r\n\r\n%b" % (self._framing, data))
+
+    def _receive_rest(self, exchange: Exchange, data: bytes) -> None:
+        """What follows a request for another protocol: only the application knows what it is."""
+        if exchange is self._taken_over:
+            exchange.receive_raw(data)
+            return
+        self._rest += data
+        if len(self._rest) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def take_over(self) -> bytes:
+        """The active exchange has the connection from now on; what has come for it already."""
+        self.deadline = None
+        self._upgrade = self._taken_over = self.active
+        rest, self._rest = self._rest, b""
+        return rest
 
     def _known_method(self, data: bytes) -> bytes:
         """The start of a request with a method that the parser takes; the request's own is kept in `_method`."""
@@ -477,6 +537,8 @@ class EdgeProtocol(HttpToolsProtocol):
             raise BAD_TRANSFER_ENCODING
         if b"transfer-encoding" in seen and b"content-length" in seen:
             raise BAD_REQUEST
+        framing = b"content-length" if b"content-length" in seen else b"transfer-encoding"
+        self._framing = b"%b: %b" % (framing, seen[framing]) if framing in seen else b""
         expect = seen.get(b"expect", b"").lower()
         if expect and expect != b"100-continue":
             raise BAD_EXPECTATION
@@ -522,6 +584,8 @@ class EdgeProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if not exchange.more_body:
             self._after_both(exchange)
+        elif exchange is self._taken_over:
+            self.transport.close()
         elif not exchange.keep_alive:
             self._close_after_rest()
 
@@ -532,6 +596,15 @@ class EdgeProtocol(HttpToolsProtocol):
             self._run(self.waiting.popleft())
         elif self.incoming is exchange:
             self.deadline = self.loop.time() + self.limits.idle_timeout
+            if self._upgrade is exchange:
+                self._go_on_with_http()
+
+    def _go_on_with_http(self) -> None:
+        """The request for another protocol was answered in plain HTTP; the old parser reads no further."""
+        self.parser = _new_parser(self)
+        rest, self._upgrade, self._rest = self._rest, None, b""
+        if rest:
+            self.data_received(rest)
 
     def shutdown(self) -> None:
         """No further request: close now when idle, else after the running response."""
@@ -540,6 +613,40 @@ class EdgeProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             self.active.keep_alive = False
+
+
+class _BodyCallbacks:
+    """A parser's callbacks where the head of the first request is none: only its body, and what follows, counts."""
+
+    def __init__(self, protocol: EdgeProtocol) -> None:
+        self._protocol = protocol
+        self.on_body = protocol.on_body
+        self.on_message_complete = protocol.on_message_complete
+        self._in_body = False
+
+    def on_message_begin(self) -> None:
+        if self._in_body:
+            self._protocol.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if self._in_body:
+            self._protocol.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_body:
+            self._protocol.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._in_body:
+            self._protocol.on_headers_complete()
+        self._in_body = True
+
+
+def _new_parser(callbacks: Any) -> httptools.HttpRequestParser:
+    """As uvicorn makes its own: bytes after a last request are no error."""
+    parser = httptools.HttpRequestParser(callbacks)
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:

@@ -1,0 +1,205 @@
+"""WebSockets: the handshake as golang.org/x/net/websocket checks it, messages, and watches sent as messages.
+
+Upstream: k8s.io/streaming/pkg/httpstream/wsstream, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
+pkg/authentication/request/websocket/protocol.go.
+
+A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is the websockets package's,
+imported with the first upgrade.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.endpoints.request import HIJACK, Headers, Receive, Request, Response, Send
+
+_ACCEPT_SALT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_BEARER: Final = "base64url.bearer.authorization.k8s.io."
+_NORMAL: Final = 1000
+_MAX_MESSAGE: Final = 32 << 20
+_LENGTH_BYTES: Final = 4  # in front of each event of a binary watch
+_BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
+
+Serve = Callable[["WebSocket"], Awaitable[None]]
+
+
+def is_websocket_request(request: Request) -> bool:
+    """The client asks for it, and the server below can hand a connection over."""
+    if request.header(b"upgrade").lower() != "websocket":
+        return False
+    asks = any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection")
+    return asks and HIJACK in request.scope.get("extensions", {})
+
+
+def bearer_token(headers: Headers) -> str:
+    """The token that a browser sends as a subprotocol, since it can set no header; empty when there is none.
+    StatusError 401 for one that can't be read or stands alone."""
+    protocols = _protocols(headers)
+    tokens = [protocol.removeprefix(_BEARER) for protocol in protocols if protocol.startswith(_BEARER)]
+    if not tokens or not any(tokens):
+        return ""
+    if len(tokens) > 1 or len(protocols) == 1 or not _BASE64URL.fullmatch(tokens[0]):
+        raise new_unauthorized()
+    try:
+        return base64.urlsafe_b64decode(tokens[0] + "=" * (-len(tokens[0]) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise new_unauthorized() from None
+
+
+def _protocols(headers: Headers) -> list[str]:
+    values = [value.decode("latin-1") for name, value in headers if name == b"sec-websocket-protocol"]
+    return [protocol.strip() for value in values for protocol in value.split(",") if protocol.strip()]
+
+
+def accept(request: Request, serve: Serve) -> Response:
+    """101 and then `serve`, or the refusal of a handshake that is none. Neither has more headers than Go sends."""
+    if request.method != "GET":
+        return _refused(405, b"bad method")
+    key = request.header(b"sec-websocket-key")
+    if not key:
+        return _refused(400, b"mismatch challenge/response")
+    if request.header(b"sec-websocket-version") != "13":
+        response = _refused(400, b"missing or bad WebSocket Version")
+        response.headers.append((b"Sec-WebSocket-Version", b"13"))
+        return response
+    if not _is_origin(request.header(b"origin")):
+        return _refused(403)
+    protocols = [protocol for protocol in _protocols(request.headers) if not protocol.startswith(_BEARER)]
+    if len(protocols) > 1:
+        return _refused(400)
+    answer = base64.b64encode(hashlib.sha1(key.encode("latin-1") + _ACCEPT_SALT).digest())
+    headers = [(b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"), (b"Sec-WebSocket-Accept", answer)]
+    headers += [(b"Sec-WebSocket-Protocol", protocol.encode("latin-1")) for protocol in protocols]
+
+    async def takeover(receive: Receive, send: Send) -> None:
+        socket = WebSocket(receive, send)
+        try:
+            await serve(socket)
+        except ConnectionError:
+            return  # the client has left first
+        await socket.close()
+
+    return Response(101, headers=headers, takeover=takeover)
+
+
+def _refused(status: int, reason: bytes = b"") -> Response:
+    async def say(_: Receive, send: Send) -> None:
+        await send({"type": "http.response.body", "body": reason})
+
+    return Response(status, takeover=say)
+
+
+def _is_origin(origin: str) -> bool:
+    """Browsers send one, and so must others: an absolute URL."""
+    try:
+        return origin != "null" and bool(urlsplit(origin).scheme)
+    except ValueError:
+        return False
+
+
+class WebSocket:
+    """The server's side of an open connection, on the two ASGI callables of a request that was answered with 101."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        from websockets.protocol import SERVER, Protocol
+
+        self._receive = receive
+        self._send = send
+        self._protocol = Protocol(SERVER, max_size=_MAX_MESSAGE)
+
+    async def send(self, message: bytes, *, text: bool) -> None:
+        """One message. ConnectionError when the client is gone."""
+        if text:
+            self._protocol.send_text(message)
+        else:
+            self._protocol.send_binary(message)
+        await self._flush()
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """What the client sends, until it closes or breaks a rule; pings are answered."""
+        from websockets.frames import Frame, Opcode
+
+        kept: list[bytes] = []
+        while True:
+            received = await self._receive()
+            if received["type"] == "http.disconnect":
+                return
+            self._protocol.receive_data(received.get("body", b""))
+            for frame in self._protocol.events_received():
+                assert isinstance(frame, Frame)
+                if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+                    kept.append(bytes(frame.data))
+                    if frame.fin:
+                        yield b"".join(kept)
+                        kept = []
+            await self._flush()
+            if self._protocol.close_expected():
+                return
+
+    async def close(self) -> None:
+        """Says goodbye, if the client didn't first, and ends the connection."""
+        from websockets.protocol import OPEN
+
+        if self._protocol.state is OPEN:
+            self._protocol.send_close(_NORMAL)
+        await self._flush(last=True)
+
+    async def _flush(self, *, last: bool = False) -> None:
+        data = b"".join(self._protocol.data_to_send())
+        if data or last:
+            await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+
+
+async def streamed(request: Request, response: Response) -> Response:
+    """A watch's answer as messages, one for each event: text, or binary without the length in front."""
+    stream = response.stream
+    assert stream is not None
+    text = response.content_type == "application/json"
+
+    async def send_events(socket: WebSocket) -> None:
+        async for chunk in stream:
+            for event in _lines(chunk) if text else _frames(chunk):
+                await socket.send(event, text=text)
+
+    async def ignore_messages(socket: WebSocket) -> None:
+        async for _ in socket.messages():
+            pass
+
+    async def serve(socket: WebSocket) -> None:
+        tasks = [asyncio.ensure_future(send_events(socket)), asyncio.ensure_future(ignore_messages(socket))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+            await stream.aclose()
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    accepted = accept(request, serve)
+    if accepted.status != 101:
+        async for _ in stream:
+            break  # begun, so that closing it cleans up
+        await stream.aclose()
+    return accepted
+
+
+def _lines(chunk: bytes) -> list[bytes]:
+    return [line + b"\n" for line in chunk.split(b"\n") if line]
+
+
+def _frames(chunk: bytes) -> list[bytes]:
+    frames, at = [], 0
+    while at < len(chunk):
+        end = at + _LENGTH_BYTES + int.from_bytes(chunk[at : at + _LENGTH_BYTES], "big")
+        frames.append(chunk[at + _LENGTH_BYTES : end])
+        at = end
+    return frames

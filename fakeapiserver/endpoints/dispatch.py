@@ -66,13 +66,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     handler = handler_of(info.verb)
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
-    response = await handler(request, scope)
-    if response.stream is not None and request.header(b"upgrade"):
-        from fakeapiserver.endpoints import websocket
-
-        if websocket.is_websocket_request(request):
-            return await websocket.streamed(request, response)
-    return response
+    return await handler(request, scope)
 
 
 def _is_builtin_group(name: str, scopes: RequestScopes) -> bool:

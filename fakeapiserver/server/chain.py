@@ -40,7 +40,13 @@ class HandlerChain:
 
     async def _admitted(self, request: Request) -> Response:
         await self._authorize(request)
-        return await self.metrics.measured(request, self._serve)
+        response = await self.metrics.measured(request, self._serve)
+        if response.stream is not None and request.header(b"upgrade"):
+            from fakeapiserver.endpoints import websocket
+
+            if websocket.is_websocket_request(request):
+                return await websocket.streamed(request, response)
+        return response
 
     async def _serve(self, request: Request) -> Response:
         if request.info.resource_request:

@@ -6,7 +6,7 @@ Counting is a dict update; prometheus-client, which costs some 100 ms to import,
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -120,7 +120,9 @@ class Metrics:
             histogram = self.durations[labels] = _Histogram(_DURATIONS)
         histogram.observe(seconds)
 
-    async def _until_end(self, labels: Labels, stream: AsyncIterator[bytes], start: float) -> AsyncIterator[bytes]:
+    async def _until_end(
+        self, labels: Labels, stream: AsyncIterator[bytes], start: float
+    ) -> AsyncGenerator[bytes, None]:
         self.running[labels] += 1
         try:
             async for chunk in stream:

@@ -1,0 +1,28 @@
+"""@kubernetes/client-node, unmodified: requests, a watch, an informer."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver import Cluster
+
+PROGRAM = Path(__file__).parent / "node"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, Node's package manager"),
+    pytest.mark.skipif(
+        not os.environ.get("FAKEAPISERVER_SLOW_TESTS"), reason="downloads for a while; set FAKEAPISERVER_SLOW_TESTS=1"
+    ),
+]
+
+
+@pytest.mark.timeout(300)
+def test_client_node(fake_cluster: Cluster, tmp_path: Path) -> None:
+    project = tmp_path / "node"
+    shutil.copytree(PROGRAM, project)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=project, check=True)
+    done = subprocess.run(["node", "main.js"], cwd=project, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("client-node: ok\n", 0), done.stderr

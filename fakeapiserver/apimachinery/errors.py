@@ -146,8 +146,10 @@ def new_request_entity_too_large(message: str) -> StatusError:
 
 
 def new_too_many_requests(message: str, retry_after: int) -> StatusError:
-    error = status_error(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
-    error.headers = (("Retry-After", str(retry_after)),)
+    """`retry_after` 0 leaves the time to the client."""
+    error = status_error(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else {})
+    if retry_after:
+        error.headers = (("Retry-After", str(retry_after)),)
     return error
 
 

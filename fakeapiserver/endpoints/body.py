@@ -103,7 +103,7 @@ def check_type(obj: Object, kind: Kind, recognizes: Recognizes) -> None:
     missing = "" if kind.custom else str(gvk.group_version)
     group_version = GroupVersion.parse(obj.get("apiVersion") or missing)
     found = GroupVersionKind(group_version.group, group_version.version, named)
-    if found == gvk:
+    if found == gvk or (named == gvk.kind and found.group_version in kind.also_accepts):
         return
     if kind.custom:
         if found.group_version == gvk.group_version:

@@ -11,6 +11,7 @@ from typing import Final
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
@@ -42,6 +43,8 @@ def handler_of(verb: str) -> Handler | None:
     return found
 
 
+# The one resource that is only an act.
+_BINDINGS: Final = GroupResource("", "bindings")
 # The verbs of a collection; the others are of one object.
 _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
@@ -62,10 +65,14 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 
-        return await subresource(request, scope, handler_of)
+        return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
+    if scope.resource.gvr.group_resource == _BINDINGS:
+        from fakeapiserver.endpoints.binding import bind
+
+        return await bind(request, scope, scopes)
     return await handler(request, scope)
 
 
@@ -87,6 +94,8 @@ def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
     namespaced = scope.resource.namespaced
     if info.namespaced_path != namespaced and (info.namespaced_path or _names_object(info)):
         return False
+    if namespaced and not info.namespaced_path and "list" not in scope.resource.verbs:
+        return False  # nothing is done across namespaces but reading
     if info.subresource:
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
     return True

@@ -1,7 +1,7 @@
 """What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import Store
@@ -25,13 +25,6 @@ class Virtual(Protocol):
 
     async def create(self, request: Request, obj: Object) -> Object:
         """The answer's object; StatusError to refuse."""
-
-
-class Connecter(Protocol):
-    """A subresource with code of its own (bindings, tokens ...)."""
-
-    async def __call__(self, request: Request, scope: "RequestScope") -> Response:
-        """The answer; StatusError to refuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,6 @@ class RequestScope:
     row: Row | None = None
     virtual: Virtual | None = None
     scale_paths: ScalePaths = ScalePaths()
-    subresources: Mapping[str, Connecter] = field(default_factory=dict)
 
     @property
     def gvk(self) -> GroupVersionKind:

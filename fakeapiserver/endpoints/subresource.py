@@ -3,28 +3,119 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/<resource>/storage.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Final
 
+from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, status_error
-from fakeapiserver.endpoints import scale
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.body import decode_object
+from fakeapiserver.endpoints.create import match_namespace
+from fakeapiserver.endpoints.negotiation import body_media_type
+from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.kind import Kind
 
 Handler = Callable[[Request, RequestScope], Awaitable[Response]]
+Connecter = Callable[[Request, RequestScope, RequestScopes], Awaitable[Response]]
+
+# (resource, subresource) -> module and function; imported with the first request that needs it.
+_CONNECTERS: Final[Mapping[tuple[GroupResource, str], tuple[str, str]]] = {
+    (GroupResource("", "nodes"), "proxy"): ("connect", "node_proxy"),
+    (GroupResource("", "pods"), "attach"): ("connect", "attach"),
+    (GroupResource("", "pods"), "binding"): ("binding", "bind"),
+    (GroupResource("", "pods"), "eviction"): ("eviction", "evict"),
+    (GroupResource("", "pods"), "exec"): ("connect", "exec_"),
+    (GroupResource("", "pods"), "log"): ("connect", "log"),
+    (GroupResource("", "pods"), "portforward"): ("connect", "port_forward"),
+    (GroupResource("", "pods"), "proxy"): ("connect", "pod_proxy"),
+    (GroupResource("", "serviceaccounts"), "token"): ("connect", "token"),
+    (GroupResource("", "services"), "proxy"): ("connect", "service_proxy"),
+}
 
 
-async def subresource(request: Request, scope: RequestScope, handler_of: Callable[[str], Handler | None]) -> Response:
+async def subresource(
+    request: Request, scope: RequestScope, scopes: RequestScopes, handler_of: Callable[[str], Handler | None]
+) -> Response:
     """StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
     info = request.info
     row = scope.resource.subresources[info.subresource]
     if info.verb not in row.verbs or request.method == "HEAD":
         raise new_generic_method_not_allowed()
-    connecter = scope.subresources.get(info.subresource)
-    if connecter is not None:
-        return await connecter(request, scope)
+    if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
+        return await connecter(request, scope, scopes)
     if info.subresource == "scale":
-        return await scale.scale(request, scope)
+        from fakeapiserver.endpoints.scale import scale
+
+        return await scale(request, scope)
     handler = handler_of(info.verb)
     if row.gvk == scope.gvk and handler is not None and info.verb in ("get", "update", "patch"):
         return await handler(request, scope)
-    raise status_error(501, "NotImplemented", f"{scope.resource.gvr.resource}/{info.subresource} is not built yet")
+    raise not_built(scope, info.subresource)
+
+
+@cache
+def _connecter_of(resource: GroupResource, name: str) -> Connecter | None:
+    if (resource, name) not in _CONNECTERS:
+        return None
+    module, function = _CONNECTERS[resource, name]
+    found: Connecter = getattr(import_module(f"fakeapiserver.endpoints.{module}"), function)
+    return found
+
+
+def not_built(scope: RequestScope, name: str) -> Exception:
+    return status_error(501, "NotImplemented", f"{scope.resource.gvr.resource}/{name} is not built yet")
+
+
+# ------------------------------------- a POST whose body is acted upon, not stored
+
+
+async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Object, WriteOptions]:
+    """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
+    options = write_options(request.query, "CreateOptions")
+    respond.accepted(request, scope)
+    media_type = body_media_type(request.header(b"content-type"))
+    data = await request.body()
+    obj = decode_object(data, media_type, kind, options.field_validation, request.warnings, scope.recognizes)
+    match_namespace(obj, request, scope)
+    return obj, options
+
+
+async def admitted(
+    request: Request,
+    scopes: RequestScopes,
+    scope: RequestScope,
+    obj: Object,
+    options: WriteOptions,
+    *,
+    kind: GroupVersionKind | None = None,
+) -> None:
+    """Runs admission for the creation of `obj` (of `kind`, by default its own)."""
+    info = request.info
+    attributes = Attributes(
+        "CREATE",
+        kind or GroupVersionKind("", "v1", obj["kind"]),
+        scope.resource.gvr,
+        info.subresource,
+        info.namespace,
+        info.name or str(metadata(obj).get("name", "")),
+        obj,
+        None,
+        request.user,
+        options.dry_run,
+        warnings=request.warnings,
+    )
+    await scopes.admission.admit(attributes)
+    await scopes.admission.validate(attributes)
+
+
+def success(request: Request, scope: RequestScope) -> Response:
+    """201 with a Status that says no more than that it worked."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return respond.encoded(request, status, respond.accepted(request, scope), 201)

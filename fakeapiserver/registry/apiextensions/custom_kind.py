@@ -3,11 +3,12 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, pkg/registry/customresource.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 
@@ -23,6 +24,7 @@ class CustomKind:
     """`schema` is the version's openAPIV3Schema; `definitions` are the server's own (for ObjectMeta)."""
 
     custom = True
+    also_accepts: Sequence[GroupVersion] = ()
 
     def __init__(self, gvk: GroupVersionKind, schema: Schema, definitions: Definitions) -> None:
         self.gvk = gvk

@@ -3,12 +3,12 @@
 Built-in kinds and custom resources differ here and in their strategy, nowhere else (one resource path).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 
@@ -21,11 +21,13 @@ Default = Callable[[Object, str], None]
 
 class Kind(Protocol):
     """One kind in one served version. `definition` is the schema that strategic merge patch reads, and `definitions` what
-    it refers to; `custom` is true for custom resources (no strategic merge, list items carry their type)."""
+    it refers to; `custom` is true for custom resources (no strategic merge, list items carry their type). `also_accepts`
+    are other versions that bodies may have, as if they had its own."""
 
     gvk: GroupVersionKind
     custom: bool
     definitions: Definitions
+    also_accepts: Sequence[GroupVersion]
 
     @property
     def definition(self) -> Schema: ...
@@ -48,6 +50,7 @@ class BuiltinKind:
     """A kind of Kubernetes' own, from the recorded schemas. Compiled on first use."""
 
     custom = False
+    also_accepts: Sequence[GroupVersion] = ()
 
     def __init__(self, gvk: GroupVersionKind, definition_name: str, definitions: Definitions, default: Default) -> None:
         self.gvk = gvk

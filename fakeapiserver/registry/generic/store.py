@@ -276,13 +276,41 @@ class Store:
             raise refused
         return await self._carry_out(plan, current, old, request.dry_run)
 
-    async def discard(self, namespace: str, name: str) -> None:
-        """A deletion that a registry itself asks for: past admission, and nothing where there is no object."""
-        current = await self.storage.get(self.key(namespace, name))
-        if current is not None:
+    # ------------------------------------- what a registry does of its own accord
+
+    async def amend(
+        self, namespace: str, name: str, change: Callable[[Object], Object], *, dry_run: bool = False
+    ) -> Written:
+        """A change past admission, ownership and validation (upstream: GuaranteedUpdate). StatusError 404, 409."""
+        for _ in range(_WRITE_ATTEMPTS):
+            current = await self.get(namespace, name)
             old = self.decode(current.value)
-            with suppress(ResourceVersionConflict, KeyNotFound):
-                await self._carry_out(self._plan(old, Deletion()), current, old, dry_run=False)
+            new = change(self.decode(current.value))
+            try:
+                written = await self._put(current, new, dry_run)
+            except (ResourceVersionConflict, KeyNotFound):
+                continue
+            if not dry_run:
+                self.strategy.on_updated(new, old)
+            return written
+        raise new_conflict(self.resource, name, _MODIFIED)
+
+    async def remove(self, namespace: str, name: str, options: Deletion, *, dry_run: bool = False) -> None:
+        """A deletion past admission. StatusError 404, and 409 where its preconditions don't hold."""
+        for _ in range(_WRITE_ATTEMPTS):
+            current = await self.get(namespace, name)
+            old = self.decode(current.value)
+            refused = deletion.check_preconditions(old, options, self.strategy, self.resource, self.kind, name)
+            if refused:
+                raise refused
+            try:
+                await self._carry_out(self._plan(old, options), current, old, dry_run)
+            except (ResourceVersionConflict, KeyNotFound):
+                continue
+            return
+        raise new_conflict(self.resource, name, _MODIFIED)
+
+    # ------------------------------------------------------- how a deletion ends
 
     def _plan(self, old: Object, options: Deletion) -> deletion.Plan:
         strategy, now = self.strategy, self._clock.now()
@@ -329,7 +357,8 @@ class Store:
         self.strategy.on_deleted(self.resource, last)
         for resource in self.strategy.companions:
             if companion := self._find(resource):
-                await companion.discard(str(metadata(last).get("namespace", "")), str(metadata(last)["name"]))
+                with suppress(StatusError):  # where there is none
+                    await companion.remove(str(metadata(last).get("namespace", "")), metadata(last)["name"], Deletion())
 
     # ------------------------------------------------------------ the details
 

@@ -1,0 +1,94 @@
+"""Bindings: a scheduler puts a pod on a node, by pods/binding or by the older resource `bindings`.
+
+Upstream: pkg/registry/core/pod/storage/storage.go (BindingREST), pkg/apis/core/validation (ValidatePodBinding).
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request, new_conflict
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, resource_version, uid
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.subresource import admitted, decoded, success
+from fakeapiserver.registry.core.pod_status import set_condition
+
+_PODS: Final = GroupResource("", "pods")
+
+
+async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    """`scope` is that of pods or of bindings. 201 with a Status; StatusError 400, 404, 409."""
+    store = scopes.store_for(_PODS)
+    bindings = scopes.lookup("", "v1", "bindings")
+    assert store is not None
+    assert bindings is not None
+    binding, options = await decoded(request, bindings.kind, scope)
+    meta = metadata(binding)
+    name = request.info.name or str(meta.get("name", ""))
+    if meta.get("name", "") != name:
+        raise new_bad_request("name in URL does not match name in Binding object")
+    if errors := _binding_errors(binding):
+        raise new_bad_request(aggregated(errors))
+    await admitted(request, scopes, scope, binding, options)
+    now = rfc3339(scope.clock.now())
+
+    def assign(pod: Object) -> Object:
+        _check_preconditions(pod, store.key(request.info.namespace, name), meta, name)
+        _check_assignable(pod, name)
+        return _assigned(pod, binding, now)
+
+    await store.amend(request.info.namespace, name, assign, dry_run=options.dry_run)
+    return success(request, scope)
+
+
+def _binding_errors(binding: Object) -> ErrorList:
+    target = binding.get("target") or {}
+    errors: ErrorList = []
+    if target.get("kind") not in (None, "", "Node"):
+        errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        errors.append(field.required("target.name"))
+    return errors
+
+
+def _check_preconditions(pod: Object, key: str, wanted: Object, name: str) -> None:
+    """A binding's own uid and resourceVersion are what it expects of the pod."""
+    for what, expected, found in (
+        ("UID", wanted.get("uid"), uid(pod)),
+        ("ResourceVersion", wanted.get("resourceVersion"), resource_version(pod)),
+    ):
+        if expected and expected != found:
+            reason = (
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+                f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {found}"
+            )
+            raise new_conflict(_PODS, name, reason)
+
+
+def _check_assignable(pod: Object, name: str) -> None:
+    spec = pod["spec"]
+    if is_terminating(pod):
+        raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if spec.get("nodeName"):
+        raise _conflict(name, f"pod {name} is already assigned to node {field.go_quote(spec['nodeName'])}")
+    if spec.get("schedulingGates"):
+        raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
+
+
+def _conflict(name: str, reason: str) -> StatusError:
+    return new_conflict(GroupResource("", "pods/binding"), name, reason)
+
+
+def _assigned(pod: Object, binding: Object, now: str) -> Object:
+    """The pod on its node, with the binding's labels and annotations."""
+    meta = dict(metadata(pod))
+    for key in ("annotations", "labels"):
+        if added := metadata(binding).get(key):
+            meta[key] = {**(meta.get(key) or {}), **added}
+    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
+    set_condition(status, {"type": "PodScheduled", "status": "True"}, now)
+    return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}, "status": status}

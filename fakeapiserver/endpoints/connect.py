@@ -1,0 +1,149 @@
+"""What a kubelet answers in a real cluster: logs, exec, attach, port-forward, proxies. This server has no kubelet, so it answers
+what upstream answers before it would ask one, and 501 from there on.
+
+Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid, new_not_found
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.scalars import parse_time
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.subresource import not_built
+
+_PODS: Final = GroupResource("", "pods")
+_NODES: Final = GroupResource("", "nodes")
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    """Nothing (204) for a pod without a node."""
+    respond.accepted(request, scope)
+    if errors := _log_option_errors(request):
+        raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
+    pod = await _found(request, scope)
+    _check_container(pod, request)
+    if not pod["spec"].get("nodeName"):
+        return Response(204, content_type="")
+    await _check_node(pod, scopes)
+    raise not_built(scope, "log")
+
+
+async def exec_(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    return await _streams(request, scope, scopes, into_container=True)
+
+
+async def attach(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    return await _streams(request, scope, scopes, into_container=True)
+
+
+async def port_forward(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    return await _streams(request, scope, scopes, into_container=False)
+
+
+async def _streams(request: Request, scope: RequestScope, scopes: RequestScopes, *, into_container: bool) -> Response:
+    pod = await _found(request, scope)
+    if into_container:
+        _check_container(pod, request)
+    if not pod["spec"].get("nodeName"):
+        raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
+    await _check_node(pod, scopes)
+    raise not_built(scope, request.info.subresource)
+
+
+async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    pod = await _found(request, scope)
+    if not (pod.get("status") or {}).get("podIP"):
+        raise new_bad_request("address not allowed")
+    raise not_built(scope, "proxy")
+
+
+async def service_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    await _found(request, scope)
+    raise not_built(scope, "proxy")
+
+
+async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    await _found(request, scope)
+    raise not_built(scope, "proxy")
+
+
+async def token(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    """Tokens aren't minted yet."""
+    await _found(request, scope)
+    raise not_built(scope, "token")
+
+
+async def _found(request: Request, scope: RequestScope) -> Object:
+    assert scope.store is not None
+    return scope.store.decode((await scope.store.get(request.info.namespace, request.info.name)).value)
+
+
+def _check_container(pod: Object, request: Request) -> None:
+    """StatusError 400 unless the pod has the container asked for, or has only one."""
+    name, wanted = pod["metadata"]["name"], request.param("container")
+    found = list(_container_names(pod["spec"]))
+    if wanted and wanted not in found:
+        raise new_bad_request(f"container {wanted} is not valid for pod {name}")
+    if not wanted and len(pod["spec"]["containers"]) != 1:
+        choices = f"[{' '.join(found)}]"
+        raise new_bad_request(f"a container name must be specified for pod {name}, choose one of: {choices}")
+
+
+def _container_names(spec: Object) -> Iterator[str]:
+    for kind in _CONTAINERS:
+        for container in spec.get(kind) or ():
+            yield container["name"]
+
+
+async def _check_node(pod: Object, scopes: RequestScopes) -> None:
+    """StatusError 404, which upstream says of the pods, for a node that isn't there."""
+    nodes, name = scopes.store_for(_NODES), pod["spec"]["nodeName"]
+    assert nodes is not None
+    if await nodes.storage.get(nodes.key("", name)) is None:
+        raise new_not_found(_PODS, name)
+
+
+def _log_option_errors(request: Request) -> ErrorList:
+    """StatusError 400 for what is no number and no time."""
+    tail, limit, since = (_integer(request, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
+    since_time = request.param("sinceTime")
+    if since_time:
+        try:
+            parse_time(since_time)
+        except ValueError as error:
+            raise new_bad_request(str(error)) from None
+    errors: ErrorList = []
+    if tail is not None and tail < 0:
+        errors.append(field.invalid("tailLines", tail, "must be greater than or equal to 0"))
+    if limit is not None and limit < 1:
+        errors.append(field.invalid("limitBytes", limit, "must be greater than 0"))
+    if since is not None and since_time:
+        errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    elif since is not None and since < 1:
+        errors.append(field.invalid("sinceSeconds", since, "must be greater than 0"))
+    if request.param("stream"):
+        errors.append(field.forbidden("stream", "may not be specified"))
+    return errors
+
+
+def _integer(request: Request, name: str) -> int | None:
+    """A parameter as Go's ParseInt reads it."""
+    text = request.param(name)
+    if not text:
+        return None
+    digits = text[1:] if text[0] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
+    return number

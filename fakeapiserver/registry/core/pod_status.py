@@ -1,0 +1,24 @@
+"""A pod's conditions and what they say.
+
+Upstream: pkg/api/v1/pod/util.go.
+"""
+
+from fakeapiserver.apimachinery.meta import Object
+
+
+def set_condition(status: Object, condition: Object, now: str) -> None:
+    """Adds a condition or puts it in the place of the one of its type, with a new list (UpdatePodCondition).
+
+    The time of the last transition stays where the condition's status does."""
+    old = list(status.get("conditions") or ())
+    at = next((i for i, found in enumerate(old) if found["type"] == condition["type"]), len(old))
+    before = old[at] if at < len(old) else {}
+    kept = before.get("lastTransitionTime") if before.get("status") == condition["status"] else now
+    old[at : at + 1] = [{"lastProbeTime": None, "lastTransitionTime": kept, **condition}]
+    status["conditions"] = old
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether the condition Ready is True."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(found.get("type") == "Ready" and found.get("status") == "True" for found in conditions)

@@ -151,6 +151,13 @@ def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
     return is_dns1123_subdomain(_masked(name, prefix))
 
 
+def name_is_long(name: str, prefix: bool) -> list[str]:
+    """As name_is_dns_subdomain, worded by newer code (k8s.io/apimachinery/pkg/api/validate/strfmt.go)."""
+    return [
+        text.replace("characters", "bytes") if "no more than" in text else text for text in is_dns1123_subdomain(name)
+    ]
+
+
 def name_is_dns_label(name: str, prefix: bool) -> list[str]:
     return is_dns1123_label(_masked(name, prefix))
 

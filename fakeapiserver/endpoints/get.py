@@ -18,7 +18,7 @@ async def get(request: Request, scope: RequestScope) -> Response:
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current) from None
     if found is None:
-        raise new_not_found(store.resource, info.name)
+        raise new_not_found(scope.resource.gvr.group_resource, info.name)
     return respond.stored_object(request, scope, found.value)
 
 

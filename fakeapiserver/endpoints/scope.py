@@ -92,8 +92,10 @@ class RequestScope:
     def _convert(self, value: bytes) -> bytes:
         assert self.store is not None
         obj = self.store.decode(value, self.gvk)
-        revision = obj["metadata"]["resourceVersion"]
+        revision = obj["metadata"].get("resourceVersion")
         encoded, at = canonical.encode(obj), canonical.REVISION_OFFSET
+        if revision is None:  # a dry run has made it
+            return encoded
         return encoded[:at] + f'"resourceVersion":"{revision}",'.encode() + encoded[at:]
 
     def decode(self, value: bytes) -> Object:

@@ -15,12 +15,13 @@ _FACTS: dict[str, Any] = {
     "kube_finalizers": False,
     "update_meta_checks": ("create",),
     "status_meta_checks": (),
+    "status_reset_fields": ("spec", "metadata"),
 }
 RESOURCES: dict[str, Strategy] = {
     "mutatingadmissionpolicies": AdmissionPolicyStrategy(rules="mutations", has_status=False, **_FACTS),
-    "mutatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(**_FACTS),
+    "mutatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(acts=False, **_FACTS),
     "mutatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=True, **_FACTS),
     "validatingadmissionpolicies": AdmissionPolicyStrategy(rules="validations", has_status=True, **_FACTS),
-    "validatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(**_FACTS),
+    "validatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(acts=True, **_FACTS),
     "validatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=False, **_FACTS),
 }

@@ -57,7 +57,7 @@ class CustomKind:
         """Metadata as every kind's, the rest pruned to the schema."""
         meta: Any = obj.get("metadata")
         unknown: list[str] = []
-        if isinstance(meta, dict):
+        if meta is not None:
             unknown = [
                 text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)
             ]

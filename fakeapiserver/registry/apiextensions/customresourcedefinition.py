@@ -1,21 +1,25 @@
 """CustomResourceDefinitions: defaults, status of a new one, the checks that keep nonsense out, and their two-step end.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/{apis/apiextensions/v1/defaults.go,registry/customresourcedefinition}.
-Validation covers names, versions and structural schemas; the rest comes with the issue on custom resources.
 """
 
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.names import name_is_dns_subdomain
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.registry.apiextensions.crd_validation import (
+    change_errors,
+    names_errors,
+    spec_errors,
+    stored_version_errors,
+)
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-_SPEC: Final = Path("spec")
 
 
 @dataclass(kw_only=True)
@@ -51,57 +55,41 @@ class CustomResourceDefinitionStrategy(Strategy):
         message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         set_condition(obj, "Terminating", "True", "InstanceDeletionPending", message, now)
 
+    def name_rule(self, obj: Object) -> NameFunction:
+        names = obj["spec"]["names"]
+        wanted = f"{names.get('plural', '')}.{obj['spec'].get('group', '')}"
+
+        def rule(name: str, prefix: bool) -> list[str]:
+            problems = name_is_dns_subdomain(name, prefix)
+            return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
+
+        return rule
+
     def validate(self, obj: Object) -> ErrorList:
-        spec = obj["spec"]
-        names = spec["names"]
-        errors: ErrorList = []
-        wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
-        if metadata(obj).get("name") != wanted:
-            errors.append(
-                field.invalid(
-                    "metadata.name", metadata(obj).get("name", ""), 'must be spec.names.plural+"."+spec.group'
-                )
-            )
-        for name in ("plural", "singular", "kind", "listKind"):
-            if not names.get(name):
-                errors.append(field.required(_SPEC.child("names", name)))
-        if not spec.get("group"):
-            errors.append(field.required(_SPEC.child("group")))
-        if spec.get("scope") not in ("Cluster", "Namespaced"):
-            errors.append(_scope_error(spec.get("scope", "")))
-        return errors + _version_errors(spec.get("versions") or [])
+        status = obj["status"]
+        errors = spec_errors(obj["spec"])
+        return errors + _status_errors(status) + _stored_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors: ErrorList = []
-        for name in ("group", "scope"):
-            if obj["spec"].get(name) != old["spec"].get(name):
-                errors.append(field.invalid(_SPEC.child(name), obj["spec"].get(name, ""), "field is immutable"))
-        return errors + self.validate(obj)
+        errors = spec_errors(obj["spec"])
+        errors += change_errors(obj["spec"], old["spec"], _is_established(old))
+        return errors + _status_errors(obj["status"]) + _stored_errors(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return _status_errors(obj["status"])
 
 
-def _scope_error(scope: str) -> field.Error:
-    if not scope:
-        return field.required(_SPEC.child("scope"))
-    return field.not_supported(_SPEC.child("scope"), scope, ["Cluster", "Namespaced"])
+def _status_errors(status: Object) -> ErrorList:
+    return names_errors(status.get("acceptedNames") or {}, Path("status").child("acceptedNames"))
 
 
-def _version_errors(versions: list[Object]) -> ErrorList:
-    from fakeapiserver.apimachinery.schema.structural_rules import validate_schema
+def _stored_errors(obj: Object) -> ErrorList:
+    return stored_version_errors(obj["status"].get("storedVersions"), obj["spec"].get("versions"))
 
-    path = _SPEC.child("versions")
-    errors: ErrorList = []
-    stored = [version for version in versions if version.get("storage")]
-    if len(stored) != 1:
-        detail = "must have exactly one version marked as storage version"
-        errors.append(field.invalid(path, versions, detail))
-    for i, version in enumerate(versions):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        at = path.index(i).child("schema", "openAPIV3Schema")
-        if schema is None:
-            errors.append(field.required(at, "schemas are required"))
-        else:
-            errors += validate_schema(schema, at)
-    return errors
+
+def _is_established(obj: Object) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(found["type"] == "Established" and found["status"] == "True" for found in conditions)
 
 
 def _remember_storage_version(obj: Object) -> None:

@@ -11,7 +11,7 @@ from fakeapiserver.registry.generic.strategy import Strategy
 RESOURCES: dict[str, Strategy] = {
     "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
     "daemonsets": DaemonSetStrategy(has_generation=True),
-    "deployments": DeploymentStrategy(has_generation=True),
+    "deployments": DeploymentStrategy(has_generation=True, status_reset_fields=("spec", "metadata.labels")),
     "replicasets": ReplicaSetStrategy(has_generation=True, selectable_fields={"status.replicas": "status.replicas"}),
     "statefulsets": StatefulSetStrategy(has_generation=True, validate_name=names.name_is_dns_label),
 }

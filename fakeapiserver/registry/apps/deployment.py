@@ -14,7 +14,7 @@ from fakeapiserver.registry.apps.template_validation import SPEC, replica_templa
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.table_cells import age, container_cells
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 
 _NAME_ADVICE = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
@@ -42,10 +42,7 @@ class DeploymentStrategy(Strategy):
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Labels stay, too."""
         super().prepare_for_status_update(obj, old)
-        if labels := metadata(old).get("labels"):
-            metadata(obj)["labels"] = labels
-        else:
-            metadata(obj).pop("labels", None)
+        copy_field("labels", metadata(old), metadata(obj))
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         """Annotations are copied to replica sets, so they count."""

@@ -12,7 +12,7 @@ RESOURCES: dict[str, Strategy] = {
     "cronjobs": CronJobStrategy(has_generation=True, status_meta_checks=()),
     "jobs": JobStrategy(
         deletion_warning=_PODS_STAY,
-        update_meta_checks=("create", "update"),
+        update_meta_checks=("create", "spec", "update"),
         has_generation=True,
         default_propagation="Orphan",
         selectable_fields={"status.successful": "status.succeeded"},

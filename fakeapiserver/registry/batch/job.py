@@ -61,6 +61,12 @@ class JobStrategy(Strategy):
         found["status.successful"] = str((obj.get("status") or {}).get("succeeded", 0))
         return found
 
+    def canonicalize(self, obj: Object) -> None:
+        """Reading the stored job gives it its template's labels."""
+        meta = metadata(obj)
+        if not meta.get("labels"):
+            meta["labels"] = dict(metadata(obj["spec"]["template"]).get("labels") or {})
+
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         return [
@@ -86,7 +92,8 @@ def default_job_spec(spec: Object) -> None:
 def _generate_selector(obj: Object) -> None:
     meta, spec = metadata(obj), obj["spec"]
     template_meta = dict(metadata(spec["template"]))
-    shared = not meta.get("labels") or meta["labels"] is template_meta.get("labels")
+    # A job without labels has its template's, and shares them from then on.
+    shared = bool(template_meta.get("labels")) and meta.get("labels") is template_meta["labels"]
     labels = dict(template_meta.get("labels") or {})
     for name in _NAME_LABELS:
         labels.setdefault(name, meta.get("name", ""))

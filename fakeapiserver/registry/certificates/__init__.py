@@ -7,8 +7,9 @@ from fakeapiserver.registry.generic.strategy import Strategy
 RESOURCES: dict[str, Strategy] = {
     "certificatesigningrequests": CertificateSigningRequestStrategy(
         validate_name=names.any_name,
-        update_meta_checks=("create", "update"),
-        status_meta_checks=("create", "update"),
+        update_meta_checks=("create", "spec", "update"),
+        status_meta_checks=("create", "spec", "update"),
+        reset_fields=("spec", "status"),
         selectable_fields={"spec.signerName": "spec.signerName"},
     ),
     "clustertrustbundles": Strategy(

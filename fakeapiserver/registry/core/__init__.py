@@ -22,14 +22,15 @@ from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
 _ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 RESOURCES = {
-    "configmaps": ConfigMapStrategy(update_meta_checks=("update", "create")),
+    "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create")),
     "endpoints": EndpointsStrategy(
         allow_create_on_update=True, deprecation=_ENDPOINTS, update_meta_checks=("update", "create")
     ),
     "events": EventStrategy(
-        validate_name=names.path_segment_name,
         allow_create_on_update=True,
         default_propagation="Unsupported",
+        create_checks=("spec",),
+        update_meta_checks=("spec",),
         selectable_fields=event.FIELDS,
     ),
     "limitranges": LimitRangeStrategy(allow_create_on_update=True, update_meta_checks=("create",)),
@@ -51,6 +52,7 @@ RESOURCES = {
     ),
     "pods": PodStrategy(
         graceful=True,
+        status_reset_fields=("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
         has_generation=True,
         returns_deleted_object=True,
         update_meta_checks=("update", "create"),
@@ -58,13 +60,14 @@ RESOURCES = {
     ),
     "podtemplates": PodTemplateStrategy(has_generation=True, returns_deleted_object=True),
     "replicationcontrollers": ReplicationControllerStrategy(
+        validate_name=names.name_is_long,
         validates_generate_name=False,
         has_generation=True,
         default_propagation="Orphan",
         selectable_fields={"status.replicas": "status.replicas"},
     ),
     "resourcequotas": ResourceQuotaStrategy(returns_deleted_object=True),
-    "secrets": SecretStrategy(update_meta_checks=("update", "create"), selectable_fields={"type": "type"}),
+    "secrets": SecretStrategy(update_meta_checks=("update", "immutable", "create"), selectable_fields={"type": "type"}),
     "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True, update_meta_checks=("update", "create")),
     "services": ServiceStrategy(
         companions=(GroupResource("", "endpoints"),),

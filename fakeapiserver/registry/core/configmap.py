@@ -29,8 +29,11 @@ class ConfigMapStrategy(Strategy):
             errors.append(field.too_long("", MAX_SIZE))
         return errors
 
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
+        return immutable_errors(obj, old, ("data", "binaryData"))
+
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return immutable_errors(obj, old, ("data", "binaryData")) + self.validate(obj)
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         count = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())

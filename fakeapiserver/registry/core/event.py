@@ -4,10 +4,11 @@ Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.g
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
@@ -27,6 +28,13 @@ _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "messa
 
 @dataclass(kw_only=True)
 class EventStrategy(Strategy):
+    """Events of the legacy group: next to nothing is asked of them."""
+
+    component = "reportingComponent"
+
+    def in_version(self, version: GroupVersion) -> Strategy:
+        return _STRICT if version.group else self
+
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)
         found["source"] = found["source"] or found["reportingComponent"]
@@ -35,10 +43,10 @@ class EventStrategy(Strategy):
     def validate(self, obj: Object) -> ErrorList:
         """What events of both groups must say (legacyValidateEvent)."""
         found = _namespace_errors(obj)
-        return found + _new_event_errors(obj) if obj.get("eventTime") else found
+        return found + _new_event_errors(obj, self.component) if obj.get("eventTime") else found
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return []
 
     def table_row(self, obj: Object, now: float) -> Cells:
         involved, source, series = obj.get("involvedObject") or {}, obj.get("source") or {}, obj.get("series")
@@ -65,6 +73,82 @@ class EventStrategy(Strategy):
         ]
 
 
+@dataclass(kw_only=True)
+class StrictEventStrategy(EventStrategy):
+    """Events of events.k8s.io, which are complete and don't change but for their series."""
+
+    component = "reportingController"
+
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
+        """What only this group asks of a new event (`old` is empty) or of a changed one."""
+        return self._change_errors(obj, old) if old else self._creation_errors(obj)
+
+    def _creation_errors(self, obj: Object) -> ErrorList:
+        errors = _series_errors(obj.get("series"))
+        if not obj.get("eventTime"):
+            errors.append(field.required("eventTime"))
+        if obj.get("type") not in ("Normal", "Warning"):
+            errors.append(field.invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
+        unset = ("firstTimestamp", "lastTimestamp", "count", "source")
+        return errors + [field.invalid(name, "", "needs to be unset") for name in unset if obj.get(name)]
+
+    def _change_errors(self, obj: Object, old: Object) -> ErrorList:
+        errors = _series_errors(obj.get("series")) if obj.get("series") != old.get("series") else []
+        for name in _FIXED:
+            now, then = obj.get(name), old.get(name)
+            if (now or None) != (then or None):
+                errors.append(field.invalid(_SHOWN_AS.get(name, name), _go_value(name, now), "field is immutable"))
+        return errors
+
+
+_STRICT: Final = StrictEventStrategy(
+    create_checks=("spec", "create", "immutable"), update_meta_checks=("spec", "update", "immutable")
+)
+# In the order that upstream compares them in (reason twice).
+_FIXED: Final = (
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "reason",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
+)
+_SHOWN_AS: Final = {"reportingComponent": "reportingController"}
+_GO_NAMES: Final = {
+    "involvedObject": ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath"),
+    "related": ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath"),
+    "source": ("Component", "Host"),
+}
+_ABSENT: Final = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "related": None, "count": 0}
+
+
+def _go_value(name: str, value: Any) -> Any:
+    """As messages show a field of Go's internal type, whose fields have no names for JSON."""
+    if name in _GO_NAMES and not (name == "related" and value is None):
+        wire = {key: key[0].lower() + key[1:] for key in _GO_NAMES[name]} | {"UID": "uid", "APIVersion": "apiVersion"}
+        return {key: (value or {}).get(wire[key], "") for key in _GO_NAMES[name]}
+    return _ABSENT.get(name, "") if value is None else value
+
+
+def _series_errors(series: Object | None) -> ErrorList:
+    if series is None:
+        return []
+    errors: ErrorList = []
+    if series.get("count", 0) < 2:
+        errors.append(field.invalid("series.count", "", "should be at least 2"))
+    if not series.get("lastObservedTime"):
+        errors.append(field.required("series.lastObservedTime"))
+    return errors
+
+
 def _namespace_errors(obj: Object) -> ErrorList:
     """An event is where its object is; one about a cluster's object is in default."""
     own, involved = metadata(obj).get("namespace", ""), (obj.get("involvedObject") or {}).get("namespace", "")
@@ -75,10 +159,10 @@ def _namespace_errors(obj: Object) -> ErrorList:
     return [] if fits else [field.invalid("involvedObject.namespace", involved, "does not match event.namespace")]
 
 
-def _new_event_errors(obj: Object) -> ErrorList:
+def _new_event_errors(obj: Object, component: str) -> ErrorList:
     controller = obj.get("reportingComponent", "")
-    errors = [] if controller else [field.required("reportingComponent")]
-    errors += name_errors(controller, names.is_qualified_name, field.Path("reportingComponent"))
+    errors = [] if controller else [field.required(component)]
+    errors += name_errors(controller, names.is_qualified_name, field.Path(component))
     for name, limit in _LIMITS.items():
         text = obj.get(name, "")
         if not text and name != "message":

@@ -14,6 +14,7 @@ from fakeapiserver.registry.generic.deletion import FOREGROUND, ORPHAN, Deletion
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 FINALIZER = "kubernetes"
+_NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 @dataclass(kw_only=True)
@@ -23,10 +24,12 @@ class NamespaceStrategy(Strategy):
         meta = obj["metadata"]
         if meta.get("name"):
             labels = dict(meta.get("labels") or {})
-            labels.setdefault("kubernetes.io/metadata.name", meta["name"])
+            labels.setdefault(_NAME_LABEL, meta["name"])
             meta["labels"] = labels
 
     def prepare_for_create(self, obj: Object) -> None:
+        # Whoever lets the name be generated gets the label, too.
+        self.default(obj, "v1")
         obj["status"] = {"phase": "Active"}
         spec = dict(obj.get("spec") or {})
         if FINALIZER not in spec.get("finalizers", ()):

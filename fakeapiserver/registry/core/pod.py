@@ -15,7 +15,7 @@ from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -55,6 +55,8 @@ class PodStrategy(Strategy):
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)
+        copy_field("deletionTimestamp", metadata(old), metadata(obj))
+        copy_field("ownerReferences", metadata(old), metadata(obj))
         status, old_status = obj.setdefault("status", {}), old.get("status") or {}
         if "qosClass" in old_status:
             status.setdefault("qosClass", old_status["qosClass"])

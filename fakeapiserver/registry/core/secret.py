@@ -42,11 +42,14 @@ class SecretStrategy(Strategy):
             errors.append(field.too_long(_DATA, MAX_SIZE))
         return errors + _type_errors(obj, data)
 
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
         if obj.get("type") != old.get("type"):
             errors.append(field.invalid("type", obj.get("type"), "field is immutable"))
-        return errors + immutable_errors(obj, old, ("data",)) + self.validate(obj)
+        return errors + immutable_errors(obj, old, ("data",))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]

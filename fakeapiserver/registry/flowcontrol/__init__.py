@@ -1,14 +1,20 @@
 """The flowcontrol.apiserver.k8s.io group."""
 
+from typing import Any
+
 from fakeapiserver.registry.flowcontrol.priority_and_fairness import (
     FlowSchemaStrategy,
     PriorityLevelConfigurationStrategy,
 )
 from fakeapiserver.registry.generic.strategy import Strategy
 
+_FACTS: dict[str, Any] = {
+    "has_generation": True,
+    "status_reset_fields": ("spec", "metadata"),
+    "update_meta_checks": ("create",),
+    "status_meta_checks": (),
+}
 RESOURCES: dict[str, Strategy] = {
-    "flowschemas": FlowSchemaStrategy(has_generation=True, update_meta_checks=("create",), status_meta_checks=()),
-    "prioritylevelconfigurations": PriorityLevelConfigurationStrategy(
-        has_generation=True, update_meta_checks=("create",), status_meta_checks=()
-    ),
+    "flowschemas": FlowSchemaStrategy(**_FACTS),
+    "prioritylevelconfigurations": PriorityLevelConfigurationStrategy(**_FACTS),
 }

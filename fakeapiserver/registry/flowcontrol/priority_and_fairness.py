@@ -6,7 +6,10 @@ pkg/apis/flowcontrol/v1/defaults.go.
 
 from dataclasses import dataclass
 
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -21,6 +24,15 @@ class FlowSchemaStrategy(Strategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
+
+    def validate(self, obj: Object) -> ErrorList:
+        if (obj["spec"].get("priorityLevelConfiguration") or {}).get("name"):
+            return []
+        path = Path("spec").child("priorityLevelConfiguration", "name")
+        return [field.required(path, "must reference a priority level")]
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -51,6 +63,20 @@ class PriorityLevelConfigurationStrategy(Strategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec, path = obj["spec"], Path("spec")
+        errors = choice_errors(spec.get("type", ""), ("Exempt", "Limited"), path.child("type"))
+        if errors or spec["type"] != "Limited":
+            return errors
+        limited = spec.get("limited")
+        if limited is None:
+            return [field.required(path.child("limited"), "must not be empty when type is Limited")]
+        kind = (limited.get("limitResponse") or {}).get("type", "")
+        return choice_errors(kind, ("Queue", "Reject"), path.child("limited", "limitResponse", "type"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

@@ -135,11 +135,12 @@ class Store:
         found = canonical.decode(value, self.gvk)
         return found if gvk is None or gvk == self.gvk else self._converted(found, gvk)
 
-    async def get(self, namespace: str, name: str) -> StoredObject:
-        """StatusError 404 when there is none."""
+    async def get(self, namespace: str, name: str, group: str | None = None) -> StoredObject:
+        """StatusError 404 when there is none, in the words of the group that was asked."""
         found = await self.storage.get(self.key(namespace, name))
         if found is None:
-            raise new_not_found(self.resource, name)
+            resource = self.resource if group is None else GroupResource(group, self.gvr.resource)
+            raise new_not_found(resource, name)
         return found
 
     # ----------------------------------------------------------------- writes
@@ -150,21 +151,22 @@ class Store:
         for attempt in range(1, _NAME_ATTEMPTS + 1):
             candidate = {**obj, "metadata": dict(metadata(obj))}
             if generate:
-                candidate["metadata"]["name"] = self._generate_name(generate)
+                suffixed = self.strategy.generates_names
+                candidate["metadata"]["name"] = self._generate_name(generate) if suffixed else generate
             try:
                 return await self._create(request, candidate)
             except KeyExists:
                 name = str(candidate["metadata"].get("name", ""))
                 if not generate:
-                    raise await self._already_exists(request.namespace, name) from None
+                    raise await self._already_exists(request, name) from None
                 if attempt == _NAME_ATTEMPTS:
-                    raise new_generate_name_conflict(self.resource, name) from None
+                    raise new_generate_name_conflict(self._named(request), name) from None
         raise AssertionError("unreachable: the last attempt answers or raises")
 
-    async def _already_exists(self, namespace: str, name: str) -> StatusError:
+    async def _already_exists(self, request: WriteRequest, name: str) -> StatusError:
         """Upstream tells when the one in the way is on its way out."""
-        error = new_already_exists(self.resource, name)
-        found = await self.storage.get(self.key(namespace, name))
+        error = new_already_exists(self._named(request), name)
+        found = await self.storage.get(self.key(request.namespace, name))
         if found is not None and is_terminating(self.decode(found.value)):
             error.status["message"] = f"object is being deleted: {error.message}"
         return error
@@ -177,13 +179,13 @@ class Store:
                 if current is not None:
                     return await self._update(request, transform, current)
                 if not create:
-                    raise new_not_found(self.resource, request.name)
+                    raise new_not_found(self._named(request), request.name)
                 if request.uid_precondition:
                     raise self._uid_conflict(request, {})
                 return await self._create(request, transform(None))
             except (ResourceVersionConflict, KeyNotFound, KeyExists):
                 continue  # somebody was faster: read again and start over
-        raise new_conflict(self.resource, request.name, _MODIFIED)
+        raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     async def _create(self, request: WriteRequest, obj: Object) -> Written:
         meta = obj["metadata"]
@@ -194,11 +196,13 @@ class Store:
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
         ensure_namespace(metadata(obj), request.namespace)
+        self.strategy.record_user(obj, request.user)
         self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
         self._validate(request.kind, obj)
         request.warnings += self.strategy.warnings_on_create(obj)
+        self.strategy.canonicalize(obj)
         await self._admission.validate(attributes)
         if metadata(obj).get("resourceVersion") and not request.name:
             raise new_bad_request("resourceVersion should not be set on objects to be created")
@@ -254,12 +258,12 @@ class Store:
     async def delete(self, request: WriteRequest, options: Deletion) -> Written:
         """DELETE: removes the object, or marks it to wait for its finalizers or its grace period."""
         for _ in range(_WRITE_ATTEMPTS):
-            current = await self.get(request.namespace, request.name)
+            current = await self.get(request.namespace, request.name, request.kind.gvk.group)
             try:
                 return await self._delete(request, options, current)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
-        raise new_conflict(self.resource, request.name, _MODIFIED)
+        raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> Written:
         old = self.decode(current.value)
@@ -390,6 +394,10 @@ class Store:
             reset_fields=self.strategy.reset_paths(request.subresource),
         )
 
+    def _named(self, request: WriteRequest) -> GroupResource:
+        """The resource as the client calls it: events have two groups."""
+        return GroupResource(request.kind.gvk.group, self.gvr.resource)
+
     def _attributes(
         self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None
     ) -> Attributes:
@@ -417,14 +425,14 @@ class Store:
                 detail = "must be specified for an update"
                 errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
                 # Upstream names the resource here, not the kind.
-                raise new_invalid(GroupKind(*self.resource), request.name, errors)
+                raise new_invalid(GroupKind(*self._named(request)), request.name, errors)
             return
         if wanted != str(current.mod_revision):
             if not wanted.isdigit():
                 detail = f"strconv.ParseUint: parsing {field_errors.go_quote(wanted)}: invalid syntax"
                 errors = [field_errors.invalid("resourceVersion", wanted, detail)]
                 raise new_bad_request(f"invalid resource version: {errors[0]}")
-            raise new_conflict(self.resource, request.name, _MODIFIED)
+            raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     def _uid_conflict(self, request: WriteRequest, old: Object) -> StatusError:
         key = self.key(request.namespace, request.name)
@@ -432,7 +440,7 @@ class Store:
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
             f"UID in precondition: {request.uid_precondition}, UID in object meta: {metadata(old).get('uid', '')}"
         )
-        return new_conflict(self.resource, request.name, reason)
+        return new_conflict(self._named(request), request.name, reason)
 
     def _prepare_for_update(self, new: Object, old: Object, request: WriteRequest) -> None:
         """Upstream: rest.BeforeUpdate."""
@@ -458,9 +466,11 @@ class Store:
 
     def _validate(self, kind: Kind, obj: Object) -> None:
         strategy = self.strategy.in_version(kind.gvk.group_version)
-        errors: ErrorList = self._meta_errors(strategy, kind, obj) if strategy.validates_meta else []
-        errors += kind.validate(obj, None)
-        errors += strategy.validate(obj)
+        errors: ErrorList = []
+        for check in strategy.create_checks:
+            errors += self._check(check, strategy, kind, obj, {})
+            if check == "create":
+                errors += kind.validate(obj, None)
         # What is common to all kinds comes last, so that a kind's own words are told where it has any.
         self._refuse(obj, errors or self._common_errors(obj))
 
@@ -470,7 +480,7 @@ class Store:
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
         strategy = self.strategy.in_version(kind.gvk.group_version)
         for check in strategy.meta_checks(subresource):
-            errors += self._check_update(check, strategy, kind, new, old)
+            errors += self._check(check, strategy, kind, new, old)
         errors += kind.validate(new, old)
         if subresource == "status":
             errors += strategy.validate_status_update(new, old)
@@ -483,9 +493,11 @@ class Store:
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
 
-    def _check_update(self, check: MetaCheck, strategy: Strategy, kind: Kind, new: Object, old: Object) -> ErrorList:
+    def _check(self, check: MetaCheck, strategy: Strategy, kind: Kind, new: Object, old: Object) -> ErrorList:
         if check == "spec":
             return strategy.validate(new)
+        if check == "immutable":
+            return strategy.validate_immutable(new, old)
         if check == "create":
             return self._meta_errors(strategy, kind, new)
         errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
@@ -496,7 +508,7 @@ class Store:
         meta = metadata(obj)
         if not strategy.validates_generate_name and "generateName" in meta:
             meta = {key: value for key, value in meta.items() if key != "generateName"}
-        errors = names.validate_object_meta(meta, self.namespaced, strategy.validate_name, _METADATA)
+        errors = names.validate_object_meta(meta, self.namespaced, strategy.name_rule(obj), _METADATA)
         return errors + _finalizer_errors(strategy, kind, obj)
 
     def _refuse(self, obj: Object, errors: ErrorList) -> None:

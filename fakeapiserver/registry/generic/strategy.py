@@ -6,20 +6,32 @@ A resource without a file of its own gets `Strategy` as it stands.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.auth.interfaces import UserInfo
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.deletion import Deletion
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
-MetaCheck = Literal["create", "update", "spec"]
+MetaCheck = Literal["create", "update", "spec", "immutable"]
+
+
+# What ResetObjectMetaForStatus keeps.
+_KEPT_METADATA: Final = (
+    "deletionTimestamp",
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
 
 
 @dataclass(kw_only=True)
@@ -27,9 +39,11 @@ class Strategy:
     """Default behaviour; a resource's table row sets the facts, a subclass in the resource's own file adds behaviour.
 
     The call order on create: default, (admission), prepare_for_create, validate; on update: default, (admission),
-    prepare_for_update, validate_update. Only default and the prepare hooks may change the object."""
+    prepare_for_update, validate_update. Only default, the prepare hooks and canonicalize may change the object."""
 
     validate_name: NameFunction = names.name_is_dns_subdomain
+    # generateName gets a suffix (upstream: names.SimpleNameGenerator); else it is the name.
+    generates_names: bool = True
     # A PUT to a name that doesn't exist creates it (upstream: AllowCreateOnUpdate).
     allow_create_on_update: bool = False
     # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
@@ -38,6 +52,8 @@ class Strategy:
     has_generation: bool = False
     # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
     reset_fields: tuple[str, ...] | None = None
+    # As reset_fields, of the status subresource.
+    status_reset_fields: tuple[str, ...] = ("spec",)
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
     # Its objects get time to end (upstream: RESTGracefulDeleteStrategy); grace_period tells how much.
@@ -50,11 +66,11 @@ class Strategy:
     default_propagation: str = "Background"
     # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
-    # Whether the kind's own validation looks at a new object's metadata, and at its generateName beside the name.
-    validates_meta: bool = True
+    # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
+    create_checks: tuple[MetaCheck, ...] = ("create", "spec")
     validates_generate_name: bool = True
     # In which order the kind's own validation looks at metadata on update, and where `validate` comes in between if it
-    # does ("spec"); causes show it. validate_update comes last.
+    # does ("spec") or what can't change ("immutable"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # A warning for deletions that say nothing about dependents.
@@ -72,6 +88,13 @@ class Strategy:
         """The strategy for requests of one served version, where upstream is stricter in some than in others."""
         return self
 
+    def name_rule(self, obj: Object) -> NameFunction:
+        """What the kind's own validation asks of the object's name."""
+        return self.validate_name
+
+    def record_user(self, obj: Object, user: UserInfo) -> None:
+        """Notes in place who creates the object, for kinds that tell."""
+
     def default(self, obj: Object, version: str) -> None:
         """Sets in place what upstream's defaulting functions of this served version set."""
 
@@ -83,7 +106,7 @@ class Strategy:
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """As prepare_for_create, from the stored object: fields of subresources stay as they are."""
         for name in self.reset_fields or ():
-            _copy(name, old, obj)
+            copy_field(name, old, obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Keeps everything but status and metadata as it is stored."""
@@ -93,14 +116,21 @@ class Strategy:
         for name in old:
             if name not in ("status", "metadata"):
                 obj[name] = old[name]
-        meta, old_meta = metadata(obj), metadata(old)
-        _copy("deletionTimestamp", old_meta, meta)
-        _copy("ownerReferences", old_meta, meta)
+        if "metadata" in self.status_reset_fields:
+            for name in _KEPT_METADATA:
+                copy_field(name, metadata(old), metadata(obj))
 
     def validate(self, obj: Object) -> ErrorList:
         return []
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return []
+
+    def canonicalize(self, obj: Object) -> None:
+        """What is set in a new object once it is found valid."""
+
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
+        """Fields that can't change, of kinds whose validation looks at them in between."""
         return []
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
@@ -138,7 +168,7 @@ class Strategy:
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":
-            return ("spec",)
+            return self.status_reset_fields
         return self.reset_fields or ()
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
@@ -177,7 +207,8 @@ class Strategy:
         """Another state was brought back: these are all the objects there are now."""
 
 
-def _copy(name: str, source: Object, target: Object) -> None:
+def copy_field(name: str, source: Object, target: Object) -> None:
+    """Sets a field as it is in `source`, or removes it as there."""
     if name in source:
         target[name] = source[name]
     else:

@@ -3,13 +3,15 @@
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.networking.ingress import IngressStrategy
 from fakeapiserver.registry.networking.ingressclass import IngressClassStrategy
-from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, ServiceCIDRStrategy
+from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, ServiceCIDRStrategy, is_ip_address
 from fakeapiserver.registry.networking.networkpolicy import NetworkPolicyStrategy
 
 RESOURCES: dict[str, Strategy] = {
-    "ingressclasses": IngressClassStrategy(has_generation=True, update_meta_checks=("update", "create")),
+    "ingressclasses": IngressClassStrategy(has_generation=True, update_meta_checks=("update", "immutable", "create")),
     "ingresses": IngressStrategy(has_generation=True, update_meta_checks=("update", "create")),
-    "ipaddresses": IPAddressStrategy(update_meta_checks=("create", "update")),
+    "ipaddresses": IPAddressStrategy(
+        validate_name=is_ip_address, generates_names=False, update_meta_checks=("create", "spec", "update")
+    ),
     "networkpolicies": NetworkPolicyStrategy(has_generation=True),
-    "servicecidrs": ServiceCIDRStrategy(),
+    "servicecidrs": ServiceCIDRStrategy(status_reset_fields=("spec", "metadata")),
 }

@@ -41,9 +41,12 @@ class IngressClassStrategy(Strategy):
             errors.append(field.forbidden(path.child("namespace"), detail))
         return errors
 
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("controller", ""), old["spec"].get("controller", "")
-        return immutable_errors(new, before, _SPEC.child("controller")) + self.validate(obj)
+        return immutable_errors(new, before, _SPEC.child("controller"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, name = obj.get("spec") or {}, metadata(obj).get("name", "")

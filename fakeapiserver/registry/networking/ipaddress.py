@@ -4,12 +4,22 @@ Upstream: pkg/registry/networking/{ipaddress,servicecidr}/strategy.go.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import IMMUTABLE
+from fakeapiserver.registry.core.field_formats import ip_errors
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_CIDRS: Final = Path("spec").child("cidrs")
+
+
+def is_ip_address(name: str, prefix: bool) -> list[str]:
+    """The name of an IPAddress is the address; prefixes are judged as if they were whole."""
+    return [error.detail for error in ip_errors(name, Path("name"))]
 
 
 @dataclass(kw_only=True)
@@ -22,7 +32,11 @@ class IPAddressStrategy(Strategy):
         return [field.required(path.child(name)) for name in ("resource", "name") if not parent.get(name)]
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        now, then = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
+        if now == then:
+            return []
+        shown = {name: (now or {}).get(name.lower(), "") for name in ("Group", "Resource", "Namespace", "Name")}
+        return [field.invalid("spec.parentRef", None if now is None else shown, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         # One more cell than columns: so does upstream.
@@ -45,7 +59,15 @@ class ServiceCIDRStrategy(Strategy):
     def validate(self, obj: Object) -> ErrorList:
         if obj["spec"].get("cidrs"):
             return []
-        return [field.required(Path("spec").child("cidrs"), "at least one CIDR required")]
+        return [field.required(_CIDRS, "at least one CIDR required")]
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        """A second range may be added; nothing else changes."""
+        now, then = obj["spec"].get("cidrs"), old["spec"].get("cidrs") or []
+        if len(now or ()) == len(then) or (len(now or ()) == 2 and len(then) == 1):
+            pairs = enumerate(zip(now or (), then, strict=False))
+            return [field.invalid(_CIDRS.index(i), new, IMMUTABLE) for i, (new, before) in pairs if new != before]
+        return [field.invalid(_CIDRS, now, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         cidrs = (obj.get("spec") or {}).get("cidrs") or ()

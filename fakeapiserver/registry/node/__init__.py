@@ -8,6 +8,6 @@ RESOURCES: dict[str, Strategy] = {
         allow_create_on_update=True,
         allow_unconditional_update=False,
         kube_finalizers=False,
-        update_meta_checks=("create", "update"),
+        update_meta_checks=("create", "spec", "update"),
     )
 }

@@ -19,7 +19,7 @@ class RuntimeClassStrategy(Strategy):
         return required_label_errors(obj.get("handler", ""), Path("handler"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return immutable_errors(obj.get("handler"), old.get("handler"), Path("handler"))
+        return immutable_errors(obj.get("handler", ""), old.get("handler", ""), Path("handler"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("handler", ""), age(obj, now)]

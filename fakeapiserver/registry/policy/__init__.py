@@ -7,7 +7,7 @@ RESOURCES: dict[str, Strategy] = {
     "poddisruptionbudgets": PodDisruptionBudgetStrategy(
         has_generation=True,
         allow_unconditional_update=False,
-        validates_meta=False,
+        create_checks=("spec",),
         update_meta_checks=(),
         status_meta_checks=(),
     )

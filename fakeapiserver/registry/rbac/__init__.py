@@ -9,7 +9,7 @@ from fakeapiserver.registry.rbac.rolebinding import RoleBindingStrategy
 _FACTS: dict[str, Any] = {
     "validate_name": names.path_segment_name,
     "allow_create_on_update": True,
-    "update_meta_checks": ("create", "update"),
+    "update_meta_checks": ("create", "spec", "update"),
 }
 RESOURCES: dict[str, Strategy] = {
     "clusterrolebindings": RoleBindingStrategy(roles=("ClusterRole",), **_FACTS),

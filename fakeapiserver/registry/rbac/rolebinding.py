@@ -45,10 +45,9 @@ class RoleBindingStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors = self.validate(obj)
-        if obj["roleRef"] != old["roleRef"]:
-            errors.append(field.invalid(_ROLE_REF, _go_reference(obj["roleRef"]), "cannot change roleRef"))
-        return errors
+        if obj["roleRef"] == old["roleRef"]:
+            return []
+        return [field.invalid(_ROLE_REF, _go_reference(obj["roleRef"]), "cannot change roleRef")]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         reference, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()

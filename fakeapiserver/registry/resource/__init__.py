@@ -1,5 +1,6 @@
 """The resource.k8s.io group."""
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.resource.device import (
     DeviceClassStrategy,
@@ -12,12 +13,17 @@ RESOURCES: dict[str, Strategy] = {
     "deviceclasses": DeviceClassStrategy(
         has_generation=True,
         returns_deleted_object=True,
+        validate_name=names.name_is_long,
         validates_generate_name=False,
-        update_meta_checks=("create", "update"),
+        update_meta_checks=("create", "spec", "update"),
     ),
-    "resourceclaims": ResourceClaimStrategy(returns_deleted_object=True, update_meta_checks=("create", "update")),
+    "resourceclaims": ResourceClaimStrategy(
+        status_reset_fields=("spec", "metadata"),
+        returns_deleted_object=True,
+        update_meta_checks=("create", "spec", "update"),
+    ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
-        returns_deleted_object=True, update_meta_checks=("create", "update")
+        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
     ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,

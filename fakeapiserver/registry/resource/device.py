@@ -4,10 +4,17 @@ Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SPEC: Final = Path("spec")
+_NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 @dataclass(kw_only=True)
@@ -36,11 +43,42 @@ class ResourceClaimTemplateStrategy(DeviceClassStrategy):
 
 @dataclass(kw_only=True)
 class ResourceSliceStrategy(Strategy):
+    def validate(self, obj: Object) -> ErrorList:
+        return _slice_errors(obj["spec"]) + _node_errors(obj["spec"])
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        spec, before = obj["spec"], old["spec"]
+        errors = _slice_errors(spec)
+        pool, old_pool = spec.get("pool") or {}, before.get("pool") or {}
+        errors += immutable_errors(pool.get("name", ""), old_pool.get("name", ""), _SPEC.child("pool", "name"))
+        errors += immutable_errors(spec.get("driver", ""), before.get("driver", ""), _SPEC.child("driver"))
+        for name in ("nodeName", "nodeSelector", "allNodes"):
+            errors += immutable_errors(spec.get(name), before.get(name), _SPEC.child(name))
+        return errors + _node_errors(spec)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         pool = (spec.get("pool") or {}).get("name", "")
         node = spec.get("nodeName", "")
         return [metadata(obj).get("name", ""), node, spec.get("driver", ""), pool, age(obj, now)]
+
+
+def _slice_errors(spec: Object) -> ErrorList:
+    pool = spec.get("pool") or {}
+    errors: ErrorList = [] if spec.get("driver") else [field.required(_SPEC.child("driver"))]
+    if not pool.get("name"):
+        errors.append(field.required(_SPEC.child("pool", "name")))
+    if pool.get("resourceSliceCount", 0) <= 0:
+        path = _SPEC.child("pool", "resourceSliceCount")
+        errors.append(field.invalid(path, pool.get("resourceSliceCount", 0), "must be greater than zero"))
+    return errors
+
+
+def _node_errors(spec: Object) -> ErrorList:
+    if any(spec.get(name) is not None for name in _NODES):
+        return []
+    listed = ", ".join(f"`{name}`" for name in _NODES)
+    return [field.required(_SPEC, f"exactly one of {listed} is required")]
 
 
 def _default_requests(spec: Object) -> None:

@@ -1,7 +1,12 @@
 """The storage.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.registry.storage.csi import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
+from fakeapiserver.registry.storage.csi import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    CSIStorageCapacityStrategy,
+    VolumeAttachmentStrategy,
+)
 from fakeapiserver.registry.storage.storageclass import StorageClassStrategy, VolumeAttributesClassStrategy
 
 RESOURCES: dict[str, Strategy] = {
@@ -9,15 +14,20 @@ RESOURCES: dict[str, Strategy] = {
     "csinodes": CSINodeStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)
     ),
-    "csistoragecapacities": Strategy(allow_unconditional_update=False, update_meta_checks=("create", "update")),
-    "storageclasses": StorageClassStrategy(returns_deleted_object=True, update_meta_checks=("create", "update")),
+    "csistoragecapacities": CSIStorageCapacityStrategy(
+        allow_unconditional_update=False, update_meta_checks=("create", "spec", "update")
+    ),
+    "storageclasses": StorageClassStrategy(
+        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
+    ),
     "volumeattachments": VolumeAttachmentStrategy(
+        status_reset_fields=("spec", "metadata"),
         allow_unconditional_update=False,
         returns_deleted_object=True,
-        update_meta_checks=("create",),
+        update_meta_checks=("create", "spec"),
         status_meta_checks=(),
     ),
     "volumeattributesclasses": VolumeAttributesClassStrategy(
-        returns_deleted_object=True, update_meta_checks=("create", "update")
+        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
     ),
 }

@@ -5,7 +5,11 @@ Upstream: pkg/registry/storage/{csidriver,csinode,csistoragecapacity,volumeattac
 
 from dataclasses import dataclass
 
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import immutable_errors, label_selector_errors
+from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -50,7 +54,42 @@ class CSINodeStrategy(Strategy):
 
 
 @dataclass(kw_only=True)
+class CSIStorageCapacityStrategy(Strategy):
+    def validate(self, obj: Object) -> ErrorList:
+        errors = label_selector_errors(obj.get("nodeTopology"), Path("nodeTopology"))
+        return errors + name_errors(
+            obj.get("storageClassName", ""), names.is_dns1123_subdomain, Path("storageClassName")
+        )
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors = immutable_errors(obj.get("nodeTopology"), old.get("nodeTopology"), Path("nodeTopology"))
+        now, then = obj.get("storageClassName", ""), old.get("storageClassName", "")
+        return errors + immutable_errors(now, then, Path("storageClassName"))
+
+
+@dataclass(kw_only=True)
 class VolumeAttachmentStrategy(Strategy):
+    def validate(self, obj: Object) -> ErrorList:
+        spec, path = obj["spec"], Path("spec")
+        errors: ErrorList = [] if spec.get("attacher") else [field.required(path.child("attacher"))]
+        errors += _source_errors(spec.get("source") or {}, path.child("source"))
+        return errors + name_errors(spec.get("nodeName", ""), names.is_dns1123_subdomain, path.child("nodeName"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        if obj["spec"] == old["spec"]:
+            return []
+        spec = obj["spec"]
+        source = spec.get("source") or {}
+        shown = {
+            "Attacher": spec.get("attacher", ""),
+            "Source": {
+                "PersistentVolumeName": source.get("persistentVolumeName"),
+                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+            },
+            "NodeName": spec.get("nodeName", ""),
+        }
+        return [field.invalid("spec", shown, "field is immutable")]
+
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"attached": False}
 
@@ -64,3 +103,15 @@ class VolumeAttachmentStrategy(Strategy):
             (obj.get("status") or {}).get("attached", False),
             age(obj, now),
         ]
+
+
+def _source_errors(source: Object, path: Path) -> ErrorList:
+    volume, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+    if volume is None and inline is None:
+        return [field.required(path, detail)]
+    if volume is not None and inline is not None:
+        return [field.forbidden(path, detail)]
+    if volume == "":
+        return [field.required(path.child("persistentVolumeName"), "must specify non empty persistentVolumeName")]
+    return []

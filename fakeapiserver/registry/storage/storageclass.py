@@ -6,13 +6,14 @@ Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go,
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-_IMMUTABLE = "updates to {} are forbidden."
+_ABSENT = {"provisioner": ""}
 
 
 @dataclass(kw_only=True)
@@ -31,16 +32,9 @@ class StorageClassStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors: ErrorList = [
-            field.forbidden(name, _IMMUTABLE.format(name))
-            for name in ("parameters", "provisioner")
-            if obj.get(name) != old.get(name)
-        ]
-        for name in ("reclaimPolicy",):
-            if obj[name] != old[name]:
-                errors.append(field.forbidden(name, _IMMUTABLE.format(name)))
-        if obj["volumeBindingMode"] != old["volumeBindingMode"]:
-            errors.append(field.invalid("volumeBindingMode", obj["volumeBindingMode"], "field is immutable"))
+        errors: ErrorList = []
+        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+            errors += immutable_errors(obj.get(name, _ABSENT.get(name)), old.get(name, _ABSENT.get(name)), Path(name))
         return errors
 
     def table_row(self, obj: Object, now: float) -> Cells:
@@ -60,5 +54,19 @@ class StorageClassStrategy(Strategy):
 
 @dataclass(kw_only=True)
 class VolumeAttributesClassStrategy(Strategy):
+    def validate(self, obj: Object) -> ErrorList:
+        errors: ErrorList = [] if obj.get("driverName") else [field.required("driverName", "")]
+        if not obj.get("parameters"):
+            errors.append(field.required("parameters", "must contain at least one key/value pair"))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = [
+            field.forbidden(name, f"updates to {name} are forbidden.")
+            for name in ("driverName", "parameters")
+            if obj.get(name) != old.get(name)
+        ]
+        return errors + self.validate(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("driverName", ""), age(obj, now)]

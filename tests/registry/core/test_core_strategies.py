@@ -146,7 +146,7 @@ def test_updates_as_the_server_does(case: dict[str, Any]) -> None:
             errors = []
         else:
             rules.prepare_for_update(new, old)
-            errors = rules.validate_update(new, old)
+            errors = rules.validate_immutable(new, old) + rules.validate_update(new, old)
     except StatusError as refused:
         found = [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
     else:

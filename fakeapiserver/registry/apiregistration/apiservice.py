@@ -1,0 +1,99 @@
+"""API services: who serves a group's version.
+
+Upstream: k8s.io/kube-aggregator/pkg/{apis/apiregistration/{v1/defaults.go,validation/validation.go},registry/apiservice}.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
+from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
+
+_SPEC: Final = Path("spec")
+_HIGHEST: Final = {"groupPriorityMinimum": 20_000, "versionPriority": 1_000}
+_PORT_RANGE: Final = "port is not valid: must be between 1 and 65535, inclusive"
+
+
+@dataclass(kw_only=True)
+class APIServiceStrategy(Strategy):
+    def default(self, obj: Object, version: str) -> None:
+        if (service := obj["spec"].get("service")) is not None:
+            service.setdefault("port", 443)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+        if obj["spec"].get("service") is None:
+            obj["status"]["conditions"] = [_local(metadata(obj)["creationTimestamp"])]
+
+    def name_rule(self, obj: Object) -> NameFunction:
+        """A name says what is served: `v1.example.com`."""
+        wanted = f"{obj['spec'].get('version', '')}.{obj['spec'].get('group', '')}"
+        detail = f'must be `spec.version+"."+spec.group`: {field.go_quote(wanted)}'
+        return lambda name, prefix: names.path_segment_name(name) or ([] if name == wanted else [detail])
+
+    def validate(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = _version_errors(spec)
+        for name, highest in _HIGHEST.items():
+            if not 0 < spec.get(name, 0) <= highest:
+                detail = f"must be positive and less than {highest}"
+                errors.append(field.invalid(_SPEC.child(name), spec.get(name, 0), detail))
+        service = spec.get("service")
+        return errors + (_local_errors(spec) if service is None else _service_errors(spec, service))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = []
+        for i, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+            path = Path("status").child("conditions").index(i).child("status")
+            errors += choice_errors(condition.get("status") or "-", ("False", "True", "Unknown"), path)
+        return errors
+
+
+def _local(now: str) -> Object:
+    return {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+
+
+def _version_errors(spec: Object) -> ErrorList:
+    group, version = spec.get("group", ""), spec.get("version", "")
+    if group:
+        errors = name_errors(group, names.is_dns1123_subdomain, _SPEC.child("group"))
+    elif version != "v1":
+        detail = "only v1 may have an empty group and it better be legacy kube"
+        errors = [field.required(_SPEC.child("group"), detail)]
+    else:
+        errors = []
+    return errors + name_errors(version, names.is_dns1035_label, _SPEC.child("version"))
+
+
+def _local_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    if bundle := spec.get("caBundle"):
+        shown = f"{len(bundle) * 3 // 4 - bundle.count('=')} bytes"
+        errors.append(field.invalid(_SPEC.child("caBundle"), shown, "local APIServices may not have a caBundle"))
+    if spec.get("insecureSkipTLSVerify"):
+        detail = "local APIServices may not have insecureSkipTLSVerify"
+        errors.append(field.invalid(_SPEC.child("insecureSkipTLSVerify"), True, detail))
+    return errors
+
+
+def _service_errors(spec: Object, service: Object) -> ErrorList:
+    path = _SPEC.child("service")
+    errors = [field.required(path.child(name)) for name in ("namespace", "name") if not service.get(name)]
+    if not 1 <= service["port"] <= 65535:
+        errors.append(field.invalid(path.child("port"), service["port"], _PORT_RANGE))
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        detail = "may not be true if caBundle is present"
+        errors.append(field.invalid(_SPEC.child("insecureSkipTLSVerify"), True, detail))
+    return errors

@@ -49,6 +49,7 @@ class RequestScope:
     row: Row | None = None
     virtual: Virtual | None = None
     scale_paths: ScalePaths = ScalePaths()
+    min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
 
     @property
     def gvk(self) -> GroupVersionKind:

@@ -52,6 +52,7 @@ class RequestScopes:
     admission: AdmissionChain
     clock: Clock
     service_cluster_ip_range: str = "10.0.0.0/24"
+    min_request_timeout: int = 1800
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
     make_custom: Callable[[APIResource], RequestScope] | None = None
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class RequestScopes:
         scope = self._scopes.get(key)
         if scope is None and (row := self.table.lookup(*key)) is not None:
             scope = self._scopes[key] = self._make(row)
+            scope.min_request_timeout = self.min_request_timeout
         return scope
 
     def store_for(self, resource: GroupResource) -> Store | None:

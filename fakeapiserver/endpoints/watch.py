@@ -18,8 +18,6 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.storage.interface import Compacted, Event, StoredObject, Watcher
 
-# Upstream: minRequestTimeout, doubled at random so that watches don't all end together.
-_MIN_LIFETIME: Final = 1800
 _BOOKMARK_PERIOD: Final = 60.0
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -149,7 +147,7 @@ class Stream:
         self._clock = scope.clock
         lifetime = options.timeout_seconds
         # Not a secret: the spread only keeps clients from coming back all at once.
-        self._lifetime = lifetime if lifetime else _MIN_LIFETIME * (1 + random.random())
+        self._lifetime = lifetime if lifetime else scope.min_request_timeout * (1 + random.random())
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
         try:

@@ -53,6 +53,7 @@ class APIServer:
             admission=Chain(()),
             clock=self.clock,
             service_cluster_ip_range=config.service_cluster_ip_range,
+            min_request_timeout=config.min_request_timeout,
         )
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects)
@@ -65,7 +66,15 @@ class APIServer:
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
         fixed_paths = FixedPaths(self.table, self.metrics, self, self._control)
-        return HandlerChain(authenticator, authorizer, self.scopes, fixed_paths, self.metrics, self._limiter())
+        return HandlerChain(
+            authenticator,
+            authorizer,
+            self.scopes,
+            fixed_paths,
+            self.metrics,
+            self._limiter(),
+            self.config.request_timeout,
+        )
 
     def _limiter(self) -> Limiter:
         reading, mutating = self.config.max_requests_inflight, self.config.max_mutating_requests_inflight

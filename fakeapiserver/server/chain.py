@@ -14,6 +14,7 @@ from fakeapiserver.endpoints.options import boolean
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.deadline import within_deadline
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
@@ -30,10 +31,14 @@ class HandlerChain:
     fixed_paths: FixedPaths
     metrics: Metrics
     limiter: Limiter
+    request_timeout: float
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
         request.info = _info(request)
+        return await within_deadline(request, self._identified, self.request_timeout)
+
+    async def _identified(self, request: Request) -> Response:
         request.user = await self._authenticate(request)
         request.user = await self._impersonate(request)
         return await self.limiter.run(request, self._admitted)

@@ -16,6 +16,7 @@ from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
+from fakeapiserver.server.protocol import Limits
 from fakeapiserver.server.serving import Server, server_context
 from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import (
@@ -79,7 +80,11 @@ class LocalServer:
         await api.start()
         context = server_context(certificates.serving.certificate, certificates.serving.key)
         self._server = Server(
-            api.application, host=self.config.bind_address, port=self.config.secure_port, ssl_context=context
+            api.application,
+            host=self.config.bind_address,
+            port=self.config.secure_port,
+            ssl_context=context,
+            limits=Limits(body_timeout=self.config.request_timeout + 30),
         )
         try:
             await self._server.start()

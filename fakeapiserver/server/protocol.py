@@ -30,7 +30,8 @@ logger = logging.getLogger("fakeapiserver.server")
 class Limits:
     """What one connection may cost. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
 
-    header_timeout: float = 32.0  # silent peers, unfinished handshakes, headers and bodies
+    header_timeout: float = 32.0  # silent peers, unfinished handshakes and headers
+    body_timeout: float = 90.0  # unfinished bodies; longer than a request may take, so that it is answered
     idle_timeout: float = 90.0  # between two requests of a kept connection
     write_timeout: float = 60.0  # a reader that takes nothing for so long is cut
     linger_timeout: float = 0.5  # how long a body nobody wants is swallowed, so that the answer is not lost to a reset
@@ -383,7 +384,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def _read_body(self, exchange: Exchange, data: bytes) -> None:
         """httptools takes a body for the other protocol's bytes; a parser that is handed the body's framing reads it."""
         exchange.more_body = True
-        self.deadline = self.loop.time() + self.limits.header_timeout
+        self.deadline = self.loop.time() + self.limits.body_timeout
         self.parser = _new_parser(_BodyCallbacks(self))
         self._in_headers = False
         self.data_received(b"POST / HTTP/1.1\r\n%b\r\n\r\n%b" % (self._framing, data))
@@ -504,7 +505,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def _start(self, exchange: Exchange) -> None:
         self.incoming = exchange
         # the body's time; cleared as soon as it is complete, mostly in this same turn
-        self.deadline = self.loop.time() + self.limits.header_timeout
+        self.deadline = self.loop.time() + self.limits.body_timeout
         if self.active is None or self.active.response_complete:
             self._run(exchange)
         else:

@@ -10,7 +10,7 @@ import pytest
 from fakeapiserver.server.protocol import Limits, decode_path, split_target
 from fakeapiserver.server.serving import Server
 
-QUICK = Limits(header_timeout=0.08, idle_timeout=0.12, write_timeout=0.08, linger_timeout=0.02)
+QUICK = Limits(header_timeout=0.08, body_timeout=0.08, idle_timeout=0.12, write_timeout=0.08, linger_timeout=0.02)
 HOST = b"Host: x\r\n"
 
 

@@ -1,0 +1,59 @@
+"""How long a request may take.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, pkg/server/filters/timeout.go.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request_info import is_long_running
+
+Serve = Callable[[Request], Awaitable[Response]]
+
+_TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
+_BODILESS: Final = frozenset(("GET", "HEAD"))
+
+
+async def within_deadline(request: Request, serve: Serve, longest: float) -> Response:
+    """`serve`'s answer, or 504 after `longest` seconds or the fewer that the client asks for. StatusError 400 for a
+    `timeout` that can't be read."""
+    asked = request.param("timeout")
+    # a request without a body waits for nobody but the storage, which has its own limit
+    if (not asked and request.method in _BODILESS) or is_long_running(request.info):
+        return await serve(request)
+    deadline = asyncio.timeout(_seconds(asked, longest))
+    try:
+        async with deadline:
+            return await serve(request)
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        return _timed_out()
+
+
+def _seconds(asked: str, longest: float) -> float:
+    if not asked:
+        return longest
+    try:
+        seconds = parse_duration(asked)
+    except ValueError as error:
+        raise new_bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return seconds if 0 < seconds < longest else longest
+
+
+def _timed_out() -> Response:
+    """A Status that doesn't say that it is one, as text: upstream's filter writes it past all negotiation."""
+    status = {
+        "metadata": {},
+        "status": "Failure",
+        "message": _TIMED_OUT,
+        "reason": "Timeout",
+        "details": {},
+        "code": 504,
+    }
+    return Response(504, json.encode(status) + b"\n", "text/plain; charset=utf-8")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Messages, Object
-from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
+from fakeapiserver.apimachinery.timestamp import rfc3339
 
 MAX_DEPTH: Final = 200
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
@@ -196,19 +196,20 @@ def _numbered(data: memoryview) -> dict[int, Any]:
 
 def _time(data: memoryview, messages: Messages, depth: int) -> str | None:
     """Go's zero time is written as an empty message, and is null in JSON."""
-    parts = _numbered(data)
-    return _timestamp(rfc3339, _signed(parts.get(1, 0))) if parts.get(1) else None
+    return f"{_clock(data)}Z" if len(data) else None
 
 
 def _micro_time(data: memoryview, messages: Messages, depth: int) -> str | None:
-    parts = _numbered(data)
-    seconds = _signed(parts.get(1, 0)) + _signed(parts.get(2, 0)) / 1e9
-    return _timestamp(rfc3339_micro, seconds) if parts.get(1) else None
+    if not len(data):
+        return None
+    nanoseconds = _signed32(_numbered(data).get(2, 0))
+    return f"{_clock(data)}.{nanoseconds // 1000 % 10**6:06d}Z"
 
 
-def _timestamp(form: Callable[[float], str], seconds: float) -> str:
+def _clock(data: memoryview) -> str:
+    """`2026-01-02T15:04:05`, of a Timestamp's seconds."""
     try:
-        return form(seconds)
+        return rfc3339(_signed(_numbered(data).get(1, 0))).removesuffix("Z")
     except (ValueError, OverflowError, OSError):
         raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
 

@@ -45,9 +45,21 @@ class Encoder:
     def field(self, number: int, kind: str, label: str) -> Write:
         """The function that writes a value as a field, tag included."""
         if label == "map":
-            return _map(number, self.field(1, "string", ""), self.field(2, kind, ""))
+            return _map(number, self._single(1, "string"), self._or_null(2, kind))
+        if label == "repeated":
+            write = self._or_null(number, kind)
+            return lambda values: b"".join([write(value) for value in values])
+        return self._single(number, kind)
+
+    def _or_null(self, number: int, kind: str) -> Write:
         write = self._single(number, kind)
-        return (lambda values: b"".join(map(write, values))) if label == "repeated" else write
+        return lambda value: self._null(number, kind) if value is None else write(value)
+
+    def _null(self, number: int, kind: str) -> bytes:
+        """A null in a list or map: what Go holds there is a zero, and of bytes nothing."""
+        if kind == "bytes":
+            return b""
+        return delimited(number)(b"") if kind in _LISTS else self.zero(number, kind)
 
     def zero(self, number: int, kind: str) -> bytes:
         """A field whose value nobody has set, as Go writes it."""
@@ -156,7 +168,7 @@ _SCALARS: Final[Mapping[str, Callable[[int], Write]]] = {
 
 def _map(number: int, key: Write, value: Write) -> Write:
     write = delimited(number)
-    return lambda entries: b"".join(write(key(name) + value(entries[name])) for name in sorted(entries))
+    return lambda entries: b"".join([write(key(name) + value(entries[name])) for name in sorted(entries)])
 
 
 # ---------------------------------------------- messages with a JSON form of their own
@@ -219,6 +231,14 @@ _RAW_EXTENSION: Final = "k8s.io.apimachinery.pkg.runtime.RawExtension"
 # What has a JSON form of its own, and is an empty message when nobody has set it.
 _EMPTY: Final = frozenset((_META + "Time", _META + "MicroTime", _RAW_EXTENSION))
 
+# What JSON shows as a list or as one of several forms: null is an empty message.
+_LISTS: Final = frozenset(
+    (
+        *(f"k8s.io.api.{group}.v1.ExtraValue" for group in ("authentication", "authorization", "certificates")),
+        *(_SCHEMA + form for form in ("OrArray", "OrStringArray")),
+    )
+)
+
 _SPECIAL: Final[Mapping[str, Write]] = {
     _META + "Time": _time,
     _META + "MicroTime": _micro_time,
@@ -227,8 +247,6 @@ _SPECIAL: Final[Mapping[str, Write]] = {
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     _RAW_EXTENSION: _raw_json,
-    "k8s.io.api.authentication.v1.ExtraValue": _items,
-    "k8s.io.api.authorization.v1.ExtraValue": _items,
-    "k8s.io.api.certificates.v1.ExtraValue": _items,
+    **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
     _CRD + "JSON": _raw_json,
 }

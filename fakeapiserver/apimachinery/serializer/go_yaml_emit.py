@@ -21,6 +21,8 @@ except ImportError:
 
 _WIDTH: Final = 80
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+# What nobody needs a close look at.
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./]*")
 _OPEN_ENDED: Final = b"...\n"
 _INTEGERS: Final = range(-(1 << 63), 1 << 64)
 _IMPLICIT: Final = (True, True)
@@ -38,6 +40,23 @@ def emit(obj: Any) -> bytes:
     emitter.emit(yaml.StreamEndEvent())
     # libyaml marks the end of a document that closes with an open block, Go does not.
     return stream.getvalue().removesuffix(_OPEN_ENDED)
+
+
+@functools.lru_cache(maxsize=4096, typed=True)
+def scalar(value: Any, style: str | None = None) -> str:
+    """One value of one line, quoted where Go quotes it or as `style` says (empty for no quotes unless they must be)."""
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and not (_style(value) if style is None else style):
+        return value
+    event = _scalar(value)
+    if style is not None:
+        event.style = style
+    stream = io.StringIO()
+    emitter = _Emitter(stream, width=1 << 30, allow_unicode=True)
+    for step in (yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False), event):
+        emitter.emit(step)
+    for step in (yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()):
+        emitter.emit(step)
+    return stream.getvalue().removesuffix("...\n").removesuffix("\n")
 
 
 def _events(root: Any) -> Iterable[Any]:

@@ -3,21 +3,34 @@
 Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
+
+import msgspec
 
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import accept
 from fakeapiserver.endpoints.content import Content, compressed, http_date, serve_content
 from fakeapiserver.endpoints.discovery import DocumentCache
-from fakeapiserver.endpoints.openapi import OpenAPI, v2
+from fakeapiserver.endpoints.openapi import OpenAPI, protobuf, v2
 from fakeapiserver.endpoints.request import Request, Response
 
 INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 YEAR: Final = 365 * 24 * 3600.0
 _VARY: Final = (b"vary", b"Accept")
+
+
+def _media_type(clauses: Sequence[accept.Clause], version: str) -> str:
+    """What the client gets: JSON or protobuf, which has an older name too; empty where it takes neither."""
+    name = f"application/com.github.proto-openapi.spec.{version}"
+    forms = {
+        JSON: JSON,
+        f"{name}.v1.0+protobuf": f"{name}.v1.0+protobuf",
+        f"{name}@v1.0+protobuf": f"{name}.v1.0+protobuf",
+    }
+    return next((given for clause in clauses for asked, given in forms.items() if clause.takes(asked)), "")
 
 
 class _Dated(NamedTuple):
@@ -56,20 +69,23 @@ class OpenAPIHandler:
         clauses = accept.parse(request.header(b"accept") or "*/*")
         if not clauses:
             return Response(200, b"", "")
-        if not any(clause.takes(JSON) for clause in clauses):
+        media_type = _media_type(clauses, "v3")
+        if not media_type:
             return Response(406, b"", "", [_VARY])
         body, digest = found
         asked = request.param("hash")
         if asked and asked != digest:
             place = f"/openapi/v3/{key}?hash={digest}".encode()
-            return Response(301, b"", JSON, [(b"etag", f'"{digest}"'.encode()), (b"location", place), _VARY])
+            return Response(301, b"", media_type, [(b"etag", f'"{digest}"'.encode()), (b"location", place), _VARY])
         headers = [_VARY]
         if asked:
             # A document asked for by its hash never changes.
             expires = http_date(self._now() + YEAR).replace("GMT", "UTC").encode()
             headers += [(b"cache-control", b"public, immutable"), (b"expires", expires)]
         dated = self._date(key, body, digest)
-        return serve_content(request, Content(body, JSON, dated.modified, f'"{digest}"', headers))
+        if media_type != JSON:
+            body = self._as_protobuf("v3", dated)
+        return serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
 
     def _date(self, key: str, body: bytes, digest: str) -> _Dated:
         """When this content of the document was first asked for."""
@@ -79,12 +95,19 @@ class OpenAPIHandler:
         return known
 
     def _version_2(self, request: Request) -> Response:
-        clauses = accept.parse(request.header(b"accept") or "*/*")
-        if not any(clause.takes(JSON) for clause in clauses):
+        media_type = _media_type(accept.parse(request.header(b"accept") or "*/*"), "v2")
+        if not media_type:
             return compressed(request, Response(406, b"", "", [_VARY]))
         built = self._cache.get("v2", self._build_version_2)
-        content = Content(built.body, JSON, built.modified, f'"{built.digest}"', [_VARY])
+        body = built.body if media_type == JSON else self._as_protobuf("v2", built)
+        content = Content(body, media_type, built.modified, f'"{built.digest}"', [_VARY])
         return compressed(request, serve_content(request, content))
+
+    def _as_protobuf(self, version: str, built: _Dated) -> bytes:
+        """The document's message, kept until another takes its place."""
+        return self._cache.get(
+            (version, built.digest), lambda: protobuf.encoder(version)(msgspec.json.decode(built.body))
+        )
 
     def _build_version_2(self) -> _Dated:
         body = json.encode(v2.document(self._openapi.table, self._openapi))

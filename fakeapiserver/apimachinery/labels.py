@@ -70,7 +70,10 @@ class Selector:
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+        for requirement in self.requirements:  # a plain loop: lists ask this of every object
+            if not requirement.matches(labels):
+                return False
+        return not self.nothing
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

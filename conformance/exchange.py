@@ -4,6 +4,8 @@ A scenario is a JSON file in `scenarios/<area>/`: `{"requests": [{"method", "pat
 `repeat` repeats a text, `wait` holds the request back for so many seconds where a server needs time (only while recording).
 `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later requests can use it. Its recording in
 `exchanges/<area>/` has the same name and holds the answers: `{"status", "type", "warnings", "body" | "text"}`.
+Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
+back the Nth answer.
 """
 
 import http.client

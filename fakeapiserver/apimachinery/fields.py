@@ -40,10 +40,7 @@ class Selector:
         return {r.field: r.value for r in reversed(self.requirements) if r.operator == "="}
 
     def matches(self, values: Mapping[str, str]) -> bool:
-        for requirement in self.requirements:  # a plain loop: lists ask this of every object
-            if not requirement.matches(values):
-                return False
-        return True
+        return all(requirement.matches(values) for requirement in self.requirements)
 
     def requires_exact_match(self, field: str) -> str | None:
         """The one value that the field must have, None where it is free."""

@@ -103,7 +103,15 @@ def go_value(value: Any) -> str:
         return go_quote(value)
     if isinstance(value, float):
         return go_float(value)
-    return msgspec.json.encode(value).decode()
+    from fakeapiserver.apimachinery.serializer import json
+
+    text = json.encode(value).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def json_text(text: str) -> msgspec.Raw:
+    """A text that is shown as JSON, not quoted as Go does: upstream has a pointer to it."""
+    return msgspec.Raw(msgspec.json.encode(text))
 
 
 def go_float(value: float) -> str:

@@ -6,24 +6,26 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{algori
 from copy import deepcopy
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.schema.prune import additional
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
 _NO_SCHEMA: Final[Schema] = {}
 
 
 def default(obj: dict[str, Any], schema: Schema) -> None:
-    """Applies the schema's defaults to a resource, in place.
-
-    A null the schema does not allow counts as absent: it is dropped, or replaced by the field's default.
-    """
-    _drop_nulls(obj, schema)
+    """Applies the schema's defaults to a resource, in place; also instead of nulls that the schema does not allow."""
     _default(obj, schema)
 
 
-def _drop_nulls(value: Any, schema: Schema) -> None:
+def _others(schema: Schema) -> Schema | None:
+    """The schema of fields that aren't listed by name."""
+    found = schema.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+def drop_nulls(value: Any, schema: Schema) -> None:
+    """Drops, in place, fields that are null but may not be, unless they have a default that takes their place."""
     if isinstance(value, dict):
-        properties, others = schema.get("properties", _NO_SCHEMA), additional(schema)
+        properties, others = schema.get("properties", _NO_SCHEMA), _others(schema)
         dropped = []
         for key, item in value.items():
             known = properties.get(key, others)
@@ -32,12 +34,12 @@ def _drop_nulls(value: Any, schema: Schema) -> None:
             if item is None and not known.get("nullable") and known.get("default") is None:
                 dropped.append(key)
             elif isinstance(item, dict | list):
-                _drop_nulls(item, known)
+                drop_nulls(item, known)
         for key in dropped:
             del value[key]
     elif isinstance(value, list) and (items := schema.get("items")):
         for item in value:
-            _drop_nulls(item, items)
+            drop_nulls(item, items)
 
 
 def _default(value: Any, schema: Schema) -> None:
@@ -51,7 +53,7 @@ def _default(value: Any, schema: Schema) -> None:
 
 
 def _default_fields(value: dict[str, Any], schema: Schema) -> None:
-    properties, others = schema.get("properties", _NO_SCHEMA), additional(schema)
+    properties, others = schema.get("properties", _NO_SCHEMA), _others(schema)
     for key, known in properties.items():
         preset = known.get("default")
         if preset is not None and value.get(key) is None and (key not in value or not known.get("nullable")):

@@ -1,54 +1,135 @@
-"""Resources inside resources: x-kubernetes-embedded-resource asks for an apiVersion and a kind.
+"""Resources inside resources (x-kubernetes-embedded-resource): their type and metadata are those of every resource.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta/{coerce,algorithm,validation}.go
 """
 
-import re
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import ErrorList, Path, invalid, required
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.field import Error, ErrorList, Path, invalid, required
+from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
-_LABEL: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_WRONG_KIND: Final = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters "
-    "or '-', start with an alphabetic character, and end with an alphanumeric character "
-    "(e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
+# Makes metadata what Go's ObjectMeta makes of it, in place; answers `unknown field "foo"` texts, ValueError in Go's words.
+DecodeMetadata = Callable[[dict[str, Any]], list[str]]
+
+_NO_SCHEMA: Final[Schema] = {}
 
 
-def validate_embedded(value: Any, schema: Schema, path: Path) -> ErrorList:
-    """The type of every embedded resource below a value. Its metadata is not looked at."""
+class Malformed(ValueError):
+    """An embedded resource that can't be decoded."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def has_embedded(schema: Schema) -> bool:
+    """Whether there may be a resource somewhere below a value of the schema."""
+    return bool(schema.get("x-kubernetes-embedded-resource")) or any(map(has_embedded, _inner(schema)))
+
+
+def _inner(schema: Schema) -> Iterator[Schema]:
+    yield from schema.get("properties", _NO_SCHEMA).values()
+    for key in ("items", "additionalProperties"):
+        if isinstance(found := schema.get(key), dict):
+            yield found
+
+
+def coerce(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> list[str]:
+    """Decodes the metadata of every embedded resource below a value, in place; answers the paths of the unknown fields it
+    drops. Raises Malformed for metadata or a type that can't be."""
+    unknown: list[str] = []
+    if isinstance(value, dict):
+        if schema.get("x-kubernetes-embedded-resource"):
+            unknown += _coerce_resource(value, decode, path)
+        for key, item, inner in _fields(value, schema):
+            at = path.child(key) if key in schema.get("properties", _NO_SCHEMA) else path.key(key)
+            unknown += coerce(item, inner, decode, at)
+    elif isinstance(value, list) and (items := schema.get("items")):
+        for i, item in enumerate(value):
+            unknown += coerce(item, items, decode, path.index(i))
+    return unknown
+
+
+def _fields(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, Any, Schema]]:
+    """The fields of an object that have a schema and something in them."""
+    properties, others = schema.get("properties", _NO_SCHEMA), schema.get("additionalProperties")
+    for key, item in value.items():
+        inner = properties.get(key, others)
+        if isinstance(item, dict | list) and isinstance(inner, dict):
+            yield key, item, inner
+
+
+def _coerce_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path) -> list[str]:
+    for key in ("apiVersion", "kind"):
+        if key in value and not isinstance(value[key], str):
+            raise Malformed(invalid(path.child(key), value[key], "must be a string"))
+    if "metadata" not in value:
+        return []
+    at, found = path.child("metadata"), value["metadata"]
+    meta = {} if found is None else found
+    try:
+        if not isinstance(meta, dict):
+            raise ValueError(f"json: cannot unmarshal {_go_kind(found)} into Go value of type v1.ObjectMeta")
+        meta = dict(meta)
+        unknown = decode(meta)
+    except ValueError as error:
+        raise Malformed(invalid(at, found, str(error))) from None
+    value["metadata"] = meta
+    return [f"{at}.{text[len('unknown field ') :].strip(chr(34))}" for text in unknown]
+
+
+def _go_kind(value: Any) -> str:
+    kinds = {str: "string", bool: "bool", list: "array"}
+    return kinds.get(type(value), "number")
+
+
+def validate_embedded(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> ErrorList:
+    """What is wrong with the type and the metadata of every embedded resource below a value."""
     errors: ErrorList = []
     if isinstance(value, dict):
         if schema.get("x-kubernetes-embedded-resource"):
-            errors += _validate_type(value, path)
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-        for key, item in value.items():
-            if not isinstance(item, dict | list):
-                continue
-            if key in properties:
-                errors += validate_embedded(item, properties[key], path.child(key))
-            elif isinstance(others, dict):
-                errors += validate_embedded(item, others, path.key(key))
+            errors += _validate_resource(value, decode, path)
+        for key, item, inner in _fields(value, schema):
+            at = path.child(key) if key in schema.get("properties", _NO_SCHEMA) else path.key(key)
+            errors += validate_embedded(item, inner, decode, at)
     elif isinstance(value, list) and (items := schema.get("items")):
         for i, item in enumerate(value):
-            errors += validate_embedded(item, items, path.index(i))
+            errors += validate_embedded(item, items, decode, path.index(i))
     return errors
 
 
-def _validate_type(value: dict[str, Any], path: Path) -> ErrorList:
+def _validate_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path) -> ErrorList:
     errors: ErrorList = [required(path.child(key)) for key in ("apiVersion", "kind") if key not in value]
     for key in ("apiVersion", "kind"):
-        if key not in value:
-            continue
-        text = value[key]
-        if not isinstance(text, str):
-            errors.append(invalid(path.child(key), text, "must be a string"))
-        elif not text:
-            errors.append(invalid(path.child(key), text, "must not be empty"))
-        elif key == "kind" and not _LABEL.fullmatch(text.lower()):
-            errors.append(invalid(path.child(key), text, _WRONG_KIND))
-        elif key == "apiVersion" and text.count("/") > 1:
-            errors.append(invalid(path.child(key), text, f"unexpected GroupVersion string: {text}"))
-    return errors
+        if key in value:
+            errors += _validate_type(key, value[key], path.child(key))
+    if "metadata" not in value:
+        return errors
+    meta = dict(value["metadata"]) if isinstance(value["metadata"], dict) else {}
+    try:
+        decode(meta)
+    except ValueError as error:
+        return [*errors, invalid(path.child("metadata"), value["metadata"], str(error))]
+    # A name isn't asked for.
+    meta = {**meta, "name": meta.get("name") or "fakename"}
+    namespaced = bool(meta.get("namespace"))
+    return errors + names.validate_object_meta(meta, namespaced, names.path_segment_name, path.child("metadata"))
+
+
+def _validate_type(key: str, text: Any, path: Path) -> ErrorList:
+    if not isinstance(text, str):
+        return [invalid(path, text, "must be a string")]
+    if not text:
+        return [invalid(path, text, "must not be empty")]
+    if key == "kind":
+        complaints = names.is_dns1035_label(text.lower())
+        detail = "may have mixed case, but should otherwise match: " + ",".join(complaints)
+        return [invalid(path, text, detail)] if complaints else []
+    try:
+        GroupVersion.parse(text)
+    except ValueError as error:
+        return [invalid(path, text, str(error))]
+    return []

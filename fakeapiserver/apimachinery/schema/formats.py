@@ -184,3 +184,9 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "uuid4": _uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
     "uuid5": _uuid("5[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
 }
+
+
+def is_known_format(name: str, kind: str) -> bool:
+    """Whether a format is checked for values of a JSON type, "" for any; others are ignored."""
+    known = {"integer": ("int32", "int64"), "number": ("float", "double")}
+    return name.replace("-", "") in FORMATS if kind in ("", "string") else name in known.get(kind, ())

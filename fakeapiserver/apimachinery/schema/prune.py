@@ -11,13 +11,13 @@ _META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _NO_SCHEMA: Final[Schema] = {}
 
 
-def prune(obj: dict[str, Any], schema: Schema) -> list[str]:
-    """Drops, in place, the fields of a resource its schema does not know; returns their paths, sorted.
+def prune(value: Any, schema: Schema, *, is_resource: bool = True) -> list[str]:
+    """Drops, in place, the fields of a value its schema does not know; returns their paths, sorted.
 
-    apiVersion, kind and metadata of the resource itself always stay.
+    apiVersion, kind and metadata of a resource itself always stay.
     """
     unknown: list[str] = []
-    _prune(obj, {**schema, "x-kubernetes-embedded-resource": True}, "", unknown)
+    _prune(value, {**schema, "x-kubernetes-embedded-resource": True} if is_resource else schema, "", unknown)
     return sorted(unknown)
 
 
@@ -26,7 +26,8 @@ def additional(schema: Schema) -> Schema | None:
     found = schema.get("additionalProperties")
     if isinstance(found, dict):
         return found
-    return _NO_SCHEMA if found else None
+    # Not even where there may be none: that is for validation to say.
+    return None if found is None else _NO_SCHEMA
 
 
 def _prune(value: Any, schema: Schema, path: str, unknown: list[str]) -> None:

@@ -12,24 +12,36 @@ from typing import Any
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
-from fakeapiserver.apimachinery.schema.embedded import validate_embedded
+from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, coerce, has_embedded, validate_embedded
 from fakeapiserver.apimachinery.schema.list_type import validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, validate_object
 
 
+def _any_metadata(_: dict[str, Any]) -> list[str]:
+    """Takes a resource's metadata as it is."""
+    return []
+
+
 class StructuralType:
     """A custom resource's version. Nothing is compiled before the first object needs it."""
 
-    __slots__ = ("_schema", "_validator")
+    __slots__ = ("_decode_metadata", "_has_embedded", "_schema", "_validator")
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, decode_metadata: DecodeMetadata) -> None:
         self._schema = schema
+        self._decode_metadata = decode_metadata
+        self._has_embedded = has_embedded(schema)
         self._validator: Validator | None = None
 
     def prune(self, obj: dict[str, Any]) -> list[str]:
-        """Drops unspecified fields in place; returns them (`unknown field "spec.foo"`), sorted by path."""
-        return [f'unknown field "{path}"' for path in prune.prune(obj, self._schema)]
+        """Drops unspecified fields, and nulls that may not be, in place; returns the former (`unknown field "spec.foo"`),
+        sorted by path. ValueError for a resource inside that can't be decoded."""
+        unknown = prune.prune(obj, self._schema)
+        default.drop_nulls(obj, self._schema)
+        if self._has_embedded:
+            unknown += sorted(coerce(obj, self._schema, self._decode_metadata, Path()))
+        return [f'unknown field "{path}"' for path in unknown]
 
     def default(self, obj: dict[str, Any]) -> None:
         """Applies the schema's defaults in place; nulls the schema does not allow count as absent."""
@@ -43,13 +55,14 @@ class StructuralType:
         if self._validator is None:
             self._validator = Validator(self._schema)
         errors = validate_object(self._validator, obj, UNCORRELATED if old is None else old)
-        errors += validate_embedded(obj, self._schema, Path())
+        if self._has_embedded:
+            errors += validate_embedded(obj, self._schema, self._decode_metadata, Path())
         if old is None or not validate_lists(old, self._schema, Path()):
             errors += validate_lists(obj, self._schema, Path())
         # x-kubernetes-validations (CEL) follow here.
         return errors
 
 
-def compile_structural(open_api_v3_schema: Schema) -> StructuralType:
+def compile_structural(open_api_v3_schema: Schema, decode_metadata: DecodeMetadata = _any_metadata) -> StructuralType:
     """The type of a CRD version's openAPIV3Schema, which must not be changed afterwards."""
-    return StructuralType(open_api_v3_schema)
+    return StructuralType(open_api_v3_schema, decode_metadata)

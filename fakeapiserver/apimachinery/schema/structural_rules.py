@@ -1,30 +1,15 @@
-"""What a CRD's schema must be like: structural, and without what Kubernetes leaves out of OpenAPI.
+"""Which schemas are structural: every value has a type of its own, and anyOf, allOf, oneOf, not only narrow it down.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go,
-pkg/apis/apiextensions/validation/validation.go (ValidateCustomResourceDefinitionOpenAPISchema)
-
-Left out as yet: whether defaults fit their schemas, and x-kubernetes-validations.
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{convert,validation,complete}.go
 """
 
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
-from fakeapiserver.apimachinery.field import (
-    Error,
-    ErrorList,
-    Path,
-    forbidden,
-    go_quote,
-    invalid,
-    not_supported,
-    required,
-)
+from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, required
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
 Level = Literal["root", "item", "field"]
 
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
-_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _JUNCTORS: Final = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _NO_TYPE: Final[dict[Level, str]] = {
@@ -60,152 +45,42 @@ _PATTERN_PROBLEMS: Final = {
 }
 
 
-def validate_schema(open_api_v3_schema: Schema, path: Path) -> ErrorList:
-    """What is wrong with a CRD version's openAPIV3Schema, whose place is `path`."""
-    errors: ErrorList = []
-    if open_api_v3_schema.get("nullable"):
-        errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    if not any(set(_UNSUPPORTED) & schema.keys() for _, schema in _walk(open_api_v3_schema, path)):
-        structural = _structural(open_api_v3_schema, "root", path)
-        structural += _incomplete_junctors(open_api_v3_schema, open_api_v3_schema, path, path)
-        errors += sorted(structural, key=str)
-    for place, schema in _walk(open_api_v3_schema, path):
-        errors += _standard(schema, place, at_root=place == path)
-    return errors
+# Key -> its name in the complaint; in upstream's order. What is empty doesn't count, but for pointers.
+_UNSUPPORTED: Final = {
+    "id": "id",
+    "$schema": "schema",
+    "$ref": "$ref",
+    "patternProperties": "patternProperties",
+    "dependencies": "dependencies",
+    "additionalItems": "additionalItems",
+    "definitions": "definitions",
+}
 
 
-def _walk(schema: Schema, path: Path) -> Iterator[tuple[Path, Schema]]:
-    """A schema and every schema in it."""
-    yield path, schema
-    if isinstance(others := schema.get("additionalProperties"), dict):
-        yield from _walk(others, path.child("additionalProperties"))
-    for key, sub in schema.get("properties", {}).items():
-        yield from _walk(sub, path.child("properties").key(key))
-    if schema.get("not") is not None:
-        yield from _walk(schema["not"], path.child("not"))
-    for junctor in ("allOf", "oneOf", "anyOf"):
-        for i, sub in enumerate(schema.get(junctor, ())):
-            yield from _walk(sub, path.child(junctor).index(i))
-    if isinstance(items := schema.get("items"), dict):
-        yield from _walk(items, path.child("items"))
-
-
-def _standard(schema: Schema, path: Path, *, at_root: bool) -> ErrorList:
-    """Keys of OpenAPI and Kubernetes' own, each for itself."""
-    errors: ErrorList = []
-    kind = schema.get("type", "")
-    if kind and kind not in _TYPES:
-        errors.append(not_supported(path.child("type"), kind, _TYPES))
-    errors += [forbidden(path.child(key), f"{key} is not supported") for key in _UNSUPPORTED if schema.get(key)]
-    if kind == "null":
-        errors.append(forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative"))
-    if isinstance(schema.get("items"), list):
-        errors.append(forbidden(path.child("items"), "items must be a schema object and not an array"))
-    if schema.get("uniqueItems"):
-        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        errors.append(forbidden(path.child("uniqueItems"), detail))
-    if schema.get("properties") and schema.get("additionalProperties", True) is not True:
-        detail = "additionalProperties and properties are mutual exclusive"
-        errors.append(forbidden(path.child("additionalProperties"), detail))
+def construction_problem(schema: Schema) -> str:
+    """Why no structural schema can be made of a schema, empty if one can."""
+    for key, name in _UNSUPPORTED.items():
+        if schema.get(key) or (key == "additionalItems" and key in schema):
+            return f"OpenAPIV3Schema '{name}' is not supported"
+    below = [schema["not"]] if schema.get("not") is not None else []
+    below += [sub for junctor in ("allOf", "anyOf", "oneOf") for sub in schema.get(junctor, ())]
+    for sub in below:
+        if problem := construction_problem(sub):
+            return problem
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        place = path.child("x-kubernetes-preserve-unknown-fields")
-        errors.append(invalid(place, False, "must be true or undefined"))
-    if at_root:
-        for key in ("apiVersion", "kind", "metadata"):
-            if "default" in schema.get("properties", {}).get(key, {}):
-                place = path.child("properties").key(key).child("default")
-                errors.append(forbidden(place, f"must not be set in top-level {key}"))
-    return errors + _collections(schema, path)
+        return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+    if isinstance(items := schema.get("items"), list) and items:
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    inner = [items] if isinstance(items, dict) else []
+    inner += schema.get("properties", {}).values()
+    inner += [others] if isinstance(others := schema.get("additionalProperties"), dict) else []
+    return next((problem for sub in inner if (problem := construction_problem(sub))), "")
 
 
-def _collections(schema: Schema, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    map_type, list_type = schema.get("x-kubernetes-map-type"), schema.get("x-kubernetes-list-type")
-    if map_type is not None:
-        errors += _type_for(schema, "object", "x-kubernetes-map-type", path)
-        errors += _one_of(map_type, ("atomic", "granular"), path.child("x-kubernetes-map-type"))
-    keys = schema.get("x-kubernetes-list-map-keys", ())
-    place = path.child("x-kubernetes-list-type")
-    if list_type is not None:
-        wrong = _type_for(schema, "array", "x-kubernetes-list-type", path)
-        errors += wrong or (_set_items(schema, path) if list_type == "set" else [])
-        errors += _one_of(list_type, ("atomic", "set", "map"), place)
-    if keys and list_type is None:
-        errors.append(required(place, "must be map if x-kubernetes-list-map-keys is non-empty"))
-    elif keys and list_type != "map":
-        errors.append(invalid(place, list_type, "must be map if x-kubernetes-list-map-keys is non-empty"))
-    if list_type == "map":
-        errors += _list_map(schema, path)
-    if list_type in ("set", "map") and isinstance(items := schema.get("items"), dict):
-        errors += _null_items(schema, items, path.child("items"))
-    return errors
-
-
-def _one_of(value: str, allowed: tuple[str, ...], path: Path) -> ErrorList:
-    if value in allowed:
-        return []
-    return [Error("FieldValueNotSupported", str(path), value, "supported values: " + ", ".join(map(go_quote, allowed)))]
-
-
-def _type_for(schema: Schema, kind: str, key: str, path: Path) -> ErrorList:
-    found = schema.get("type", "")
-    if found == kind:
-        return []
-    detail = f"must be {kind} if {key} is specified"
-    return [invalid(path.child("type"), found, detail) if found else required(path.child("type"), detail)]
-
-
-def _set_items(schema: Schema, path: Path) -> ErrorList:
-    items = schema.get("items", {})
-    detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
-    place, list_type = path.child("items"), items.get("x-kubernetes-list-type")
-    if items.get("type") == "array" and list_type not in (None, "atomic"):
-        return [invalid(place.child("x-kubernetes-list-type"), list_type, detail)]
-    if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
-        # Upstream shows the list type here.
-        return [invalid(place.child("x-kubernetes-map-type"), list_type, detail)]
-    return []
-
-
-def _list_map(schema: Schema, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    keys, items = schema.get("x-kubernetes-list-map-keys", []), schema.get("items")
-    place = path.child("x-kubernetes-list-map-keys")
-    if not keys:
-        errors.append(required(place, "must not be empty if x-kubernetes-list-type is map"))
-    if not isinstance(items, dict):
-        return [*errors, required(path.child("items"), "must have a schema if x-kubernetes-list-type is map")]
-    kind = items.get("type", "")
-    if kind != "object":
-        detail = "must be object if parent array's x-kubernetes-list-type is map"
-        return [*errors, invalid(path.child("items", "type"), kind, detail)]
-    properties = items.get("properties", {})
-    for i, key in enumerate(keys):
-        if key not in properties:
-            errors.append(invalid(place, keys, "entries must all be names of item properties"))
-        elif properties[key].get("type") in ("array", "object"):
-            detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            errors.append(invalid(path.child("items", "properties").key(key).child("type"), kind, detail))
-        if key in keys[:i]:
-            errors.append(invalid(place, keys, "must not contain duplicate entries"))
-    return errors
-
-
-def _null_items(schema: Schema, items: Schema, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    list_type = schema["x-kubernetes-list-type"]
-    if items.get("nullable"):
-        detail = f"cannot be nullable when x-kubernetes-list-type is {list_type}"
-        errors.append(forbidden(path.child("nullable"), detail))
-    for key in schema.get("x-kubernetes-list-map-keys", ()) if list_type == "map" else ():
-        field = items.get("properties", {}).get(key)
-        place = path.child("properties").key(key)
-        because = "this property is in x-kubernetes-list-map-keys, so it"
-        if field is not None and key not in items.get("required", ()) and field.get("default") is None:
-            errors.append(required(place.child("default"), f"{because} must have a default or be a required property"))
-        if field is not None and field.get("nullable"):
-            errors.append(forbidden(place.child("nullable"), f"{because} cannot be nullable"))
-    return errors
+def structural_errors(schema: Schema, path: Path) -> ErrorList:
+    """What keeps a schema, whose place is `path`, from being structural; sorted as upstream sorts it."""
+    errors = _structural(schema, "root", path) + _incomplete_junctors(schema, schema, path, path)
+    return sorted(errors, key=str)
 
 
 def _structural(schema: Schema, level: Level, path: Path) -> ErrorList:
@@ -298,7 +173,8 @@ def _nested(schema: Schema, path: Path) -> ErrorList:
     for key, sub in schema.get("properties", {}).items():
         errors += _nested(sub, path.child("properties").key(key))
     for key, wanted in _NESTED.items():
-        if schema.get(key) or (wanted == "undefined" and schema.get(key) is not None):
+        found = schema.get(key)
+        if found or (wanted == "undefined" and found is not None and key != "additionalProperties"):
             errors.append(forbidden(path.child(key), f"must be {wanted} to be structural"))
     if schema.get("x-kubernetes-validations"):
         errors.append(forbidden(path.child("x-kubernetes-validations"), "must be empty to be structural"))

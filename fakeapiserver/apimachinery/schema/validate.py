@@ -7,9 +7,10 @@ A schema becomes a Validator: for each JSON type a tuple of checks, made when th
 Errors are gathered in Findings, which also counts what matched: anyOf and oneOf tell the errors of their best match.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import ErrorList, go_quote, required, type_invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, required, type_invalid
 from fakeapiserver.apimachinery.schema.list_type import map_key
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import (
@@ -47,6 +48,14 @@ def validate_object(validator: "Validator", value: Any, old: Any = UNCORRELATED)
     found = Findings()
     _check_child(validator, value, "", found, old)
     return list(found.errors.values())
+
+
+def placed(errors: ErrorList, path: Path) -> ErrorList:
+    """The errors of a value that is not a whole object but stands at a path."""
+    return [
+        replace(error, field=str(path) if error.field == str(Path()) else str(path.child(error.field)))
+        for error in errors
+    ]
 
 
 def _check_child(validator: "Validator", value: Any, path: str, found: Findings, old: Any) -> None:

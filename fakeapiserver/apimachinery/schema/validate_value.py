@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.field import (
     too_many,
     type_invalid,
 )
-from fakeapiserver.apimachinery.schema.formats import FORMATS
+from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
 _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
@@ -68,11 +68,7 @@ def field_name(path: str) -> str:
 def format_of(schema: Schema, types: list[str]) -> str:
     """The schema's format if upstream knows it for the type, else empty."""
     found: str = schema.get("format", "")
-    kind = types[0] if len(types) == 1 else ""
-    if kind in ("", "string"):
-        return found if found.replace("-", "") in FORMATS else ""
-    known = {"integer": ("int32", "int64"), "number": ("float", "double")}
-    return found if found in known.get(kind, ()) else ""
+    return found if is_known_format(found, types[0] if len(types) == 1 else "") else ""
 
 
 def is_json_integer(number: float) -> bool:

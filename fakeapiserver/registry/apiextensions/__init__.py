@@ -4,6 +4,9 @@ from fakeapiserver.registry.apiextensions.customresourcedefinition import Custom
 
 RESOURCES = {
     "customresourcedefinitions": CustomResourceDefinitionStrategy(
-        has_generation=True, ends_in_two_steps=True, kube_finalizers=False
+        has_generation=True,
+        ends_in_two_steps=True,
+        kube_finalizers=False,
+        allow_unconditional_update=False,
     )
 }

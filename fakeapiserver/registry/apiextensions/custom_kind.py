@@ -5,7 +5,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.structural import StructuralType
-
-_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class CustomKind:
@@ -39,13 +37,13 @@ class CustomKind:
     def _structural(self) -> "StructuralType":
         from fakeapiserver.apimachinery.schema.structural import compile_structural
 
-        return compile_structural(self._schema)
+        return compile_structural(self._schema, self._metadata.decode)
 
     @cached_property
     def _metadata(self) -> "BuiltinType":
-        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+        from fakeapiserver.registry.apiextensions.object_meta import object_meta
 
-        return compile_builtin(self.definitions, _OBJECT_META)
+        return object_meta()
 
     @cached_property
     def typed(self) -> "TypedSchema":

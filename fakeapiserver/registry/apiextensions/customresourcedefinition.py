@@ -1,21 +1,17 @@
-"""CustomResourceDefinitions: defaults, status of a new one, the checks that keep nonsense out, and their two-step end.
+"""CustomResourceDefinitions: defaults, the status of a new one, its validation, and its two-step end.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/{apis/apiextensions/v1/defaults.go,registry/customresourcedefinition}.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.names import name_is_dns_subdomain
+from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.registry.apiextensions.crd_validation import (
-    change_errors,
-    names_errors,
-    spec_errors,
-    stored_version_errors,
-)
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
 
@@ -26,17 +22,20 @@ FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 class CustomResourceDefinitionStrategy(Strategy):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
-        names = spec.setdefault("names", {})
-        kind = names.get("kind", "")
-        if not names.get("singular"):
-            names["singular"] = kind.lower()
-        if not names.get("listKind") and kind:
-            names["listKind"] = kind + "List"
-        spec.setdefault("conversion", {"strategy": "None"})
-        webhook = (spec["conversion"] or {}).get("webhook") or {}
+        wanted = spec.setdefault("names", {})
+        kind = wanted.get("kind", "")
+        if not wanted.get("singular"):
+            wanted["singular"] = kind.lower()
+        if not wanted.get("listKind") and kind:
+            wanted["listKind"] = kind + "List"
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        webhook = spec["conversion"].get("webhook") or {}
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None:
             service.setdefault("port", 443)
+        if not (obj.get("status") or {}).get("storedVersions"):
+            _remember_storage_version(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
@@ -45,6 +44,10 @@ class CustomResourceDefinitionStrategy(Strategy):
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
         _remember_storage_version(obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Keeps the spec; metadata may be changed along with the status."""
+        obj["spec"] = old["spec"]
 
     def begin_deletion(self, obj: Object, options: Deletion, now: float) -> None:
         """The finalizer holds it until its instances are gone."""
@@ -56,8 +59,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         set_condition(obj, "Terminating", "True", "InstanceDeletionPending", message, now)
 
     def name_rule(self, obj: Object) -> NameFunction:
-        names = obj["spec"]["names"]
-        wanted = f"{names.get('plural', '')}.{obj['spec'].get('group', '')}"
+        wanted = f"{obj['spec']['names'].get('plural', '')}.{obj['spec'].get('group', '')}"
 
         def rule(name: str, prefix: bool) -> list[str]:
             problems = name_is_dns_subdomain(name, prefix)
@@ -66,38 +68,65 @@ class CustomResourceDefinitionStrategy(Strategy):
         return rule
 
     def validate(self, obj: Object) -> ErrorList:
-        status = obj["status"]
-        errors = spec_errors(obj["spec"])
-        return errors + _status_errors(status) + _stored_errors(obj)
+        from fakeapiserver.registry.apiextensions.definition_validation import validate_definition
+        from fakeapiserver.registry.apiextensions.object_meta import object_meta
+
+        return validate_definition(obj, object_meta().decode)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors = spec_errors(obj["spec"])
-        errors += change_errors(obj["spec"], old["spec"], _is_established(old))
-        return errors + _status_errors(obj["status"]) + _stored_errors(obj)
+        from fakeapiserver.registry.apiextensions.definition_validation import validate_definition_update
+        from fakeapiserver.registry.apiextensions.object_meta import object_meta
+
+        return validate_definition_update(obj, old, object_meta().decode)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return _status_errors(obj["status"])
+        from fakeapiserver.registry.apiextensions.definition_validation import validate_status
+
+        return validate_status(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj)]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        if obj["spec"] == old["spec"]:
+            return []
+        known = set(_unknown_formats(old))
+        return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj) if name not in known]
 
 
-def _status_errors(status: Object) -> ErrorList:
-    return names_errors(status.get("acceptedNames") or {}, Path("status").child("acceptedNames"))
+def _unknown_formats(obj: Object) -> list[str]:
+    from fakeapiserver.apimachinery.schema.formats import is_known_format
+
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ()]
+    found = [
+        schema["format"]
+        for top in schemas
+        for schema in _schemas(top)
+        if schema.get("format") and not is_known_format(schema["format"], schema.get("type", ""))
+    ]
+    return list(dict.fromkeys(found))
 
 
-def _stored_errors(obj: Object) -> ErrorList:
-    return stored_version_errors(obj["status"].get("storedVersions"), obj["spec"].get("versions"))
-
-
-def _is_established(obj: Object) -> bool:
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    return any(found["type"] == "Established" and found["status"] == "True" for found in conditions)
+def _schemas(schema: Any) -> Iterator[Schema]:
+    """A schema and all in it, in the order of upstream's SchemaHas."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    items = schema.get("items")
+    inner = items if isinstance(items, list) else [items]
+    for key in ("allOf", "anyOf", "oneOf"):
+        inner = [*inner, *schema.get(key, ())]
+    inner += [schema.get("not"), *schema.get("properties", {}).values(), schema.get("additionalProperties")]
+    for sub in inner:
+        yield from _schemas(sub)
 
 
 def _remember_storage_version(obj: Object) -> None:
-    status: dict[str, Any] = dict(obj["status"])
+    status: dict[str, Any] = dict(obj.get("status") or {})
     known = list(status.get("storedVersions") or ())
-    for version in obj["spec"].get("versions") or ():
-        if version.get("storage") and version["name"] not in known:
-            known.append(version["name"])
+    stored = next((version for version in obj["spec"].get("versions") or () if version.get("storage")), None)
+    if stored is not None and stored.get("name", "") not in known:
+        known.append(stored.get("name", ""))
     status["storedVersions"] = known or None
     obj["status"] = status
 

@@ -1,0 +1,96 @@
+"""Defaults in a CRD's schema must fit that schema, specified fields only, and give valid metadata.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{validation,surroundingobject}.go
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
+from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, Malformed, coerce, validate_embedded
+from fakeapiserver.apimachinery.schema.prune import prune
+from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.validate import Validator, placed, validate_object
+
+# Puts a value where a schema stands: the object around it.
+_Surround = Callable[[Any], dict[str, Any]]
+
+_META_FIELDS: Final = ("metadata", "apiVersion", "kind")
+
+
+def default_errors(schema: Schema, path: Path, decode: DecodeMetadata) -> ErrorList:
+    """What is wrong with the defaults in a structural schema whose place is `path`."""
+    root = {**schema, "x-kubernetes-embedded-resource": True}
+    return _Checker(decode).check(root, path, root, _resource, inside_metadata=False)
+
+
+def _value_errors(schema: Schema, value: Any, at: Path) -> ErrorList:
+    return placed(validate_object(Validator(_unmarked(schema)), value), at)
+
+
+def _unmarked(value: Any) -> Any:
+    """Without x-kubernetes-int-or-string, which upstream doesn't heed in defaults."""
+    if isinstance(value, dict):
+        return {key: _unmarked(item) for key, item in value.items() if key != "x-kubernetes-int-or-string"}
+    return [_unmarked(item) for item in value] if isinstance(value, list) else value
+
+
+def _resource(value: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "validation/v1", "kind": "Validation", **value}
+
+
+def _field(surround: _Surround, key: str) -> _Surround:
+    return lambda value: surround({key: value})
+
+
+class _Checker:
+    def __init__(self, decode: DecodeMetadata) -> None:
+        self._decode = decode
+
+    def check(
+        self, schema: Schema, path: Path, root: Schema, surround: _Surround, *, inside_metadata: bool
+    ) -> ErrorList:
+        """`root` is the schema of the innermost resource around, `surround` makes such a resource of a value here."""
+        if schema.get("x-kubernetes-embedded-resource"):
+            inside_metadata, surround, root = False, _resource, schema
+        errors: ErrorList = []
+        if schema.get("default") is not None:
+            at = path.child("default")
+            errors += self._in_metadata(schema, at, root, surround) if inside_metadata else self._plain(schema, at)
+        # Not below additionalProperties: there can't be any.
+        if isinstance(items := schema.get("items"), dict):
+            at = path.child("items")
+            errors += self.check(items, at, root, lambda value: surround([value]), inside_metadata=inside_metadata)
+        for key, sub in schema.get("properties", {}).items():
+            inside = inside_metadata or (key in _META_FIELDS and bool(schema.get("x-kubernetes-embedded-resource")))
+            around = _field(surround, key)
+            errors += self.check(sub, path.child("properties").key(key), root, around, inside_metadata=inside)
+        return errors
+
+    def _in_metadata(self, schema: Schema, at: Path, root: Schema, surround: _Surround) -> ErrorList:
+        value = schema["default"]
+        obj = surround(deepcopy(value))
+        try:
+            coerce(obj, root, self._decode, Path())
+        except Malformed as error:
+            return [invalid(at, value, f"must result in valid metadata: {error}")]
+        if errors := validate_embedded(obj, root, self._decode, Path()):
+            texts = list(dict.fromkeys(map(str, errors)))
+            told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            return [invalid(at, value, f"must result in valid metadata: {told}")]
+        return _value_errors(schema, value, at)
+
+    def _plain(self, schema: Schema, at: Path) -> ErrorList:
+        value = deepcopy(schema["default"])
+        embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        errors: ErrorList = []
+        if prune(value, schema, is_resource=embedded):
+            errors.append(invalid(at, schema["default"], "must not have unknown fields"))
+        value = deepcopy(schema["default"])
+        try:
+            coerce(value, schema, self._decode, at)
+        except Malformed as malformed:
+            return [*errors, malformed.error]
+        found = validate_embedded(value, schema, self._decode, at)
+        return errors + (found or _value_errors(schema, value, at))

@@ -46,6 +46,10 @@ class Selector:
         """The one value that the field must have, None where it is free."""
         return self._exact.get(field)
 
+    def renamed(self, names: Mapping[str, str]) -> "Selector":
+        """The same about other fields; `names` has each of its fields."""
+        return Selector(tuple(Requirement(names[r.field], r.operator, r.value) for r in self.requirements))
+
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 

@@ -47,17 +47,19 @@ EVENT_ALWAYS: Final[Mapping[str, Any]] = {
     "deprecatedLastTimestamp": None,
 }
 
-# Field selectors of events.k8s.io by the stored object's own.
-EVENT_FIELD_LABELS: Final = {
-    "reason": "reason",
-    **{
-        f"regarding.{name}": f"involvedObject.{name}"
-        for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    },
-    "reportingController": "reportingComponent",
-    "type": "type",
-    "metadata.namespace": "metadata.namespace",
-    "metadata.name": "metadata.name",
+# Field selectors of a kind that isn't stored as itself: what a client says -> what the stored object goes by.
+FIELD_LABELS: Final[Mapping[GroupVersionKind, Mapping[str, str]]] = {
+    EVENT: {
+        "reason": "reason",
+        **{
+            f"regarding.{name}": f"involvedObject.{name}"
+            for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+        },
+        "reportingController": "reportingComponent",
+        "type": "type",
+        "metadata.namespace": "metadata.namespace",
+        "metadata.name": "metadata.name",
+    }
 }
 
 

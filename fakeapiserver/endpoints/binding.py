@@ -33,6 +33,8 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         raise new_bad_request("name in URL does not match name in Binding object")
     if errors := _binding_errors(binding):
         raise new_bad_request(aggregated(errors))
+    if not name:
+        raise new_bad_request("Name parameter required.")
     await admitted(request, scopes, scope, binding, options)
     now = rfc3339(scope.clock.now())
 

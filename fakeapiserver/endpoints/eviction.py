@@ -55,13 +55,14 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     deletion = _delete_options(eviction, info.name, options.dry_run)
     await admitted(request, scopes, scope, eviction, options, kind=_GVK)
     pod = store.decode((await store.get(info.namespace, info.name)).value)
-    expected = None
+    expected = deletion.resource_version
     if _past_budgets(pod):
         if (pod.get("status") or {}).get("phase") not in _ENDED and not is_terminating(pod):
-            expected = resource_version(pod)
+            expected = expected or resource_version(pod)
     else:
-        expected = await _ask_budget(pod, scopes, scope, deletion.dry_run)
-    await _delete(store, scope, pod, replace(deletion, resource_version=deletion.resource_version or expected))
+        # An unready pod that costs its budget nothing must be the very one that was looked at, whatever the client says.
+        expected = await _ask_budget(pod, scopes, scope, deletion.dry_run) or expected
+    await _delete(store, scope, pod, replace(deletion, resource_version=expected))
     return success(request, scope)
 
 

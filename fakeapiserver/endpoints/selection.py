@@ -9,6 +9,7 @@ from functools import lru_cache
 from fakeapiserver.apimachinery import fields, labels
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.endpoints.options import ListOptions
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
@@ -52,11 +53,12 @@ def _fields(text: str, scope: RequestScope) -> fields.Selector | None:
     except ValueError as error:
         raise new_bad_request(str(error)) from None
     assert scope.store is not None
-    known = scope.store.strategy.field_labels()
+    renamed = FIELD_LABELS.get(scope.gvk)
+    known = renamed or scope.store.strategy.field_labels()
     for requirement in selector.requirements:
         if requirement.field not in known:
             raise new_bad_request(_unknown_field(requirement.field, scope))
-    return selector
+    return selector.renamed(renamed) if renamed else selector
 
 
 def _with_name(selector: fields.Selector | None, name: str) -> fields.Selector:

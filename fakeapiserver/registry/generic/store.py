@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from fakeapiserver.admission.interfaces import Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
@@ -204,15 +206,17 @@ class Store:
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(attributes)
-        if metadata(obj).get("resourceVersion") and not request.name:
-            raise new_bad_request("resourceVersion should not be set on objects to be created")
         value = canonical.encode(obj)
         name = metadata(obj)["name"]
         key = self.key(request.namespace, name)
         if request.dry_run:
             if await self.storage.get(key) is not None:
                 raise KeyExists(key)
-            return Written(value, created=True)
+            # What the client sent stands there, where storage would put its own.
+            sent = metadata(obj).get("resourceVersion")
+            return Written(_stamped(value, sent) if sent else value, created=True)
+        if not request.name and _is_revision(metadata(obj).get("resourceVersion", "")):
+            raise new_bad_request("resourceVersion should not be set on objects to be created")
         stored = await self.storage.create(key, value, canonical.REVISION_OFFSET, self.index(obj))
         self.strategy.on_created(obj)
         return Written(stored.value, created=True)
@@ -543,5 +547,14 @@ def _set_generation(obj: Object, generation: int) -> None:
 
 def _restamped(obj: Object, revision: int) -> bytes:
     """A dry run's answer: the new object under the stored object's revision."""
-    value, at = canonical.encode(obj), canonical.REVISION_OFFSET
-    return value[:at] + b'"resourceVersion":"%d",' % revision + value[at:]
+    return _stamped(canonical.encode(obj), str(revision))
+
+
+def _stamped(value: bytes, revision: str) -> bytes:
+    at = canonical.REVISION_OFFSET
+    return value[:at] + b'"resourceVersion":' + msgspec.json.encode(revision) + b"," + value[at:]
+
+
+def _is_revision(text: str) -> bool:
+    """What upstream's versioner parses to something but 0; it takes everything else for none."""
+    return text.isascii() and text.isdigit() and 0 < int(text) < 1 << 64

@@ -1,0 +1,56 @@
+"""How the results of controller-runtime's suites are read; running them takes minutes and is left to the module itself."""
+
+import json
+
+from conformance.controller_runtime import read, table
+
+PACKAGE = "sigs.k8s.io/controller-runtime/pkg/"
+
+
+def event(action: str, package: str, test: str = "", **more: object) -> str:
+    named = {"Test": test} if test else {}
+    return json.dumps({"Action": action, "Package": PACKAGE + package, **named, **more}) + "\n"
+
+
+GINKGO = [
+    event("run", "client", "TestSource"),
+    event("output", "client", "TestSource", Output="Running Suite: Client Suite - /pkg/client\n"),
+    event("output", "client", "TestSource", Output="Summarizing 1 Failure:\n"),
+    event("output", "client", "TestSource", Output="  [FAIL] Client Create [It] should create\n"),
+    event("output", "client", "TestSource", Output="Ran 3 of 5 Specs in 1.2 seconds\n"),
+    event("output", "client", "TestSource", Output="FAIL! -- 2 Passed | 1 Failed | 1 Pending | 1 Skipped\n"),
+    event("fail", "client", "TestSource", Elapsed=1.2),
+    event("fail", "client", Elapsed=1.5),
+]
+PLAIN = [
+    event("pass", "apiutil", "TestMapper/first", Elapsed=0.1),
+    event("fail", "apiutil", "TestMapper/second", Elapsed=0.1),
+    event("fail", "apiutil", "TestMapper", Elapsed=0.2),
+    event("skip", "apiutil", "TestOther", Elapsed=0),
+    event("fail", "apiutil", Elapsed=0.3),
+]
+
+
+def test_specs_are_counted_where_ginkgo_runs() -> None:
+    suite = read(GINKGO)["pkg/client"]
+    assert (suite.passed, suite.failed, suite.pending, suite.seconds) == (2, 1, 2, 1.5)
+    assert suite.failures == ["Client Create [It] should create"]
+
+
+def test_tests_are_counted_elsewhere_without_those_that_hold_others() -> None:
+    suite = read(PLAIN)["pkg/apiutil"]
+    assert (suite.passed, suite.failed, suite.pending) == (1, 1, 1)
+    assert suite.failures == ["TestMapper/second"]
+
+
+def test_a_package_that_does_not_build_is_a_failure_and_one_without_tests_none() -> None:
+    suites = read([event("fail", "broken", Elapsed=0), event("skip", "empty", Elapsed=0)])
+    assert [(name, suite.failed) for name, suite in suites.items()] == [("pkg/broken", 1)]
+
+
+def test_the_table_sums_up() -> None:
+    assert table(read([*GINKGO, *PLAIN])).splitlines()[2:] == [
+        "| pkg/apiutil | 1 | 1 | 1 | 0 |",
+        "| pkg/client | 2 | 1 | 2 | 2 |",
+        "| **all** | 3 | 2 | 3 | 2 |",
+    ]

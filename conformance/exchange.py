@@ -1,13 +1,17 @@
 """One scenario: requests in order, and what a server answered. Sending, and comparing two servers' answers.
 
-A scenario is a JSON file in `scenarios/<area>/`: `{"requests": [{"method", "path", "body" | "text", "type", "accept", "token"}]}`.
-`repeat` repeats a text, `wait` holds the request back for so many seconds where a server needs time (only while recording).
-`${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later requests can use it. Its recording in
-`exchanges/<area>/` has the same name and holds the answers: `{"status", "type", "warnings", "body" | "text"}`.
+A scenario is a JSON file in `scenarios/<area>/`:
+`{"requests": [{"method", "path", "body" | "text", "type", "accept", "token", "headers"}]}`.
+`repeat` repeats a text, `pad` is how many x stand for PADDING in it, `wait` holds the request back for so many seconds where a
+server needs time (only while recording). `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later
+requests can use it. Its recording in `exchanges/<area>/` has the same name and holds the answers:
+`{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that tell caches, browsers and clients something,
+where they are not what every answer has.
 Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer.
 """
 
+import gzip
 import http.client
 import json
 import re
@@ -23,6 +27,7 @@ HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
 
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
+_PADDING: Final = re.compile("x{1000,}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _REVISION: Final = re.compile(
@@ -37,6 +42,26 @@ _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 _FREE_KEYS: Final = frozenset(
     {"resourceVersion", "continue", "uid", "clusterIP", "clusterIPs", "nodePort", "serverAddress", "description"}
 )
+_FREE_HEADERS: Final = (
+    "ETag",
+    "Last-Modified",
+    "X-Kubernetes-Pf-Flowschema-Uid",
+    "X-Kubernetes-Pf-Prioritylevel-Uid",
+)
+_TOLD_HEADERS: Final = (
+    "Allow",
+    "Cache-Control",
+    "Content-Encoding",
+    "Location",
+    "Vary",
+    "X-Content-Type-Options",
+    *_FREE_HEADERS,
+)
+_USUAL_HEADERS: Final = {
+    "Cache-Control": "no-cache, private",
+    "X-Kubernetes-Pf-Flowschema-Uid": "*",
+    "X-Kubernetes-Pf-Prioritylevel-Uid": "*",
+}
 
 
 @dataclass(slots=True)
@@ -50,6 +75,7 @@ class Client:
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
         """The answer in the form that is recorded. OSError when the server can't be reached."""
         headers = {"Accept": request.get("accept", "application/json"), "User-Agent": "conformance/1"}
+        headers |= request.get("headers", {})
         headers |= request.get("headers", {})
         token = request.get("token", self.token)
         if token:
@@ -78,7 +104,8 @@ class Client:
 
 def _body(request: Mapping[str, Any]) -> str | None:
     if "text" in request:
-        return str(request["text"]) * int(request.get("repeat", 1))
+        text = str(request["text"]) * int(request.get("repeat", 1))
+        return text.replace("PADDING", "x" * int(request["pad"])) if "pad" in request else text
     return json.dumps(request["body"]) if "body" in request else None
 
 
@@ -101,7 +128,10 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
         answer["warnings"] = warnings
     if retry := response.headers.get("Retry-After"):
         answer["retryAfter"] = retry
-    text = data.decode(errors="replace")
+    answer["headers"] = _told(response)
+    if response.headers.get("Content-Encoding") == "gzip":
+        data = gzip.decompress(data)
+    text = _PADDING.sub(lambda match: f"({len(match[0])} x)", data.decode(errors="replace"))
     try:
         answer["body"] = json.loads(text)
     except ValueError:
@@ -110,6 +140,18 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
         except ValueError:
             answer["text"] = text
     return answer
+
+
+def _told(response: http.client.HTTPResponse) -> dict[str, str | None]:
+    """Headers that differ from the usual ones; null for a usual one that is missing."""
+    told: dict[str, str | None] = {}
+    for name in _TOLD_HEADERS:
+        value = response.headers.get(name)
+        if value is not None and name in _FREE_HEADERS:
+            value = "*"
+        if value != _USUAL_HEADERS.get(name):
+            told[name] = value
+    return told
 
 
 def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
@@ -139,6 +181,8 @@ def recording_of(path: Path) -> Path:
 def difference(expected: Answer, got: Answer) -> str:
     """The first place where two answers differ, or an empty text. What servers choose freely is not compared."""
     for key in sorted(expected.keys() | got.keys()):
+        if key == "headers" and key not in expected:
+            continue  # recorded before headers were
         if found := _compare(expected.get(key), got.get(key), key):
             return found
     return ""

@@ -142,7 +142,7 @@ def new_unsupported_media_type(message: str) -> StatusError:
 
 
 def new_request_entity_too_large(message: str) -> StatusError:
-    return status_error(413, "RequestEntityTooLarge", f"Request entity is too large: {message}")
+    return status_error(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def new_too_many_requests(message: str, retry_after: int) -> StatusError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from fakeapiserver.apimachinery.errors import status_error
+from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.request_info import RequestInfo
 
@@ -78,9 +78,7 @@ class Request:
 
 
 def _too_large() -> Exception:
-    # Not new_request_entity_too_large: upstream words this one otherwise.
-    message = f"Request entity too large: limit is {MAX_BODY_BYTES}"
-    return status_error(413, "RequestEntityTooLarge", message)
+    return new_request_entity_too_large(f"limit is {MAX_BODY_BYTES}")
 
 
 @dataclass(slots=True)

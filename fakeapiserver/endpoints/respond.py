@@ -66,10 +66,15 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
     """The final bytes, compressed when large and wanted."""
     headers: list[tuple[bytes, bytes]] = []
-    if len(body) >= _GZIP_THRESHOLD and "gzip" in request.header(b"accept-encoding"):
+    if len(body) >= _GZIP_THRESHOLD and _takes_gzip(request):
         body = gzip.compress(body, 1)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     return Response(status, body, content_type, headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    """Upstream compares words: `gzip;q=0.5` is none that it knows."""
+    return "gzip" in [word.strip() for word in request.header(b"accept-encoding").split(",")]
 
 
 def pretty(request: Request, accept: Accept) -> bool:

@@ -77,7 +77,9 @@ class HandlerChain:
         attributes = attributes_of(request.info, request.user)
         decision, reason = await self.authorizer.authorize(attributes)
         if decision is not Decision.ALLOW:
-            raise forbidden_error(attributes, reason)
+            error = forbidden_error(attributes, reason)
+            error.headers = (("X-Content-Type-Options", "nosniff"),)
+            raise error
 
 
 def _info(request: Request) -> RequestInfo:

@@ -32,6 +32,10 @@ class ResourceVersionConflict(StorageError):
         self.current = current
 
 
+class RequestTooLarge(StorageError):
+    """The backend takes no object of this size; its text is what clients get to read."""
+
+
 class Compacted(StorageError):
     """The revision asked for is no longer known; `oldest` is the oldest that is."""
 
@@ -121,12 +125,12 @@ class Storage(Protocol):
         """The revision of the newest write below a resource's prefix: cheap to ask, for caches."""
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
-        """KeyExists."""
+        """KeyExists, RequestTooLarge."""
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        """KeyNotFound; ResourceVersionConflict unless the object is still at `expected_revision`."""
+        """KeyNotFound, RequestTooLarge; ResourceVersionConflict unless the object is still at `expected_revision`."""
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
         """The last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""

@@ -6,12 +6,33 @@ commit and its publication, so no lock is needed and no watcher can miss, repeat
 
 from typing import Final
 
-from fakeapiserver.storage.interface import Index, ListResult, Predicate, ResourceVersionTooLarge, StoredObject
+from fakeapiserver.storage.interface import (
+    Index,
+    ListResult,
+    Predicate,
+    RequestTooLarge,
+    ResourceVersionTooLarge,
+    StoredObject,
+)
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
 from fakeapiserver.storage.watch import BufferedWatcher, Hub
 
 # Canonical objects begin with `{"metadata":{`.
 _OFFSET: Final = len(b'{"metadata":{')
+# etcd's own limits, and what a transaction weighs beside the value (some of it; upstream's encoding differs too).
+_MAX_REQUEST_BYTES: Final = 3 << 19
+_MAX_MESSAGE_BYTES: Final = 2 << 20
+_TRANSACTION_BYTES: Final = 32
+
+
+def _check_size(key: str, value: bytes) -> None:
+    """What a real server can't store must not be stored here: clients have to cope with it."""
+    size = len(value) + 2 * len(key) + _TRANSACTION_BYTES
+    if size > _MAX_MESSAGE_BYTES:
+        sent = f"trying to send message larger than max ({size} vs. {_MAX_MESSAGE_BYTES})"
+        raise RequestTooLarge(f"rpc error: code = ResourceExhausted desc = {sent}")
+    if size > _MAX_REQUEST_BYTES:
+        raise RequestTooLarge("etcdserver: request is too large")
 
 
 class MemoryStorage:
@@ -34,11 +55,13 @@ class MemoryStorage:
         return self._mvcc.generation(prefix)
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        _check_size(key, value)
         return self._published(self._mvcc.create(key, value, offset, index))
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
+        _check_size(key, value)
         return self._published(self._mvcc.update(key, value, offset, index, expected_revision))
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:

@@ -131,11 +131,11 @@ class JSONParser:
         self._space()
         char = self._peek()
         if char in (b"{", b"["):
+            if len(self._containers) >= MAX_DEPTH:
+                raise self._bad("exceeded max depth")
             self.at += 1
             self._containers.append({} if char == b"{" else [])
             self._keys.append(None)
-            if len(self._containers) > MAX_DEPTH:
-                raise DecodeError("exceeded max depth")
             return None, True
         if char == b'"':
             return self._string(), False

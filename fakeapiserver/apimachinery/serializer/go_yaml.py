@@ -93,7 +93,8 @@ class _Composer:
                 open_nodes[-1].children.append(node)
                 open_nodes.append(node)
                 if len(open_nodes) > _MAX_DEPTH:
-                    raise DecodeError(_TOO_DEEP)
+                    line = event.start_mark.line
+                    raise DecodeError(_TOO_DEEP.replace(" ", f" line {line + 1}: ", 1) if line else _TOO_DEEP)
             elif kind is yaml.AliasEvent:
                 open_nodes[-1].children.append(self._alias(event))
             elif kind is yaml.DocumentEndEvent:

@@ -26,7 +26,7 @@ class ConfigMapStrategy(Strategy):
         size = sum(len(text.encode()) for text in data.values())
         size += sum(len(base64.b64decode(text)) for text in binary.values())
         if size > MAX_SIZE:
-            errors.append(field.too_long("", MAX_SIZE))
+            errors.append(field.too_long("[]", MAX_SIZE))
         return errors
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:

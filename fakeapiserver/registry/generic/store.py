@@ -26,6 +26,7 @@ from fakeapiserver.apimachinery.errors import (
     new_internal_error,
     new_invalid,
     new_not_found,
+    status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
@@ -42,6 +43,7 @@ from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
     KeyNotFound,
+    RequestTooLarge,
     ResourceVersionConflict,
     Storage,
     StoredObject,
@@ -217,7 +219,10 @@ class Store:
             return Written(_stamped(value, sent) if sent else value, created=True)
         if not request.name and _is_revision(metadata(obj).get("resourceVersion", "")):
             raise new_bad_request("resourceVersion should not be set on objects to be created")
-        stored = await self.storage.create(key, value, canonical.REVISION_OFFSET, self.index(obj))
+        try:
+            stored = await self.storage.create(key, value, canonical.REVISION_OFFSET, self.index(obj))
+        except RequestTooLarge as error:
+            raise _too_large(error) from None
         self.strategy.on_created(obj)
         return Written(stored.value, created=True)
 
@@ -350,13 +355,16 @@ class Store:
         """Compare-and-swap, or what it would be."""
         if dry_run:
             return Written(_restamped(new, current.mod_revision))
-        stored = await self.storage.update(
-            current.key,
-            canonical.encode(new),
-            canonical.REVISION_OFFSET,
-            self.index(new),
-            expected_revision=current.mod_revision,
-        )
+        try:
+            stored = await self.storage.update(
+                current.key,
+                canonical.encode(new),
+                canonical.REVISION_OFFSET,
+                self.index(new),
+                expected_revision=current.mod_revision,
+            )
+        except RequestTooLarge as error:
+            raise _too_large(error) from None
         return Written(stored.value)
 
     async def _remove(self, current: StoredObject, last: Object) -> None:
@@ -529,6 +537,11 @@ class Store:
         if self._convert is None:
             raise new_internal_error(f"no conversion to {gvk}")
         return self._convert(obj, gvk)
+
+
+def _too_large(error: RequestTooLarge) -> StatusError:
+    """500 without a reason, as upstream hands on what etcd says: clients look for the words."""
+    return status_error(500, "", str(error))
 
 
 def _finalizer_errors(strategy: Strategy, kind: Kind, obj: Object) -> ErrorList:

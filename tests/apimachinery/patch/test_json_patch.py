@@ -29,7 +29,7 @@ COPY = {"op": "copy", "from": "/a", "path": "/b"}
 def test_operations_are_limited_to_10000() -> None:
     operation = {"op": "add", "path": "/a", "value": 1}
     assert json_patch.apply({}, json_patch.decode(steps(*[operation] * 10_000))) == {"a": 1}
-    text = "Request entity is too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+    text = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
     assert refusal(steps(*[operation] * 10_001)) == (413, text)
 
 

@@ -31,7 +31,7 @@ ERRORS = {
     b'"\\u12g4"': "invalid character 'g' in \\u hexadecimal character escape",
     b"'": "invalid character '\\'' looking for beginning of value",
     b"\xef\xbb\xbf{}": "invalid character '\xef' looking for beginning of value",
-    b"[" * 10_001: "exceeded max depth",
+    b"[" * 10_001: "invalid character '[' exceeded max depth",
     b"1e400": "json: cannot unmarshal number 1e400 into Go value of type float64",
 }
 

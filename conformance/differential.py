@@ -1,8 +1,11 @@
 """Random requests, valid and invalid, sent to a real server and to another one: prints each kind of difference once.
 
     python -m conformance.differential --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
+    python -m conformance.differential … --histories N [--seed N] [--only N]
 
 Both servers should be fresh; the same seed sends the same requests. Objects named f1 to f3 in the namespace `default` are used.
+With --histories, that many objects of many kinds each see a sequence of writes by several managers (conformance/ownership.py);
+each history can be run alone by its number.
 """
 
 import argparse
@@ -10,10 +13,12 @@ import json
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from conformance.exchange import Client, difference
+from conformance import ownership
+from conformance.exchange import Answer, Client, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/namespaces/default/configmaps",
@@ -151,30 +156,83 @@ def cleanup() -> Iterator[Request]:
             yield {"method": "DELETE", "path": f"{path}/{name}?gracePeriodSeconds=0"}
 
 
+class Report:
+    """Prints each kind of difference once, and counts them."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, int] = {}
+        self._requests = 0
+
+    def add(self, label: str, request: Request, found: str) -> None:
+        self._requests += 1
+        if not found:
+            return
+        kind = re.sub(r"\d+", "N", found[:70])
+        self._kinds[kind] = self._kinds.get(kind, 0) + 1
+        if self._kinds[kind] == 1:
+            body = json.dumps(request.get("body", request.get("changes")))[:600]
+            print(f"{label} {request['method']} {request['path']} {body}\n    {found[:900]}", flush=True)
+
+    def summary(self) -> str:
+        return f"{self._requests} requests, {sum(self._kinds.values())} differ in {len(self._kinds)} ways"
+
+
+def _outcome(expected: Answer, got: Answer) -> str:
+    """Two answers of different status, with what they say."""
+    if expected["status"] == got["status"]:
+        return ""
+    said = ((answer.get("body") or {}).get("message", "no message") for answer in (expected, got))
+    return " != ".join(f"{answer['status']} {text}" for answer, text in zip((expected, got), said, strict=True))
+
+
+def run_requests(oracle: Client, server: Client, seed: int, count: int, report: Report) -> None:
+    for request in cleanup():
+        oracle.send(request, [])
+        server.send(request, [])
+    generator = Generator(seed)
+    for number in range(count):
+        request = generator.request()
+        report.add(str(number), request, difference(oracle.send(request, []), server.send(request, [])))
+
+
+def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[int], report: Report) -> None:
+    for request in ownership.setup():
+        oracle.send(request, [])
+        server.send(request, [])
+    for path in ownership.served():
+        for client in (oracle, server):
+            while client.send({"method": "GET", "path": path}, [])["status"] != 200:
+                time.sleep(0.1)
+    for number in numbers:
+        history = ownership.History(random.Random(f"{seed}/{number}"), f"h{seed}-{number}")
+        revisions: dict[str, str] = {}
+        for step, request in enumerate(history.requests()):
+            expected, got = (ownership.send(client, request, revisions) for client in (oracle, server))
+            report.add(f"{number}[{step}]", request, _outcome(expected, got) or difference(expected, got))
+            if not ownership.alike(expected, got):
+                break  # the two objects differ now, and so will all that follows
+        for request in history.cleanup():
+            oracle.send(request, [])
+            server.send(request, [])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--oracle", "--oracle-token", "--server", "--token"):
         parser.add_argument(name, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--histories", type=int, default=0)
+    parser.add_argument("--only", type=int)
     arguments = parser.parse_args()
     oracle, server = Client(arguments.oracle, arguments.oracle_token), Client(arguments.server, arguments.token)
-    for request in cleanup():
-        oracle.send(request, [])
-        server.send(request, [])
-    generator = Generator(arguments.seed)
-    kinds: dict[str, int] = {}
-    for number in range(arguments.count):
-        request = generator.request()
-        found = difference(oracle.send(request, []), server.send(request, []))
-        if found:
-            kind = re.sub(r"\d+", "N", found[:70])
-            kinds[kind] = kinds.get(kind, 0) + 1
-            if kinds[kind] == 1:
-                print(
-                    f"{number} {request['method']} {request['path']} {json.dumps(request.get('body'))[:300]}\n    {found[:500]}"
-                )
-    print(f"{arguments.count} requests, {sum(kinds.values())} differ in {len(kinds)} ways")
+    report = Report()
+    if arguments.histories:
+        numbers = range(arguments.histories) if arguments.only is None else (arguments.only,)
+        run_histories(oracle, server, arguments.seed, numbers, report)
+    else:
+        run_requests(oracle, server, arguments.seed, arguments.count, report)
+    print(report.summary())
     return 0
 
 

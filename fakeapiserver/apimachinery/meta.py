@@ -49,6 +49,30 @@ def owner_references(obj: Object) -> list[Object]:
     return found or []
 
 
+def dedup_owner_references(meta: Object, when: str = "") -> str:
+    """Drops owners that are named twice, in place; answers the warning about them, empty if there are none.
+
+    `when` is put after "entries" (upstream: dedupOwnerReferences in k8s.io/apiserver/pkg/endpoints/handlers/rest.go).
+    """
+    references = meta.get("ownerReferences")
+    if not references or len(references) < 2:
+        return ""
+    kept: list[Object] = []
+    duplicates: list[str] = []
+    for reference in references:
+        if reference in kept:
+            duplicates.append(str(reference.get("uid", "")))
+        else:
+            kept.append(reference)
+    if not duplicates:
+        return ""
+    meta["ownerReferences"] = kept
+    return (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+        f"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(duplicates)}"
+    )
+
+
 def is_terminating(obj: Object) -> bool:
     return "deletionTimestamp" in metadata(obj)
 

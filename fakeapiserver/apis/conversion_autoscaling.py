@@ -177,6 +177,14 @@ def _annotated(metadata: Object, annotations: Mapping[str, str]) -> Object:
     return {**rest, "annotations": kept} if kept else rest
 
 
+def drop_round_trip_annotations(metadata: Object) -> None:
+    """v2 has fields for all that v1 puts into annotations."""
+    if not ROUND_TRIP.isdisjoint(metadata.get("annotations") or ()):
+        metadata.update(_annotated(metadata, {}))
+        if ROUND_TRIP.issuperset(metadata["annotations"]):
+            del metadata["annotations"]
+
+
 def _is_cpu(metric: Object) -> bool:
     resource = metric.get("resource") or {}
     wanted = metric.get("type") == "Resource" and resource.get("name") == "cpu"

@@ -1,6 +1,6 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
-from fakeapiserver.apimachinery.meta import Object, ensure_namespace, metadata
+from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import decode_object
@@ -18,6 +18,8 @@ async def create(request: Request, scope: RequestScope) -> Response:
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)
+    if duplicates := dedup_owner_references(metadata(obj)):
+        request.warnings.append(duplicates)
     if scope.virtual is not None:
         return respond.encoded(
             request, await scope.virtual.create(request, _owned(request, scope, options, obj)), accept, 201

@@ -4,7 +4,8 @@ Each becomes a transform of the current object; the store's write loop runs it, 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, managedfields
@@ -15,9 +16,9 @@ from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.patch.go_format import go_value
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.schema import unstructured
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered
 from fakeapiserver.endpoints.create import match_namespace, write_request
 from fakeapiserver.endpoints.negotiation import JSON, YAML
@@ -25,6 +26,7 @@ from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.update import match_name
+from fakeapiserver.registry.generic.store import Transform
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -37,29 +39,38 @@ Patcher = Callable[[Object], Any]
 async def patch(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
-    media_type = request.header(b"content-type").partition(";")[0].strip()
-    _check_media_type(media_type, scope)
-    respond.accepted(request, scope)
-    data = await request.body()
-    options = write_options(request.query, "PatchOptions", apply=media_type == APPLY_PATCH)
+    options, transform, applied = await prepared(request, scope, custom=scope.kind.custom)
     wanted = write_request(request, scope, options, request.info.name)
-    if media_type == APPLY_PATCH:
-        wanted.applied = True
-        transform, creates = _applier(request, scope, options, data), not request.info.subresource
-    else:
-        transform, creates = _patcher(request, scope, options, media_type, data), False
-    written = await store.update(wanted, transform, create=creates)
+    wanted.applied = applied
+    written = await store.update(wanted, transform, create=applied and not request.info.subresource)
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
 
-def _check_media_type(media_type: str, scope: RequestScope) -> None:
+async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tuple[WriteOptions, Transform, bool]:
+    """A patch's options, what it does to the current object, and whether it is an apply, which settles managedFields itself.
+
+    The body is looked at when there is an object to patch: a bad patch of nothing is a 404.
+    """
+    # Upstream takes off what follows a semicolon, and nothing else.
+    media_type = request.header(b"content-type").partition(";")[0]
+    _check_media_type(media_type, custom)
+    respond.accepted(request, scope)
+    data = await request.body()
+    applied = media_type == APPLY_PATCH
+    options = write_options(request.query, "PatchOptions", apply=applied)
+    if applied:
+        return options, _applier(request, scope, options, data), True
+    return options, _patcher(request, scope, options, media_type, data), False
+
+
+def _check_media_type(media_type: str, custom: bool) -> None:
     """Strategic merge patch needs Go types, so custom resources don't have it."""
     allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
-    if not scope.kind.custom:
+    if not custom:
         allowed.append(STRATEGIC_MERGE_PATCH)
     if media_type in allowed:
         return
-    if scope.kind.custom:
+    if custom:
         named = ", ".join([JSON_PATCH, MERGE_PATCH, APPLY_PATCH])
         message = f"the body of the request was in an unknown format - accepted media types include: {named}"
         raise status_error(415, "UnsupportedMediaType", message)
@@ -72,19 +83,17 @@ def _check_media_type(media_type: str, scope: RequestScope) -> None:
 def _patcher(
     request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
 ) -> Callable[[Object | None], Object]:
-    before = list(request.warnings)
-    change, complaints, document = _change(scope, options, media_type, data)
-
     def transform(current: Object | None) -> Object:
         assert current is not None  # patches never create
-        patched = change(current)
-        # What can't be decoded is shown in the message: the document, or of a strategic merge the patch.
-        shown = _go_shown(document) if document is not None else None
-        warnings = [*complaints, *_decode(patched, scope, shown)]
+        change = _change(scope, options, media_type, data)
+        patched = change.apply(current)
+        shown = change.shown(current, patched)
+        unknown = _decode(patched, scope, change, shown)
+        warnings = [*change.complaints, *(sorted(unknown) if change.strategic else unknown)]
         if warnings and options.field_validation == "Strict":
-            raise _invalid_patch(patched, "strict decoding error: " + ", ".join(warnings), shown)
+            raise _invalid_patch(shown(), "strict decoding error: " + ", ".join(warnings))
         if options.field_validation != "Ignore":
-            request.warnings[:] = [*before, *warnings]
+            request.warnings += warnings
         match_namespace(patched, request, scope)
         match_name(patched, request.info.name)
         return patched  # type: ignore[no-any-return]
@@ -92,77 +101,84 @@ def _patcher(
     return transform
 
 
-def _change(
-    scope: RequestScope, options: WriteOptions, media_type: str, data: bytes
-) -> tuple[Patcher, list[str], Object | None]:
-    """The patch as a function of the current object, the texts of its duplicate fields, and a strategic merge itself."""
+Shown = Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A patch: a function of the current object, and the texts of its duplicate fields. `document`: a strategic merge itself;
+    `operations` those of a JSON patch."""
+
+    apply: Patcher
+    complaints: list[str]
+    scope: RequestScope
+    strategic: Object | None = None
+    operations: Sequence[json_patch.Operation] = ()
+
+    def shown(self, current: Object, patched: Any) -> Shown:
+        """What the message about a document that can't be decoded shows: the document, or of a strategic merge the patch."""
+        if self.strategic is not None:
+            strategic = self.strategic
+            return lambda: go_value(_without_nulls(strategic))
+        values = [operation.value for operation in self.operations]
+        # Decoding replaces the root's members.
+        root = dict(patched) if isinstance(patched, dict) else patched
+        kind = self.scope.kind
+        if kind.custom:
+            text = patched_text.text_of(root, values, current, None, {})
+            return lambda: text
+        definition = {"$ref": "#/components/schemas/" + kind.definition_name}
+        return lambda: patched_text.text_of(root, values, current, definition, kind.definitions)
+
+
+def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> _Change:
     if media_type == JSON_PATCH:
         operations = json_patch.decode(data, field_validation=options.field_validation)
-        return (lambda current: json_patch.apply(current, operations)), json_patch.complaints(data), None
+        apply: Patcher = lambda current: json_patch.apply(current, operations)  # noqa: E731
+        return _Change(apply, json_patch.complaints(data), scope, operations=operations)
+    merging = media_type == MERGE_PATCH
     try:
         document, duplicates = decode_body(data, JSON)
     except ValueError as error:
-        raise new_bad_request(str(error) if media_type != MERGE_PATCH else f"error decoding patch: {error}") from None
-    if document is None and media_type == MERGE_PATCH:
+        raise new_bad_request(str(error) if not merging else f"error decoding patch: {error}") from None
+    if document is None and merging:
         raise new_bad_request("Invalid JSON Patch")
     if not isinstance(document, dict):
         if document is not None:
             name = GO_NAMES[type(document)]
-            prefix = "error decoding patch: " if media_type == MERGE_PATCH else ""
+            prefix = "error decoding patch: " if merging else ""
             raise new_bad_request(
                 f"{prefix}json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
             )
         document = {}
-    if media_type == MERGE_PATCH:
-        return (lambda current: merge_patch.apply(current, document)), duplicates, None
+    if merging:
+        return _Change(lambda current: merge_patch.apply(current, document), duplicates, scope)
     kind = scope.kind
-    change: Patcher = lambda current: strategic.apply(current, document, kind.definition, kind.definitions)  # noqa: E731
-    return change, duplicates, document
+    strategically: Patcher = lambda current: strategic.apply(current, document, kind.definition, kind.definitions)  # noqa: E731
+    return _Change(strategically, duplicates, scope, strategic=document)
 
 
-def _decode(patched: Any, scope: RequestScope, shown: str | None) -> list[str]:
+def _decode(patched: Any, scope: RequestScope, change: _Change, shown: Shown) -> list[str]:
     """The patched document back into its kind: what can't be is a 422 that shows the document."""
     if not isinstance(patched, dict):
-        raise _invalid_patch(patched, "json: cannot unmarshal the patched document into an object")
+        raise _invalid_patch(shown(), "json: cannot unmarshal the patched document into an object")
     kind = scope.kind
     gvk = kind.gvk
     patched["kind"] = patched.get("kind") or gvk.kind
     patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
     found = GroupVersionKind(*GroupVersion.parse(str(patched["apiVersion"])), str(patched["kind"]))
     if found != gvk:
-        raise _invalid_patch(patched, not_registered(found), shown)
+        raise _invalid_patch(shown(), not_registered(found))
     try:
+        if change.strategic is not None:
+            unstructured.restore(patched, kind.definition_name, kind.definitions)
         unknown = kind.decode(patched)
     except ValueError as error:
-        raise _invalid_patch(patched, str(error), shown) from None
+        raise _invalid_patch(shown(), str(error)) from None
     if not isinstance(patched.get("metadata"), dict):
         patched["metadata"] = {}
     kind.default(patched)
     return unknown
-
-
-# The order of Go's ObjectMeta, in which an untouched metadata is shown.
-_META_ORDER: Final = (
-    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
-    "managedFields",
-)
-
-
-def _shown(patched: Any) -> Any:
-    """The patched document as upstream's message prints it."""
-    if not isinstance(patched, dict):
-        return patched
-    ordered = {key: patched[key] for key in sorted(patched)}
-    meta = ordered.get("metadata")
-    if isinstance(meta, dict):
-        ordered["metadata"] = {key: meta[key] for key in (*_META_ORDER, *meta) if key in meta}
-    return ordered
-
-
-def _go_shown(document: Object) -> str:
-    """A strategic merge patch as Go prints the map, without what it deletes."""
-    return go_value(_without_nulls(document))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -171,49 +187,42 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _invalid_patch(patched: Any, why: str, shown: str | None = None) -> StatusError:
-    text = shown if shown is not None else json.encode(_shown(patched)).decode()
-    return new_invalid(GroupKind("", ""), "", [field.invalid("patch", text, why)])
+def _invalid_patch(shown: str, why: str) -> StatusError:
+    return new_invalid(GroupKind("", ""), "", [field.invalid("patch", shown, why)])
 
 
 # -------------------------------------------------------------------- apply
 
 
-def _applier(
-    request: Request, scope: RequestScope, options: WriteOptions, data: bytes
-) -> Callable[[Object | None], Object]:
-    applied, duplicates = _decode_applied(data)
-    _check_applied_type(applied, scope)
-    store = scope.store
-    assert store is not None
-    info, before = request.info, list(request.warnings)
+def _applier(request: Request, scope: RequestScope, options: WriteOptions, data: bytes) -> Transform:
+    store, info = scope.store, request.info
 
     def transform(current: Object | None) -> Object:
-        if current is None and metadata(applied).get("uid"):
-            stated = metadata(applied)["uid"]
-            reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
-            raise new_conflict(store.resource, info.name, reason)
-        # Decoding changes in place, and the transform may run again.
-        wanted: Object = json.decode(json.encode(applied))
-        # Unknown fields aren't complained about: the merge itself refuses them.
-        warnings = duplicates
-        if warnings and options.field_validation == "Strict":
-            raise new_bad_request("strict decoding error: " + ", ".join(warnings))
-        if options.field_validation != "Ignore":
-            request.warnings[:] = [*before, *warnings]
+        applied, duplicates = _decode_applied(data)
+        _check_applied_type(applied, scope)
+        stated = metadata(applied).get("uid")
         result = managedfields.apply(
             current,
-            wanted,
+            applied,
             schema=scope.kind.typed,
             manager=options.field_manager,
             force=bool(options.force),
             api_version=str(scope.gvk.group_version),
             subresource=info.subresource,
             now=rfc3339(scope.clock.now()),
-            reset_fields=store.strategy.reset_paths(info.subresource),
+            reset_fields=store.strategy.reset_paths(info.subresource) if store else (),
+            convert=store.in_version if store else None,
+            schema_of=store.typed if store else None,
         )
-        scope.kind.decode(result)
-        scope.kind.default(result)
+        # Unknown fields aren't complained about: the merge itself refuses them.
+        if duplicates and options.field_validation == "Strict":
+            raise new_bad_request("error strict decoding YAML: " + ", ".join(duplicates))
+        if options.field_validation != "Ignore":
+            request.warnings += duplicates
+        if current is None and stated and store:
+            reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
+            raise new_conflict(store.resource, info.name, reason)
+        scope.kind.settle(result)
         if current is None:
             metadata(result).setdefault("name", info.name)
         match_namespace(result, request, scope)

@@ -1,51 +1,63 @@
 """The scale subresource: replicas of workloads and custom resources behind one small kind.
 
+A write runs the transform of any PUT or patch on the Scale that stands for the object, and takes the replicas and who owns them back.
 Upstream: pkg/registry/apps/deployment/storage/storage.go (ScaleREST), apiextensions-apiserver/pkg/registry/customresource/etcd.go.
 """
 
 from typing import Any, Final
 
-from fakeapiserver.apimachinery import field, labels
-from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid
-from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.apimachinery import field, labels, names
+from fakeapiserver.apimachinery.errors import (
+    StatusError,
+    new_bad_request,
+    new_conflict,
+    new_internal_error,
+    new_invalid,
+    status_error,
+)
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.patch import json as json_patch
-from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import GO_NAMES, decode_body
+from fakeapiserver.endpoints import patch, respond, update
 from fakeapiserver.endpoints.create import write_request
-from fakeapiserver.endpoints.negotiation import JSON, YAML, body_media_type
-from fakeapiserver.endpoints.options import write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
+from fakeapiserver.registry.generic.store import Transform
 
-_GVK: Final = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
+_SHOWN: Final = "autoscaling/v1, Kind=Scale"
+_TYPE: Final = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+# What upstream shows a patch of a custom resource that has no replicas: the smallest int32.
+_UNSET: Final = -(2**31)
+_OLD_VERSIONS: Final = {"apps": ("v1beta1", "v1beta2", "v1")}
 
 
 async def scale(request: Request, scope: RequestScope) -> Response:
     """GET, PUT and PATCH. A write changes the replicas of the object through the store's own loop."""
-    info, store = request.info, scope.store
+    info, store, paths = request.info, scope.store, scope.scale_paths
     assert store is not None
-    paths = scope.scale_paths
+    accept = respond.accepted(request, scope)
     if info.verb == "get":
-        found = await store.get(info.namespace, info.name)
-        return respond.encoded(request, scale_of(scope.decode(found.value), paths), respond.accepted(request, scope))
-    kind = "UpdateOptions" if info.verb == "update" else "PatchOptions"
-    media_type = request.header(b"content-type").partition(";")[0].strip()
-    options = write_options(request.query, kind, apply=media_type == "application/apply-patch+yaml")
-    data = await request.body()
-    wanted = write_request(request, scope, options, info.name)
-
-    def transform(current: Object | None) -> Object:
-        assert current is not None
-        before = scale_of(current, paths)
-        after = _checked(_changed(before, data, media_type, info.verb), before)
-        return _with_replicas(current, paths, after)
-
-    written = await store.update(wanted, transform)
-    return respond.encoded(request, scale_of(scope.decode(written.value), paths), respond.accepted(request, scope))
+        obj = scope.decode((await store.get(info.namespace, info.name)).value)
+        if scope.kind.custom and value_at(obj, paths.spec_replicas) is None:
+            path = field.go_quote(f".{paths.spec_replicas}")
+            raise new_internal_error(f"the spec replicas field {path} does not exist")
+        return respond.encoded(request, scale_of(obj, paths), accept)
+    if info.verb == "patch":
+        options, change, applied = await patch.prepared(request, scope.scale, custom=scope.kind.custom)
+        wanted = write_request(request, scope, options, info.name)
+    else:
+        options, obj = await update.decoded(request, scope.scale)
+        wanted = write_request(request, scope, options, info.name)
+        wanted.uid_precondition = metadata(obj).get("uid", "")
+        change, applied = update.replacement(obj), False
+    wanted.applied = True
+    if not applied:
+        change = _owned(change, wanted.manager, scope)
+    elif scope.kind.custom:
+        change = _never_applied(change, info.name)
+    written = await store.update(wanted, _through_scale(change, scope))
+    return respond.encoded(request, scale_of(scope.decode(written.value), paths), accept)
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:
@@ -56,7 +68,7 @@ def scale_of(obj: Object, paths: ScalePaths) -> Object:
     selector = selector_text(value_at(obj, paths.selector)) if paths.selector else ""
     if selector:
         status["selector"] = selector
-    return {**_GVK, "metadata": meta, "spec": {"replicas": replicas} if replicas else {}, "status": status}
+    return {**_TYPE, "metadata": meta, "spec": {"replicas": replicas} if replicas else {}, "status": status}
 
 
 def selector_text(selector: Any) -> str:
@@ -76,40 +88,100 @@ def value_at(obj: Object, path: str) -> Any:
     return value
 
 
-def _changed(before: Object, data: bytes, media_type: str, verb: str) -> Object:
-    try:
-        if verb == "update":
-            document, _ = decode_body(data, body_media_type(media_type))
-        elif media_type == "application/json-patch+json":
-            document = json_patch.apply(before, json_patch.decode(data))
-        else:
-            patch, _ = decode_body(data, YAML if media_type.endswith("+yaml") else JSON)
-            document = merge_patch.apply(before, patch)
-    except ValueError as error:
-        raise new_bad_request(str(error)) from None
-    if not isinstance(document, dict):
-        raise new_bad_request("the body is not a Scale")
-    return document
+# -------------------------------------------------------------------- writes
 
 
-def _checked(after: Object, before: Object) -> Object:
-    name = metadata(before).get("name", "")
-    if after.get("kind", "Scale") != "Scale":
-        raise new_bad_request(f"the kind in the data ({after['kind']}) does not match the expected kind (Scale)")
-    found = metadata(after).get("name", "")
-    if found != name:
-        raise new_bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
-    replicas = (after.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        text = "json: cannot unmarshal " + GO_NAMES.get(type(replicas), "object")
-        raise new_bad_request(
-            f'Scale in version "v1" cannot be handled as a Scale: {text} into Go struct field '
-            "ScaleSpec.spec.replicas of type int32"
+def _owned(change: Transform, manager: str, scope: RequestScope) -> Transform:
+    """The change with its manager written into the Scale's managedFields."""
+    from fakeapiserver.apimachinery import managedfields
+
+    kind = scope.scale.kind
+
+    def transform(before: Object | None) -> Object:
+        return managedfields.update(
+            before,
+            change(before),
+            schema=kind.typed,
+            manager=manager,
+            api_version=_TYPE["apiVersion"],
+            subresource="scale",
+            now=None,
         )
+
+    return transform
+
+
+def _never_applied(change: Transform, name: str) -> Transform:
+    """Upstream's converter of custom resources knows no Scale, so applying one fails when all else is done."""
+
+    def transform(before: Object | None) -> Object:
+        why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+        if before is not None and not metadata(before).get("managedFields"):
+            live = f"failed to convert live object (/; {_SHOWN}) {why}"
+            raise status_error(500, "", f"failed to create manager for existing fields: {live}")
+        metadata(change(before))
+        raise status_error(500, "", f"failed to convert new object (/{name}; {_SHOWN}) {why}")
+
+    return transform
+
+
+def _through_scale(change: Transform, scope: RequestScope) -> Transform:
+    """A change of the Scale as a change of the object it stands for."""
+    from fakeapiserver.apimachinery.managedfields import scale as owners
+
+    paths, replicas_paths = scope.scale_paths, _replicas_paths(scope)
+    version = str(scope.gvk.group_version)
+
+    def transform(current: Object | None) -> Object:
+        assert current is not None  # scaling never creates
+        entries = metadata(current).get("managedFields")
+        before = scale_of(current, paths)
+        if scope.kind.custom and value_at(current, paths.spec_replicas) is None:
+            before["spec"] = {"replicas": _UNSET}
+        if shown := owners.to_scale(entries, replicas_paths):
+            before["metadata"]["managedFields"] = shown
+        after = change(before)
+        _check(after, current, scope)
+        changed = _with_replicas(current, paths, after)
+        scale_entries = metadata(after).get("managedFields")
+        metadata(changed)["managedFields"] = owners.to_parent(entries, scale_entries, replicas_paths, version)
+        return changed
+
+    return transform
+
+
+def _replicas_paths(scope: RequestScope) -> dict[str, tuple[str, ...] | None]:
+    """Where each version that may have written the object keeps its replicas."""
+    if scope.kind.custom:
+        return scope.replicas_paths
+    group, path = scope.gvk.group, tuple("f:" + part for part in scope.scale_paths.spec_replicas.split("."))
+    versions = _OLD_VERSIONS.get(group, (scope.gvk.version,))
+    return {f"{group}/{version}" if group else version: path for version in versions}
+
+
+def _check(after: Object, current: Object, scope: RequestScope) -> None:
+    """What upstream's storages say about a new Scale. StatusError 400, 409 or 422."""
+    meta, name = metadata(after), metadata(current).get("name", "")
+    replicas = (after.get("spec") or {}).get("replicas", 0)
+    if scope.kind.custom:
+        if replicas == _UNSET:
+            path = field.go_quote(f".{scope.scale_paths.spec_replicas}")
+            raise new_bad_request(f"the spec replicas field {path} cannot be empty")
+        return
+    errors = names.validate_object_meta(meta, True, names.name_is_dns_subdomain, field.Path("metadata"))
     if replicas < 0:
-        detail = "must be greater than or equal to 0"
-        raise new_invalid(GroupKind("autoscaling", "Scale"), name, [field.invalid("spec.replicas", replicas, detail)])
-    return after
+        errors.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if errors:
+        raise new_invalid(GroupKind("autoscaling", "Scale"), name, errors)
+    if meta.get("uid") and meta["uid"] != metadata(current).get("uid"):
+        raise _other_object(meta["uid"], current, scope)
+
+
+def _other_object(uid: str, current: Object, scope: RequestScope) -> StatusError:
+    resource = GroupResource(scope.gvk.group, f"{scope.resource.gvr.resource}/scale")
+    found = metadata(current).get("uid", "")
+    reason = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
+    return new_conflict(resource, metadata(current).get("name", ""), reason)
 
 
 def _with_replicas(current: Object, paths: ScalePaths, after: Object) -> Object:

@@ -1,7 +1,7 @@
 """What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,7 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
-from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class RequestScope:
     virtual: Virtual | None = None
     scale_paths: ScalePaths = ScalePaths()
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
+    # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
+    replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -58,6 +60,13 @@ class RequestScope:
     @property
     def list_kind(self) -> str:
         return self.resource.list_kind or self.gvk.kind + "List"
+
+    @cached_property
+    def scale(self) -> "RequestScope":
+        """The scale subresource as a resource of its own, without a store."""
+        gvk = GroupVersionKind("autoscaling", "v1", "Scale")
+        kind = BuiltinKind(gvk, "io.k8s.api.autoscaling.v1.Scale", self.kind.definitions, lambda obj, version: None)
+        return RequestScope(resource=self.resource, kind=kind, clock=self.clock, recognizes=self.recognizes)
 
     @cached_property
     def type_prefix(self) -> bytes:

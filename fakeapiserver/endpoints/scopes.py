@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -17,7 +17,7 @@ from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
-from fakeapiserver.registry.generic.kind import BuiltinKind
+from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.storage.interface import Storage
 
@@ -107,6 +107,15 @@ class RequestScopes:
         for store in self._stores.values():
             store.strategy.on_restored(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
 
+    def kind_in(self, stored: GroupVersionKind, api_version: str) -> Kind:
+        """The kind of objects stored as `stored` as another version serves it. LookupError: that version doesn't."""
+        row = self.table.for_kind(GroupVersionKind(*GroupVersion.parse(api_version), stored.kind))
+        if row is None or (stored.group != row.gvk.group if row.custom else conversion.storage_gvk(row.gvk) != stored):
+            raise LookupError(api_version)
+        scope = self.lookup(*row.gvr)
+        assert scope is not None
+        return scope.kind
+
     def _recognizes(self, gvk: GroupVersionKind) -> bool:
         return self.table.for_kind(gvk) is not None
 
@@ -133,6 +142,7 @@ class RequestScopes:
             clock=self.clock,
             name_generator=generate_name,
             convert=conversion.convert,
+            kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
         )
 

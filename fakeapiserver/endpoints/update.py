@@ -1,35 +1,45 @@
 """PUT (upstream: k8s.io/apiserver/pkg/endpoints/handlers/update.go)."""
 
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, metadata
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import decode_object
 from fakeapiserver.endpoints.create import match_namespace, write_request
 from fakeapiserver.endpoints.negotiation import body_media_type
-from fakeapiserver.endpoints.options import write_options
+from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.store import Transform
 
 
 async def update(request: Request, scope: RequestScope) -> Response:
     info, store = request.info, scope.store
     assert store is not None
+    options, obj = await decoded(request, scope)
+    wanted = write_request(request, scope, options, info.name)
+    wanted.uid_precondition = metadata(obj).get("uid", "")
+    creates = store.strategy.allow_create_on_update and not info.subresource
+    written = await store.update(wanted, replacement(obj), create=creates)
+    return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
+
+
+async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, Object]:
+    """The options of a PUT, and its object."""
     options = write_options(request.query, "UpdateOptions")
     respond.accepted(request, scope)
     media_type = body_media_type(request.header(b"content-type"))
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)
-    match_name(obj, info.name)
-    wanted = write_request(request, scope, options, info.name)
-    wanted.uid_precondition = metadata(obj).get("uid", "")
-    creates = store.strategy.allow_create_on_update and not info.subresource
+    match_name(obj, request.info.name)
+    if duplicates := dedup_owner_references(metadata(obj)):
+        request.warnings.append(duplicates)
+    return options, obj
 
-    def replace(current: Object | None) -> Object:
-        return {**obj, "metadata": dict(metadata(obj))}
 
-    written = await store.update(wanted, replace, create=creates)
-    return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
+def replacement(obj: Object) -> Transform:
+    """The object in place of whatever is there."""
+    return lambda current: {**obj, "metadata": dict(metadata(obj))}
 
 
 def match_name(obj: Object, name: str) -> None:

@@ -41,6 +41,7 @@ class _Served:
     kind: CustomKind
     store: Store
     version: Object
+    replicas_paths: dict[str, tuple[str, ...] | None]
 
 
 class CustomResources:
@@ -177,7 +178,8 @@ class CustomResources:
         for row in resources_of(obj):
             version = versions[row.gvr.version]
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            yield _Served(row, CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions), store, version)
+            kind = CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions)
+            yield _Served(row, kind, store, version, _replicas_paths(obj))
 
     def _store(self, obj: Object) -> Store:
         spec = obj["spec"]
@@ -205,6 +207,7 @@ class CustomResources:
             clock=self._scopes.clock,
             name_generator=generate_name,
             convert=_with_api_version,
+            kind_in=lambda api_version: self._scopes.kind_in(gvk, api_version),
         )
 
     def _scope(self, row: APIResource) -> RequestScope:
@@ -224,6 +227,7 @@ class CustomResources:
             store=served.store,
             row=print_row,
             scale_paths=paths,
+            replicas_paths=served.replicas_paths,
         )
 
     async def _withdraw(self, definitions: Store, name: str) -> None:
@@ -272,6 +276,16 @@ class CustomResources:
         return WriteRequest(
             kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name, subresource=subresource
         )
+
+
+def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
+    """apiVersion -> the path elements of the replicas; None for a version without the scale subresource."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for version in obj["spec"]["versions"]:
+        scale = (version.get("subresources") or {}).get("scale")
+        parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
+        found[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
+    return found
 
 
 def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:

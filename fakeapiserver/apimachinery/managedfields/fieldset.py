@@ -109,6 +109,13 @@ def below(fields: FieldSet, key: str) -> FieldSet:
     return _children(node) if node else {}
 
 
+def contains(fields: FieldSet, path: tuple[str, ...]) -> bool:
+    """Whether a path is in the set."""
+    for key in path[:-1]:
+        fields = below(fields, key)
+    return has(fields, path[-1])
+
+
 def insert(fields: FieldSet, path: tuple[str, ...]) -> None:
     """Adds one path, in place; every node on the way must be the caller's own."""
     for depth, key in enumerate(path):

@@ -45,9 +45,9 @@ def refresh_last_applied(obj: Object, applied: Object) -> Object:
 
 def _last_applied(applied: Object) -> str:
     meta = dict(applied.get("metadata") or {})
-    if "annotations" in meta:
-        meta["annotations"] = {key: value for key, value in (meta["annotations"] or {}).items() if key != LAST_APPLIED}
-        if not meta["annotations"]:
-            del meta["annotations"]
+    if isinstance(meta.get("annotations"), dict):
+        meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != LAST_APPLIED}
+    else:
+        meta.pop("annotations", None)
     text = msgspec.json.encode(dict(applied, metadata=meta), order="deterministic").decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") + "\n"

@@ -30,7 +30,7 @@ from fakeapiserver.apimachinery.managedfields.last_applied import allowed_confli
 from fakeapiserver.apimachinery.managedfields.merge import merge
 from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Convert, Versions, take_from_others
 from fakeapiserver.apimachinery.managedfields.prune import prune
-from fakeapiserver.apimachinery.managedfields.typed import NoPathElement, TypedSchema
+from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object, metadata
 
@@ -83,8 +83,8 @@ def update(
     before = _without_managed_fields(live) if live is not None else None
     try:
         managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)
-    except NoPathElement:
-        # Upstream logs what should never happen, and stores no owners rather than wrong ones.
+    except ValueError:
+        # An item without a path element, or an entry whose apiVersion is none: upstream stores no owners rather than wrong ones.
         return bare
     return _with_managed_fields(bare, cap_update_managers(managed))
 

@@ -10,9 +10,8 @@ from fakeapiserver.apimachinery.managedfields.compare import Comparison, compare
 from fakeapiserver.apimachinery.managedfields.entries import Managed, ManagerId
 from fakeapiserver.apimachinery.managedfields.fieldset import (
     FieldSet,
-    below,
+    contains,
     difference,
-    has,
     intersection,
     path_text,
     paths,
@@ -34,7 +33,7 @@ class Conflicts(Exception):
         self.paths = paths
 
     def without(self, allowed: FieldSet) -> "Conflicts":
-        return Conflicts([(key, path) for key, path in self.paths if not _contains(allowed, path)])
+        return Conflicts([(key, path) for key, path in self.paths if not contains(allowed, path)])
 
     def causes(self) -> list[dict[str, str]]:
         return [
@@ -54,12 +53,6 @@ class Conflicts(Exception):
                 previous = key
             lines.append(f"- {path_text(path)}")
         return f"Apply failed with {len(self.paths)} conflicts: " + "\n".join(lines)
-
-
-def _contains(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    for key in path[:-1]:
-        fields = below(fields, key)
-    return has(fields, path[-1])
 
 
 class Versions:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakeapiserver.apimachinery.managedfields.fieldset import path_text
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
+from fakeapiserver.apimachinery.patch.go_format import go_syntax, go_value
 
 Problem = tuple[str, str]
 
@@ -60,27 +61,16 @@ def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> It
 def _mismatch(node: Node, value: Any) -> str:
     """What is wrong with a value that is neither the map nor the list its type allows."""
     if node.is_map:
-        return "" if node.scalar and not isinstance(value, dict | list) else f"expected map, got &{{{_go(value)}}}"
+        return "" if node.scalar and not isinstance(value, dict | list) else f"expected map, got &{{{go_value(value)}}}"
     if node.scalar == "string" and not isinstance(value, str):
-        return f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
+        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
     if node.scalar == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
         return f"expected numeric (int or float), got {_go_type(value)}"
     if node.scalar == "boolean" and not isinstance(value, bool):
-        return f"expected boolean, got &{{{_go(value)}}}"
+        return f"expected boolean, got &{{{go_value(value)}}}"
     if node.scalar == "untyped" and isinstance(value, dict | list):
-        return f"expected any scalar, got &{{{_go(value)}}}"
-    return "" if node.scalar else f"expected list, got &{{{_go(value)}}}"
-
-
-def _go(value: Any) -> str:
-    """A value as Go's %v prints it."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_go(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_go, value)) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "<nil>" if value is None else str(value)
+        return f"expected any scalar, got &{{{go_value(value)}}}"
+    return "" if node.scalar else f"expected list, got &{{{go_value(value)}}}"
 
 
 def _go_type(value: Any) -> str:

@@ -6,6 +6,8 @@ Upstream: Go's fmt package (verbs %v and %s on map[string]interface{}, []interfa
 from decimal import Decimal
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.field import go_quote
+
 _TYPES: Final = {
     dict: "map[string]interface {}",
     list: "[]interface {}",
@@ -29,6 +31,18 @@ def go_value(value: Any) -> str:
 def go_string(value: Any) -> str:
     """%s, which complains about scalars that are no strings: `%!s(int64=5)`."""
     return _shown(value, bad_verb=True)
+
+
+def go_syntax(value: Any) -> str:
+    """%#v: `map[string]interface {}{"a":1}`, keys sorted."""
+    if isinstance(value, dict):
+        members = ", ".join(f"{go_quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
+        return "map[string]interface {}{" + members + "}"
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+    if isinstance(value, str):
+        return go_quote(value)
+    return "interface {}(nil)" if value is None else _scalar(value)
 
 
 def go_type_verb(value: Any) -> str:

@@ -224,6 +224,13 @@ class BuiltinType:
         obj.update(decoded)
         return list(state.unknown)
 
+    def check(self, value: Any) -> None:
+        """Raises DecodeError for a value of any JSON type that does not fit, as its UnmarshalJSON words it."""
+        state = State()
+        self._type.decode(value, state)
+        if state.error:
+            raise DecodeError(state.error)
+
     def default(self, obj: dict[str, Any]) -> None:
         """Fills in, in place, the defaults the recorded schema carries beyond zero values (`protocol: TCP`).
 

@@ -48,6 +48,13 @@ def recorded_go_types() -> dict[str, dict[str, str]]:
     return msgspec.json.decode(recorded, type=dict[str, dict[str, str]])
 
 
+@cache
+def recorded_field_orders() -> dict[str, tuple[str, ...]]:
+    """Definition -> its fields in the order Go writes them, where the numbers of protobuf's fields are not that order."""
+    recorded = (Path(__file__).parent / "field_order.json").read_bytes()
+    return msgspec.json.decode(recorded, type=dict[str, tuple[str, ...]])
+
+
 def element_of(go_type: str, opening: str) -> str:
     """The element type of `[]T` or `map[K]T`; empty for a named type, whose elements OpenAPI tells."""
     if opening == "[]":

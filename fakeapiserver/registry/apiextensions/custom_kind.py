@@ -23,6 +23,7 @@ class CustomKind:
 
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
+    definition_name = ""
 
     def __init__(self, gvk: GroupVersionKind, schema: Schema, definitions: Definitions) -> None:
         self.gvk = gvk
@@ -60,6 +61,14 @@ class CustomKind:
                 text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)
             ]
         return unknown + self._structural.prune(obj)
+
+    def settle(self, obj: Object) -> None:
+        """Nulls where a map or list was emptied stay, for validation to refuse."""
+        self._metadata.decode(obj.setdefault("metadata", {}))
+        self._structural.default(obj)
+
+    def drop_empty(self, obj: Object) -> None:
+        """Custom resources are stored as they are."""
 
     def default(self, obj: Object) -> None:
         self._structural.default(obj)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 
 if TYPE_CHECKING:
@@ -20,13 +20,15 @@ Default = Callable[[Object, str], None]
 
 
 class Kind(Protocol):
-    """One kind in one served version. `definition` is the schema that strategic merge patch reads, and `definitions` what
-    it refers to; `custom` is true for custom resources (no strategic merge, list items carry their type). `also_accepts`
-    are other versions that bodies may have, as if they had its own."""
+    """One kind in one served version. `definition` is the schema that strategic merge patch reads, `definitions` what it refers
+    to, and `definition_name` its own name among them (empty for custom resources); `custom` is true for custom resources (no
+    strategic merge, list items carry their type). `also_accepts` are other versions that bodies may have, as if they had its
+    own."""
 
     gvk: GroupVersionKind
     custom: bool
     definitions: Definitions
+    definition_name: str
     also_accepts: Sequence[GroupVersion]
 
     @property
@@ -38,6 +40,12 @@ class Kind(Protocol):
     def decode(self, obj: Object) -> list[str]:
         """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts.
         ValueError worded as Go's JSON decoder words a wrong type."""
+
+    def settle(self, obj: Object) -> None:
+        """Brings what server-side apply has merged into the kind's form, in place, with its defaults."""
+
+    def drop_empty(self, obj: Object) -> None:
+        """Makes empty lists among the object's own fields nulls, in place, where storage doesn't tell one from the other."""
 
     def default(self, obj: Object) -> None:
         """Sets the version's defaults in place."""
@@ -55,27 +63,45 @@ class BuiltinKind:
     def __init__(self, gvk: GroupVersionKind, definition_name: str, definitions: Definitions, default: Default) -> None:
         self.gvk = gvk
         self.definitions = definitions
-        self._definition_name = definition_name
+        self.definition_name = definition_name
         self._default = default
 
     @property
     def definition(self) -> Schema:
-        return self.definitions[self._definition_name]
+        return self.definitions[self.definition_name]
 
     @cached_property
     def _type(self) -> "BuiltinType":
         from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 
-        return compile_builtin(self.definitions, self._definition_name)
+        return compile_builtin(self.definitions, self.definition_name)
 
     @cached_property
     def typed(self) -> "TypedSchema":
         from fakeapiserver.apimachinery.managedfields.typed import builtin_schema
 
-        return builtin_schema(self.definitions, self._definition_name)
+        return builtin_schema(self.definitions, self.definition_name)
 
     def decode(self, obj: Object) -> list[str]:
-        return self._type.decode(obj)
+        # Go's types tell an empty list from none until they are stored; so do owners, and whoever resets them.
+        empty = [key for key, value in obj.items() if value == []]
+        reset = metadata(obj).get("managedFields") == []
+        unknown = self._type.decode(obj)
+        for key in empty:
+            if key in obj:
+                obj[key] = []
+        if reset:
+            metadata(obj)["managedFields"] = []
+        return unknown
+
+    def settle(self, obj: Object) -> None:
+        self.decode(obj)
+        self.default(obj)
+
+    def drop_empty(self, obj: Object) -> None:
+        for key, value in obj.items():
+            if value == []:
+                obj[key] = None
 
     def default(self, obj: Object) -> None:
         self._type.default(obj)

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -30,7 +30,14 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, ensure_namespace, is_terminating, metadata, owner_references
+from fakeapiserver.apimachinery.meta import (
+    Object,
+    dedup_owner_references,
+    ensure_namespace,
+    is_terminating,
+    metadata,
+    owner_references,
+)
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
@@ -49,8 +56,12 @@ from fakeapiserver.storage.interface import (
     StoredObject,
 )
 
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
+KindIn = Callable[[str], Kind]
 
 _METADATA: Final = Path("metadata")
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -88,7 +99,9 @@ class Written:
 
 
 class Store:
-    """One stored resource. `gvk` is the version that is stored; requests of other served versions are converted."""
+    """One stored resource. `gvk` is the version that is stored; requests of other served versions are converted.
+
+    `kind_in` tells what an apiVersion makes of the kind, for managers who wrote in it; LookupError: it doesn't serve it."""
 
     def __init__(
         self,
@@ -103,6 +116,7 @@ class Store:
         clock: Clock,
         name_generator: NameGenerator,
         convert: Convert | None = None,
+        kind_in: KindIn | None = None,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
     ) -> None:
         self.gvr = gvr
@@ -115,6 +129,7 @@ class Store:
         self._clock = clock
         self._generate_name = name_generator
         self._convert = convert
+        self._kind_in = kind_in
         self._find = find
 
     @property
@@ -177,7 +192,9 @@ class Store:
 
     async def update(self, request: WriteRequest, transform: Transform, *, create: bool = False) -> Written:
         """PUT, every patch and apply. `create` makes an absent object (apply, and kinds that allow it on PUT)."""
+        told = len(request.warnings)
         for _ in range(_WRITE_ATTEMPTS):
+            del request.warnings[told:]  # those of an attempt that lost its race
             current = await self.storage.get(self.key(request.namespace, request.name))
             try:
                 if current is not None:
@@ -196,9 +213,11 @@ class Store:
         self._fill_system_fields(meta)
         if not request.applied:
             obj = self._own(request, None, obj)
+        request.kind.drop_empty(obj)
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
+        self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
         self.strategy.record_user(obj, request.user)
         self.strategy.prepare_for_create(obj)
@@ -234,16 +253,18 @@ class Store:
             raise self._uid_conflict(request, old)
         if not request.applied:
             new = self._own(request, old, new)
+        request.kind.drop_empty(new)
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
-        from fakeapiserver.apimachinery import managedfields
-
-        new = managedfields.keep_times_if_unchanged(old, attributes.object or new)
-        new, old = {**self._to_storage(new), "metadata": dict(metadata(new))}, self._to_storage(old)
+        new = attributes.object or new
+        new, old = self._to_storage(new), self._to_storage(old)
+        new = {**new, "metadata": dict(metadata(new))}
+        self._dedup_owners(new, request)
         self._check_resource_version(new, current, request)
         self._prepare_for_update(new, old, request)
         self._validate_update(request.kind, new, old, request.subresource)
-        request.warnings += self.strategy.warnings_on_update(new, old)
+        if request.subresource in ("", "scale"):
+            request.warnings += self.strategy.warnings_on_update(new, old)
         await self._admission.validate(attributes)
         return await self._swap(request, current, new, old)
 
@@ -254,8 +275,10 @@ class Store:
             if not request.dry_run:
                 await self._remove(current, old)
             return Written(_restamped(new, current.mod_revision))
+        from fakeapiserver.apimachinery import managedfields
+
         metadata(new)["resourceVersion"] = str(current.mod_revision)
-        if new == old:
+        if new == old or managedfields.keep_times_if_unchanged(old, new) is old:
             return Written(current.value)
         written = await self._put(current, new, request.dry_run)
         if not request.dry_run:
@@ -391,6 +414,10 @@ class Store:
         meta["creationTimestamp"] = rfc3339(self._clock.now())
         meta["uid"] = str(uuid.uuid4())
 
+    def _dedup_owners(self, obj: Object, request: WriteRequest) -> None:
+        if warning := dedup_owner_references(metadata(obj), " after mutating admission happens"):
+            request.warnings.append(warning)
+
     def _own(self, request: WriteRequest, old: Object | None, new: Object) -> Object:
         from fakeapiserver.apimachinery import managedfields
 
@@ -401,14 +428,35 @@ class Store:
             manager=request.manager,
             api_version=str(request.kind.gvk.group_version),
             subresource=request.subresource,
-            # Upstream's entry of the scale subresource has no time (scalehandler.go).
-            now=None if request.subresource == "scale" else rfc3339(self._clock.now()),
+            now=rfc3339(self._clock.now()),
             reset_fields=self.strategy.reset_paths(request.subresource),
+            convert=self.in_version,
+            schema_of=self.typed,
         )
 
     def _named(self, request: WriteRequest) -> GroupResource:
         """The resource as the client calls it: events have two groups."""
         return GroupResource(request.kind.gvk.group, self.gvr.resource)
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        """The object as a manager who wrote in this version sees it. LookupError: the version isn't served."""
+        source, target = self._kind(obj["apiVersion"]), self._kind(api_version)
+        obj = dict(obj)
+        if not source.custom:
+            source.decode(obj)  # through Go's types, so with zeroes for what a merge has taken out
+        converted = self._converted(obj, target.gvk)
+        if not target.custom:
+            target.decode(converted)
+        return converted
+
+    def typed(self, api_version: str) -> "TypedSchema":
+        """A version's type. LookupError: the version isn't served."""
+        return self._kind(api_version).typed
+
+    def _kind(self, api_version: str) -> Kind:
+        if self._kind_in is None:
+            raise LookupError(api_version)
+        return self._kind_in(api_version)
 
     def _attributes(
         self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None
@@ -496,7 +544,7 @@ class Store:
         errors += kind.validate(new, old)
         if subresource == "status":
             errors += strategy.validate_status_update(new, old)
-        elif subresource:
+        elif subresource not in ("", "scale"):
             errors += strategy.validate_subresource_update(subresource, new, old)
         else:
             errors += strategy.validate_update(new, old)

@@ -1,0 +1,86 @@
+"""What becomes of a map on its way into Go's structs without JSON in between: a strategic merge patch's result takes this way.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/converter.go (fromUnstructured).
+
+Differs from decoding JSON in its words, and in that whole floats are integers and integers too large for an int32 lose their upper bits.
+"""
+
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.schema.builtin import DecodeError, compile_builtin
+from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, recorded_go_types
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
+
+_KINDS: Final = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
+_SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
+
+
+def restore(obj: dict[str, Any], name: str, definitions: Definitions) -> None:
+    """Brings the values of a definition's object, in place, to what Go's fields hold. DecodeError for what can't be."""
+    obj.update(_struct(obj, name, definitions))
+
+
+def _struct(value: Any, name: str, definitions: Definitions) -> Any:
+    schema = definitions[name]
+    if "properties" not in schema or schema.get("x-kubernetes-int-or-string"):
+        return _custom(value, name, definitions)
+    if not isinstance(value, dict):
+        raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
+    recorded, required = recorded_go_types().get(name, {}), schema.get("required", ())
+    out = dict(value)
+    for key, field in schema["properties"].items():
+        if value.get(key) is not None:
+            marked = recorded.get(key) or expected_go_type(field, key in required)
+            out[key] = _value(value[key], field, marked.partition(" @")[0].strip("*!~"), definitions)
+    return out
+
+
+def _custom(value: Any, name: str, definitions: Definitions) -> Any:
+    """A type with an UnmarshalJSON of its own."""
+    compile_builtin(definitions, name).check(value)
+    return value
+
+
+def _value(value: Any, schema: Schema, go_type: str, definitions: Definitions) -> Any:
+    if value is None:
+        return None
+    if name := reference(schema):
+        return _struct(value, name, definitions)
+    kind = schema.get("type", "")
+    if kind == "array":
+        if not isinstance(value, list):
+            raise DecodeError(f"cannot restore slice from {_KINDS[type(value)]}")
+        items = schema["items"]
+        inner = element_of(go_type, "[]") or go_type_of(items)
+        return [_value(item, items, inner, definitions) for item in value]
+    if kind == "object" and "additionalProperties" in schema:
+        if not isinstance(value, dict):
+            raise DecodeError(f"cannot restore map from {_KINDS[type(value)]}")
+        values = schema["additionalProperties"]
+        inner = element_of(go_type, "]") or go_type_of(values)
+        return {key: _value(item, values, inner, definitions) for key, item in value.items()}
+    if kind == "integer":
+        return _integer(value, schema.get("format", "int64"), go_type)
+    if schema.get("format") == "byte" or kind not in _SCALARS:
+        return value
+    return _scalar(value, _SCALARS[kind], go_type)
+
+
+def _integer(value: Any, size: str, go_type: str) -> int:
+    if type(value) is float:
+        if value != value // 1:
+            raise DecodeError(f"cannot convert float64 to {go_type}")
+        value = int(value)
+    if type(value) is not int:
+        raise DecodeError(f"unrecognized type: {size}")
+    half = 1 << (31 if size == "int32" else 63)
+    return (value + half) % (2 * half) - half
+
+
+def _scalar(value: Any, kind: str, go_type: str) -> Any:
+    found = _KINDS[type(value)]
+    if found == kind or (kind == "float64" and found == "int64"):
+        return value
+    if kind == "string" and found == "int64":
+        raise DecodeError(f"cannot convert int64 to {go_type}")
+    raise DecodeError(f"unrecognized type: {kind}")

@@ -24,12 +24,14 @@ class UserInfo:
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
-    certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it."""
+    certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
+    those that a token must be for, by default the server's own."""
 
     authorization: str = ""
     peer_certificate: bytes = b""
     peer_chain: tuple[bytes, ...] = ()
     headers: Sequence[tuple[bytes, bytes]] = ()
+    audiences: tuple[str, ...] = ()
 
 
 class Authenticator(Protocol):
@@ -41,9 +43,9 @@ class Authenticator(Protocol):
 
 class TokenAuthenticator(Protocol):
     """Knows bearer tokens of one method. None when the token is not one of its own, so that the next method may know it;
-    raises StatusError 401 when it is its own and fails."""
+    raises StatusError 401 when it is its own and fails, with the reason as its cause. `audiences` as in Credentials."""
 
-    async def authenticate_token(self, token: str) -> UserInfo | None: ...
+    async def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> UserInfo | None: ...
 
 
 class Decision(Enum):

@@ -36,11 +36,11 @@ class Union:
         self._authenticators = tuple(authenticators)
         self._anonymous = anonymous
         self._monotonic = (clock or SystemClock()).monotonic
-        self._known: dict[tuple[str, bytes], tuple[float, UserInfo]] = {}
+        self._known: dict[tuple[str, bytes, tuple[str, ...]], tuple[float, UserInfo]] = {}
 
     def remembered(self, credentials: Credentials) -> UserInfo | None:
         """The user found for the same credentials in the last 10 s, without awaiting anything; None when there is none."""
-        known = self._known.get((credentials.authorization, credentials.peer_certificate))
+        known = self._known.get((credentials.authorization, credentials.peer_certificate, credentials.audiences))
         return known[1] if known is not None and known[0] > self._monotonic() else None
 
     async def authenticate(self, credentials: Credentials) -> UserInfo:
@@ -77,7 +77,7 @@ class Union:
             return
         if len(self._known) >= _CACHE_SIZE:
             self._known.pop(next(iter(self._known)))
-        key = (credentials.authorization, credentials.peer_certificate)
+        key = (credentials.authorization, credentials.peer_certificate, credentials.audiences)
         self._known[key] = (self._monotonic() + _KEEP_SECONDS, user)
 
 

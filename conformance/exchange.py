@@ -40,7 +40,17 @@ _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 # Answers whose values a server chooses freely; what is chosen must be there, not equal.
 _FREE_KEYS: Final = frozenset(
-    {"resourceVersion", "continue", "uid", "clusterIP", "clusterIPs", "nodePort", "serverAddress", "description"}
+    {
+        "resourceVersion",
+        "continue",
+        "uid",
+        "clusterIP",
+        "clusterIPs",
+        "nodePort",
+        "serverAddress",
+        "description",
+        "token",
+    }
 )
 _FREE_HEADERS: Final = (
     "ETag",

@@ -30,7 +30,7 @@ class BearerToken:
         refusal: StatusError | None = None
         for method in self._methods:
             try:
-                user = await method.authenticate_token(token)
+                user = await method.authenticate_token(token, credentials.audiences)
             except StatusError as error:
                 # Another method may still know it, as with several issuers.
                 refusal = refusal or error

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile/tokenfile.go. The 
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fakeapiserver.auth.interfaces import UserInfo
@@ -18,7 +18,7 @@ class StaticTokens:
     def __init__(self, tokens: Mapping[str, UserInfo]) -> None:
         self._tokens = dict(tokens)
 
-    async def authenticate_token(self, token: str) -> UserInfo | None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> UserInfo | None:
         return self._tokens.get(token)
 
 

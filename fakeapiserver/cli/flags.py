@@ -97,6 +97,7 @@ def _seconds(text: str) -> float:
 # flag -> (field of Config, how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "anonymous-auth": ("anonymous_auth", _boolean),
+    "api-audiences": ("api_audiences", _list),
     "authorization-mode": ("authorization_mode", _modes),
     "bind-address": ("bind_address", _address),
     "cert-dir": ("cert_dir", Path),
@@ -110,7 +111,10 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "min-request-timeout": ("min_request_timeout", _count),
     "request-timeout": ("request_timeout", _seconds),
     "secure-port": ("secure_port", _port),
+    "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
     "service-account-issuer": ("service_account_issuer", str),
+    "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
+    "service-account-signing-key-file": ("service_account_signing_key_file", Path),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
@@ -198,6 +202,8 @@ def _check(config: Config) -> None:
         ("tls-private-key-file", config.tls_private_key_file),
         ("client-ca-file", config.client_ca_file),
         ("token-auth-file", config.token_auth_file),
+        ("service-account-signing-key-file", config.service_account_signing_key_file),
+        *(("service-account-key-file", path) for path in config.service_account_key_file),
     ):
         if path is not None and not path.is_file():
             raise UsageError(f"--{flag}: there is no file {path}")

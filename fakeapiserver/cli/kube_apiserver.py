@@ -26,12 +26,7 @@ _REQUIRED: Final = {
     "service-account-signing-key-file": "--service-account-signing-key-file and --service-account-issuer are required flags",
 }
 # Without effect here, yet not worth a warning: what every envtest gives, and what concerns etcd.
-_SILENT: Final = (
-    "--allow-privileged ",
-    "--service-account-key-file ",
-    "--service-account-signing-key-file ",
-    "--etcd-",
-)
+_SILENT: Final = ("--allow-privileged ", "--etcd-")
 
 
 def main(arguments: Sequence[str], parent: int = 0) -> int:
@@ -70,9 +65,6 @@ def _check(parsed: Parsed) -> None:
     missing = [sentence for flag, sentence in _REQUIRED.items() if not given.get(flag)]
     if missing:
         raise UsageError(f"[{', '.join(missing)}]")
-    for flag in ("service-account-key-file", "service-account-signing-key-file"):
-        if not os.path.isfile(given[flag]):
-            raise UsageError(f"failed to parse {flag}: open {given[flag]}: no such file or directory")
 
 
 def _run(parsed: Parsed, parent: int) -> int:

@@ -76,12 +76,6 @@ async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScope
     raise not_built(scope, "proxy")
 
 
-async def token(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """Tokens aren't minted yet."""
-    await _found(request, scope)
-    raise not_built(scope, "token")
-
-
 async def _found(request: Request, scope: RequestScope) -> Object:
     assert scope.store is not None
     return scope.store.decode((await scope.store.get(request.info.namespace, request.info.name)).value)

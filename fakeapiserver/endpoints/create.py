@@ -8,6 +8,7 @@ from fakeapiserver.endpoints.negotiation import body_media_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import WriteRequest
 
 
@@ -22,23 +23,24 @@ async def create(request: Request, scope: RequestScope) -> Response:
         request.warnings.append(duplicates)
     if scope.virtual is not None:
         return respond.encoded(
-            request, await scope.virtual.create(request, _owned(request, scope, options, obj)), accept, 201
+            request, await scope.virtual.create(request, owned(request, scope, scope.kind, options, obj)), accept, 201
         )
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)
 
 
-def _owned(request: Request, scope: RequestScope, options: WriteOptions, obj: Object) -> Object:
+def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptions, obj: Object) -> Object:
     """What isn't stored has owners all the same."""
     from fakeapiserver.apimachinery import managedfields
 
     return managedfields.update(
         None,
         obj,
-        schema=scope.kind.typed,
+        schema=kind.typed,
         manager=options.field_manager or manager_of(request.header(b"user-agent")),
-        api_version=str(scope.gvk.group_version),
+        api_version=str(kind.gvk.group_version),
+        subresource=request.info.subresource,
         now=rfc3339(scope.clock.now()),
     )
 

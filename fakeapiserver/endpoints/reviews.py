@@ -32,7 +32,11 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 def reviews(
-    authenticator: Authenticator, authorizer: Authorizer, rules: RuleResolver | None, clock: Clock
+    authenticator: Authenticator,
+    authorizer: Authorizer,
+    rules: RuleResolver | None,
+    clock: Clock,
+    audiences: tuple[str, ...],
 ) -> Mapping[GroupResource, Virtual]:
     access = AccessReview(authorizer)
     return {
@@ -41,7 +45,7 @@ def reviews(
         GroupResource(_AUTHORIZATION, "localsubjectaccessreviews"): access,
         GroupResource(_AUTHORIZATION, "selfsubjectrulesreviews"): SelfRulesReview(rules),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
-        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator),
+        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, audiences),
     }
 
 
@@ -118,21 +122,32 @@ class SelfReview:
 
 @dataclass(frozen=True, slots=True)
 class TokenReview:
-    """TokenReview: whose token is this?"""
+    """TokenReview: whose token is this? `audiences` are the server's own."""
 
     authenticator: Authenticator
+    audiences: tuple[str, ...]
 
     async def create(self, request: Request, obj: Object) -> Object:
-        token = (obj.get("spec") or {}).get("token", "")
+        spec = obj.get("spec") or {}
+        token, wanted = spec.get("token", ""), tuple(spec.get("audiences") or self.audiences)
         if not token:
             raise new_bad_request("token is required for TokenReview in authentication")
         try:
-            user = await self.authenticator.authenticate(Credentials(authorization=f"Bearer {token}"))
-        except StatusError:
-            return {**obj, "status": {"user": {}, "error": "invalid bearer token"}}
-        if user is None or user.name == "system:anonymous":
+            user = await self.authenticator.authenticate(Credentials(f"Bearer {token}", audiences=wanted))
+        except StatusError as error:
+            text = "invalid bearer token" if error.__cause__ is None else f"[invalid bearer token, {error.__cause__}]"
+            return {**obj, "status": {"user": {}, "error": text}}
+        audiences = self._common(token, wanted)
+        if user is None or user.name == "system:anonymous" or not audiences:
             return {**obj, "status": {"user": {}}}
-        return {**obj, "status": {"authenticated": True, "user": user_info(user)}}
+        return {**obj, "status": {"authenticated": True, "user": user_info(user), "audiences": audiences}}
+
+    def _common(self, token: str, wanted: tuple[str, ...]) -> list[str]:
+        """The audiences that a good token is for and that were asked about. Tokens that name none are for the server."""
+        from fakeapiserver.auth.authenticators.serviceaccount import audiences_of, unverified_claims
+
+        named = audiences_of(unverified_claims(token) or {}) or self.audiences
+        return [audience for audience in named if audience in wanted]
 
 
 def user_info(user: UserInfo) -> Object:

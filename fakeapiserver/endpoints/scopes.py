@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
@@ -43,6 +44,16 @@ def generate_name(base: str) -> str:
     return base[:_MAX_BASE] + "".join(random.choices(_ALPHABET, k=_SUFFIX_LENGTH))
 
 
+@dataclass(frozen=True, slots=True)
+class TokenIssuer:
+    """Who signs, and for whom by default. `extends` is --service-account-extend-token-expiration."""
+
+    keys: ServiceAccountKeys
+    issuer: str
+    audiences: Sequence[str]
+    extends: bool = True
+
+
 @dataclass(kw_only=True)
 class RequestScopes:
     """`virtual` are the resources that aren't stored (reviews); `make_custom` makes the scope of a custom resource."""
@@ -54,6 +65,7 @@ class RequestScopes:
     service_cluster_ip_range: str = "10.0.0.0/24"
     min_request_timeout: int = 1800
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
+    token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)

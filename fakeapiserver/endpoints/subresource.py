@@ -35,7 +35,7 @@ _CONNECTERS: Final[Mapping[tuple[GroupResource, str], tuple[str, str]]] = {
     (GroupResource("", "pods"), "log"): ("connect", "log"),
     (GroupResource("", "pods"), "portforward"): ("connect", "port_forward"),
     (GroupResource("", "pods"), "proxy"): ("connect", "pod_proxy"),
-    (GroupResource("", "serviceaccounts"), "token"): ("connect", "token"),
+    (GroupResource("", "serviceaccounts"), "token"): ("token_request", "token"),
     (GroupResource("", "services"), "proxy"): ("connect", "service_proxy"),
 }
 

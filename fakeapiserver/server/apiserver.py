@@ -15,7 +15,7 @@ from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
@@ -58,9 +58,15 @@ class APIServer:
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects)
         self.custom_resources = CustomResources(self.scopes)
-        authenticator = authn_authz.authenticator(config, clock=self.clock, token=admin_token, client_ca=client_ca)
+        keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
+        self.scopes.token_issuer = TokenIssuer(
+            keys, config.service_account_issuer, audiences, config.service_account_extend_token_expiration
+        )
+        authenticator = authn_authz.authenticator(
+            config, clock=self.clock, token=admin_token, client_ca=client_ca, keys=keys, objects=self.objects
+        )
         authorizer = authn_authz.authorizer(config, self.objects)
-        self.scopes.virtual = reviews(authenticator, authorizer, authorizer, self.clock)
+        self.scopes.virtual = reviews(authenticator, authorizer, authorizer, self.clock, audiences)
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 

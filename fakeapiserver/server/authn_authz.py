@@ -12,11 +12,21 @@ from fakeapiserver.admission.interfaces import Getter, Initializer
 from fakeapiserver.admission.options import new_chain
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
+from fakeapiserver.auth.authenticators.serviceaccount import ServiceAccountTokens
 from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
 from fakeapiserver.auth.authorizers import always
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.union import Union as AuthorizerUnion
-from fakeapiserver.auth.interfaces import Authenticator, Authorizer, Credentials, ObjectReader, RuleResolver, UserInfo
+from fakeapiserver.auth.interfaces import (
+    Authenticator,
+    Authorizer,
+    Credentials,
+    ObjectReader,
+    RuleResolver,
+    TokenAuthenticator,
+    UserInfo,
+)
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.auth.union import Union as AuthenticatorUnion
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.config import Config
@@ -35,16 +45,34 @@ class Objects(Getter, ObjectReader, Protocol):
     """What plugins and authorizers read through."""
 
 
-def authenticator(config: Config, *, clock: Clock, token: str, client_ca: bytes) -> Authenticator:
+def authenticator(
+    config: Config, *, clock: Clock, token: str, client_ca: bytes, keys: ServiceAccountKeys, objects: Getter
+) -> Authenticator:
     """Certificates, then tokens, then (unless switched off) anonymous. ValueError for an unusable CA or token file."""
     methods: list[Authenticator] = []
     if client_ca:
         methods.append(LazyX509(client_ca, clock))
-    tokens = [admin_token(token)]
+    tokens: list[TokenAuthenticator] = [admin_token(token)]
     if config.token_auth_file is not None:
         tokens.append(load_token_file(config.token_auth_file))
+    issuer = config.service_account_issuer
+    tokens.append(ServiceAccountTokens(keys, [issuer], api_audiences(config), objects, clock))
     methods.append(BearerToken(tokens))
     return AuthenticatorUnion(methods, Anonymous() if config.anonymous_auth else None, clock)
+
+
+def service_account_keys(config: Config) -> ServiceAccountKeys:
+    """The keys of the files that are named, else one that is made when it is needed. OSError and ValueError."""
+    signing, verifying = config.service_account_signing_key_file, config.service_account_key_file
+    keys = ServiceAccountKeys(signing, verifying)
+    if signing is not None or verifying:
+        keys.load()
+    return keys
+
+
+def api_audiences(config: Config) -> tuple[str, ...]:
+    """Whom tokens are for if they don't say (upstream: the issuer, unless --api-audiences)."""
+    return config.api_audiences or (config.service_account_issuer,)
 
 
 class LazyX509:

@@ -27,6 +27,10 @@ class Config:
     authorization_mode: tuple[str, ...] = ("RBAC",)
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_account_issuer: str = DEFAULT_ISSUER
+    service_account_key_file: tuple[Path, ...] = ()
+    service_account_signing_key_file: Path | None = None
+    service_account_extend_token_expiration: bool = True
+    api_audiences: tuple[str, ...] = ()
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
     controllers: tuple[str, ...] = ("*",)

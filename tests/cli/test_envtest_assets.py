@@ -306,7 +306,7 @@ class TestKubeAPIServer:
             ("--etcd-servers=", "Error: [--etcd-servers must be specified]\n"),
             (
                 "--service-account-key-file=/nope",
-                "Error: failed to parse service-account-key-file: open /nope: no such file or directory\n",
+                "Error: --service-account-key-file: there is no file /nope\n",
             ),
             ("--client-ca-file=/nope", "Error: --client-ca-file: there is no file /nope\n"),
             ("--cert-dir=/proc/nope", "Error: can't use --cert-dir /proc/nope: No such file or directory\n"),

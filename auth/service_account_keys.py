@@ -1,0 +1,126 @@
+"""The keys that service account tokens are signed and checked with, from files or made on the spot.
+
+Upstream: k8s.io/client-go/util/keyutil, pkg/serviceaccount/jwt.go. cryptography and jwt are imported with the first token.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+_BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+_RSA: Final = ("RS384", "RS512", "PS256", "PS384", "PS512")
+_CURVES: Final = {256: "ES256", 384: "ES384", 521: "ES512"}
+
+
+class ServiceAccountKeys:
+    """`signing` is the private key's file (None: a key is made), `verifying` the files of public keys, private keys or
+    certificates that tokens are accepted from as well. Nothing is read before it is needed."""
+
+    def __init__(self, signing: Path | None = None, verifying: Sequence[Path] = ()) -> None:
+        self._signing_file = signing
+        self._verifying_files = tuple(verifying)
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """A compact JWS. OSError and ValueError for an unusable file."""
+        key = self._signing
+        header = {"alg": algorithm_of(key), "kid": key_id(key.public_key())}
+        signed = f"{_segment(header)}.{_segment(claims)}"
+        return f"{signed}.{_encode(_algorithm(header['alg']).sign(signed.encode(), key))}"
+
+    def verify(self, algorithm: str, kid: str, signed: bytes, signature: bytes) -> bool | None:
+        """Whether the key that the token names made the signature, or any if it names none. None: there is no such key."""
+        keys = [key for name, key in self._public.items() if kid in ("", name)]
+        if not keys:
+            return None
+        return any(_fits(algorithm, key) and _algorithm(algorithm).verify(signed, key, signature) for key in keys)
+
+    def load(self) -> None:
+        """Reads the files now. OSError; ValueError for what holds no usable key."""
+        for key in (self._signing, *self._public.values()):
+            algorithm_of(key)
+
+    @cached_property
+    def _signing(self) -> Any:
+        if self._signing_file is None:
+            from cryptography.hazmat.primitives.asymmetric import ec
+
+            return ec.generate_private_key(ec.SECP256R1())
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        try:
+            return load_pem_private_key(self._signing_file.read_bytes(), None)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self._signing_file} holds no unencrypted PEM private key") from error
+
+    @cached_property
+    def _public(self) -> dict[str, Any]:
+        keys = [key for path in self._verifying_files for key in public_keys(path)]
+        if not keys:
+            keys = [self._signing.public_key()]
+        return {key_id(key): key for key in keys}
+
+
+def public_keys(path: Path) -> list[Any]:
+    """The public keys of a PEM file: its own, those of private keys, those of certificates. OSError; ValueError for none."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+    keys: list[Any] = []
+    for block in _BLOCK.finditer(path.read_bytes()):
+        kind, pem = block[1], block[0]
+        try:
+            if kind == b"CERTIFICATE":
+                keys.append(x509.load_pem_x509_certificate(pem).public_key())
+            elif kind.endswith(b"PRIVATE KEY"):
+                keys.append(load_pem_private_key(pem, None).public_key())
+            elif kind.endswith(b"PUBLIC KEY"):
+                keys.append(load_pem_public_key(pem))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} holds an unusable {kind.decode().lower()}") from error
+    if not keys:
+        raise ValueError(f"{path} holds no public key")
+    return keys
+
+
+def algorithm_of(key: Any) -> str:
+    """The one algorithm that a key is used with; ValueError for others than RSA and ECDSA."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    if isinstance(key, rsa.RSAPublicKey | rsa.RSAPrivateKey):
+        return "RS256"
+    if isinstance(key, ec.EllipticCurvePublicKey | ec.EllipticCurvePrivateKey) and key.curve.key_size in _CURVES:
+        return _CURVES[key.curve.key_size]
+    raise ValueError("service account keys must be RSA or ECDSA")
+
+
+def _fits(algorithm: str, key: Any) -> bool:
+    """RSA keys verify any of their algorithms, ECDSA keys that of their curve."""
+    own = algorithm_of(key)
+    return algorithm == own or (own == "RS256" and algorithm in _RSA)
+
+
+def key_id(public: Any) -> str:
+    """Upstream: keyIDFromPublicKey."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return _encode(hashlib.sha256(der).digest())
+
+
+def _algorithm(name: str) -> Any:
+    from jwt.algorithms import get_default_algorithms
+
+    return get_default_algorithms()[name]
+
+
+def _segment(value: Mapping[str, Any]) -> str:
+    return _encode(json.dumps(value, separators=(",", ":"), sort_keys=True).encode())
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from conformance import wire
+
 HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
 
@@ -86,16 +88,14 @@ class Client:
         """The answer in the form that is recorded. OSError when the server can't be reached."""
         headers = {"Accept": request.get("accept", "application/json"), "User-Agent": "conformance/1"}
         headers |= request.get("headers", {})
-        headers |= request.get("headers", {})
         token = request.get("token", self.token)
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        body = _body(request)
-        if body is not None:
-            headers["Content-Type"] = request.get("type", "application/json")
-        body = _filled(body, answers)
+        data = _body(request, answers)
+        if data is not None:
+            binary = wire.MEDIA_TYPE if "protobuf" in request or "protobufOf" in request else "application/json"
+            headers["Content-Type"] = request.get("type", binary)
         path = _filled(request["path"], answers)
-        data = body.encode() if body is not None else None
         try:
             return self._exchange(request["method"], path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError):
@@ -112,11 +112,16 @@ class Client:
         return _recorded(response, response.read())
 
 
-def _body(request: Mapping[str, Any]) -> str | None:
+def _body(request: Mapping[str, Any], answers: Sequence[Answer]) -> bytes | None:
+    if "protobuf" in request:
+        return wire.encoded(request["protobuf"])
+    if "protobufOf" in request:
+        return wire.encoded(answers[request["protobufOf"]].get("protobuf", []))
     if "text" in request:
         text = str(request["text"]) * int(request.get("repeat", 1))
-        return text.replace("PADDING", "x" * int(request["pad"])) if "pad" in request else text
-    return json.dumps(request["body"]) if "body" in request else None
+        text = text.replace("PADDING", "x" * int(request["pad"])) if "pad" in request else text
+        return str(_filled(text, answers)).encode()
+    return str(_filled(json.dumps(request["body"]), answers)).encode() if "body" in request else None
 
 
 def _filled(text: Any, answers: Sequence[Answer]) -> Any:
@@ -141,6 +146,10 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
     answer["headers"] = _told(response)
     if response.headers.get("Content-Encoding") == "gzip":
         data = gzip.decompress(data)
+    if answer["type"] == wire.MEDIA_TYPE:
+        if "stream=watch" in kind:
+            return {**answer, "frames": wire.decoded_frames(data)}
+        return {**answer, "protobuf": wire.decoded(data)}
     text = _PADDING.sub(lambda match: f"({len(match[0])} x)", data.decode(errors="replace"))
     try:
         answer["body"] = json.loads(text)
@@ -193,9 +202,15 @@ def difference(expected: Answer, got: Answer) -> str:
     for key in sorted(expected.keys() | got.keys()):
         if key == "headers" and key not in expected:
             continue  # recorded before headers were
-        if found := _compare(expected.get(key), got.get(key), key):
+        if found := _compare(_neutral(expected.get(key), key), _neutral(got.get(key), key), key):
             return found
     return ""
+
+
+def _neutral(value: Any, key: str) -> Any:
+    if key == "frames" and isinstance(value, list):
+        return [{**frame, "object": wire.plain(frame["object"])} for frame in value]
+    return wire.plain(value) if key == "protobuf" else value
 
 
 def _compare(expected: Any, got: Any, path: str) -> str:

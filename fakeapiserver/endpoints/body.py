@@ -57,12 +57,12 @@ def decode_object(
     if media_type == PROTOBUF and kind.custom:
         raise unknown_format((JSON, YAML))
     try:
-        document, duplicates = decode_body(data, media_type)
+        document, duplicates = _decode_protobuf(data, kind) if media_type == PROTOBUF else decode_body(data, media_type)
         obj = checked_type_meta(document)
         if kind.custom and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
-        raise _unrecognized(kind, data, str(error)) from None
+        raise _unrecognized(kind, data, type_meta_error(str(error))) from None
     check_type(obj, kind, recognizes)
     obj.setdefault("kind", kind.gvk.kind)
     obj.setdefault("apiVersion", str(kind.gvk.group_version))
@@ -75,6 +75,28 @@ def decode_object(
         obj["metadata"] = {}
     kind.default(obj)
     return obj
+
+
+def _decode_protobuf(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
+    """The enveloped object; one that names no type is of the wanted kind. StatusError 400."""
+    from fakeapiserver.apimachinery.serializer import protobuf
+    from fakeapiserver.apis.protobuf import message_finder, messages
+
+    try:
+        api_version, name, raw = protobuf.unwrap(data)
+    except ValueError as error:
+        raise _unrecognized(kind, data, str(error)) from None
+    type_meta: Object = {"apiVersion": api_version or str(kind.gvk.group_version), "kind": name or kind.gvk.kind}
+    message = message_finder()(type_meta["apiVersion"], type_meta["kind"])
+    if message is None:
+        group_version = GroupVersion.parse(type_meta["apiVersion"])
+        raise cannot_be_handled(
+            type_meta, kind, not_registered(GroupVersionKind(*group_version, str(type_meta["kind"])))
+        )
+    try:
+        return {**type_meta, **protobuf.decode_message(raw, message, messages())}, []
+    except ValueError as error:
+        raise cannot_be_handled(type_meta, kind, str(error)) from None
 
 
 def report_strictly(complaints: list[str], kind: Kind, validation: str, warnings: list[str]) -> None:
@@ -148,7 +170,7 @@ def checked_type_meta(document: Any) -> Object:
 
 def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
     return new_bad_request(
-        f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {type_meta_error(why)} ({shown(data)})"
+        f"the object provided is unrecognized (must be of type {kind.gvk.kind}): {why} ({shown(data)})"
     )
 
 

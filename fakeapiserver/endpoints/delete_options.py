@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.endpoints.body import checked_type_meta, decode_body, not_registered, type_meta_error
-from fakeapiserver.endpoints.negotiation import body_media_type
+from fakeapiserver.endpoints.negotiation import PROTOBUF, body_media_type
 from fakeapiserver.endpoints.options import DeleteOptions, delete_options
 from fakeapiserver.endpoints.request import Request
 
@@ -37,7 +37,7 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
         document, _ = decode_body(data, media_type)
         body = checked_type_meta(document)
     except ValueError as error:
-        raise new_bad_request(type_meta_error(str(error))) from None
+        raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(str(error))) from None
     _check_kind(body)
     return delete_options(request.query, _decoded(body, definitions))
 

@@ -219,21 +219,18 @@ def _list_errors(options: ListOptions) -> ErrorList:
 
 
 def _watch_errors(options: ListOptions) -> ErrorList:
-    match = options.resource_version_match
+    match, initial = options.resource_version_match, options.send_initial_events
     path = Path("resourceVersionMatch")
     errors: ErrorList = []
-    if options.send_initial_events is None:
-        if match:
-            errors.append(
-                field.forbidden(
-                    path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-                )
-            )
-        return errors
-    if match != "NotOlderThan":
+    if initial is not None and match != "NotOlderThan":
         errors.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if options.continue_:
-        errors.append(field.forbidden("continue", "sendInitialEvents is forbidden when continue is provided"))
-    if match and match != "NotOlderThan":
+    if not match:
+        return errors
+    if initial is None:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        errors.append(field.forbidden(path, detail))
+    if match != "NotOlderThan":
         errors.append(field.not_supported(path, match, ["NotOlderThan"]))
+    if options.continue_:
+        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors

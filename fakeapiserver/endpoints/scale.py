@@ -4,6 +4,7 @@ A write runs the transform of any PUT or patch on the Scale that stands for the 
 Upstream: pkg/registry/apps/deployment/storage/storage.go (ScaleREST), apiextensions-apiserver/pkg/registry/customresource/etcd.go.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, labels, names
@@ -18,14 +19,20 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints import patch, respond, update
+from fakeapiserver.endpoints import patch, respond, table, update
 from fakeapiserver.endpoints.create import write_request
+from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
+from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.store import Transform
 
 _SHOWN: Final = "autoscaling/v1, Kind=Scale"
 _TYPE: Final = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
+_COLUMNS: Final = tuple(
+    {"name": name, "type": kind, "format": "", "priority": 0}
+    for name, kind in (("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "string"))
+)
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 # What upstream shows a patch of a custom resource that has no replicas: the smallest int32.
 _UNSET: Final = -(2**31)
@@ -42,7 +49,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         if scope.kind.custom and value_at(obj, paths.spec_replicas) is None:
             path = field.go_quote(f".{paths.spec_replicas}")
             raise new_internal_error(f"the spec replicas field {path} does not exist")
-        return respond.encoded(request, scale_of(obj, paths), accept)
+        return _answer(request, scope, scale_of(obj, paths), accept)
     if info.verb == "patch":
         options, change, applied = await patch.prepared(request, scope.scale, custom=scope.kind.custom)
         wanted = write_request(request, scope, options, info.name)
@@ -57,7 +64,20 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     elif scope.kind.custom:
         change = _never_applied(change, info.name)
     written = await store.update(wanted, _through_scale(change, scope))
-    return respond.encoded(request, scale_of(scope.decode(written.value), paths), accept)
+    return _answer(request, scope, scale_of(scope.decode(written.value), paths), accept)
+
+
+def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
+    """The Scale as it is, or as its Table or metadata."""
+    if accept.as_kind:
+        own = replace(scope.scale, resource=replace(scope.resource, columns=_COLUMNS), row=_row)
+        obj = table.transformed(request, own, accept, [obj], None)
+    return respond.encoded(request, obj, accept)
+
+
+def _row(obj: Object, now: float) -> list[object]:
+    desired, available = ((obj.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
+    return [metadata(obj).get("name", ""), desired, available, age(obj, now)]
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:

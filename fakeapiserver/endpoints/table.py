@@ -35,8 +35,8 @@ def transformed(
     if is_list != (accept.as_kind == "PartialObjectMetadataList"):
         raise _wrong_form(scope, accept.as_kind, is_list)
     if not is_list:
-        return partial_object(objects[0], accept.as_version)
-    items = [partial_object(obj, accept.as_version) for obj in objects]
+        return partial_object(scope, objects[0], accept.as_version)
+    items = [partial_object(scope, obj, accept.as_version) for obj in objects]
     # Upstream's list of none is no list.
     return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items or None}
 
@@ -73,7 +73,7 @@ def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> 
     if include == "Object":
         shown["object"] = obj
     elif include == "Metadata":
-        shown["object"] = partial_object(obj, version)
+        shown["object"] = partial_object(scope, obj, version)
     else:
         shown["object"] = None
     return shown
@@ -84,8 +84,15 @@ def _generic_cells(scope: RequestScope, obj: Object) -> list[object]:
     return [meta.get("name", ""), meta.get("creationTimestamp")]
 
 
-def partial_object(obj: Object, version: str = "v1") -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata(obj)}
+def partial_object(scope: RequestScope, obj: Object, version: str = "v1") -> Object:
+    meta = metadata(obj)
+    internal = scope.store.strategy.converted_annotations if scope.store is not None else ()
+    if internal:
+        kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key not in internal}
+        meta = {
+            key: kept if key == "annotations" else value for key, value in meta.items() if key != "annotations" or kept
+        }
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": meta}
 
 
 def _single_list_meta(obj: Object) -> Object:

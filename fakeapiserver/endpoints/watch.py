@@ -87,12 +87,17 @@ class Form:
         return self._frame("ADDED", self._served(item.value))
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        obj: Object = {"kind": self._scope.gvk.kind, "apiVersion": str(self._scope.gvk.group_version)}
-        if not self._scope.kind.custom:
-            self._scope.kind.decode(obj)
+        scope = self._scope
+        assert scope.store is not None
+        strategy = scope.store.strategy
+        obj: Object = {"kind": scope.gvk.kind, "apiVersion": str(scope.gvk.group_version)}
+        if not scope.kind.custom:
+            scope.kind.decode(obj)
+        if strategy.blank_spec:
+            obj["spec"] |= strategy.blank_spec
         obj["metadata"] = {"resourceVersion": str(revision)}
-        if annotations:
-            obj["metadata"]["annotations"] = annotations
+        if annotations or strategy.converted_annotations:
+            obj["metadata"]["annotations"] = {**strategy.converted_annotations, **(annotations or {})}
         if self._accept.as_kind:
             return self._transformed("BOOKMARK", obj)
         return self._frame("BOOKMARK", self._encoded(obj))
@@ -115,7 +120,7 @@ class Form:
             }
             self._columns_sent = True
         else:
-            shown = table.partial_object(obj, version)
+            shown = table.partial_object(self._scope, obj, version)
         return self._frame(kind, self._encoded(shown))
 
     def _served(self, value: bytes) -> bytes:

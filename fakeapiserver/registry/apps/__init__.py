@@ -2,7 +2,7 @@
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.apps.controllerrevision import ControllerRevisionStrategy
-from fakeapiserver.registry.apps.daemonset import DaemonSetStrategy
+from fakeapiserver.registry.apps.daemonset import TEMPLATE_GENERATION, DaemonSetStrategy
 from fakeapiserver.registry.apps.deployment import DeploymentStrategy
 from fakeapiserver.registry.apps.replicaset import ReplicaSetStrategy
 from fakeapiserver.registry.apps.statefulset import StatefulSetStrategy
@@ -10,8 +10,14 @@ from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
     "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
-    "daemonsets": DaemonSetStrategy(has_generation=True),
-    "deployments": DeploymentStrategy(has_generation=True, status_reset_fields=("spec", "metadata.labels")),
-    "replicasets": ReplicaSetStrategy(has_generation=True, selectable_fields={"status.replicas": "status.replicas"}),
-    "statefulsets": StatefulSetStrategy(has_generation=True, validate_name=names.name_is_dns_label),
+    "daemonsets": DaemonSetStrategy(has_generation=True, converted_annotations={TEMPLATE_GENERATION: "0"}),
+    "deployments": DeploymentStrategy(
+        has_generation=True, status_reset_fields=("spec", "metadata.labels"), blank_spec={"replicas": 0}
+    ),
+    "replicasets": ReplicaSetStrategy(
+        has_generation=True, blank_spec={"replicas": 0}, selectable_fields={"status.replicas": "status.replicas"}
+    ),
+    "statefulsets": StatefulSetStrategy(
+        has_generation=True, blank_spec={"replicas": 0}, validate_name=names.name_is_dns_label
+    ),
 }

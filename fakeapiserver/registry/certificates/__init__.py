@@ -11,6 +11,7 @@ RESOURCES: dict[str, Strategy] = {
         status_meta_checks=("create", "spec", "update"),
         reset_fields=("spec", "status"),
         selectable_fields={"spec.signerName": "spec.signerName"},
+        blank_spec={"request": None},
     ),
     "clustertrustbundles": Strategy(
         allow_unconditional_update=False, selectable_fields={"spec.signerName": "spec.signerName"}

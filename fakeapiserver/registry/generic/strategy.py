@@ -60,6 +60,10 @@ class Strategy:
     graceful: bool = False
     # The first DELETE only begins the deletion, in a way of the kind's own (begin_deletion).
     ends_in_two_steps: bool = False
+    # What conversion puts into the spec of an object that has nothing, as bookmarks show it.
+    blank_spec: Mapping[str, object] = field(default_factory=dict)
+    # Annotations that conversion makes of internal fields, blank; metadata asked for alone lacks them.
+    converted_annotations: Mapping[str, str] = field(default_factory=dict)
     # A warning with every answer: this version of the kind is on its way out.
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.

@@ -14,6 +14,10 @@ from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _FLAGS = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
+_TOKENS_LOGGED = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging "
+    "of tokens in volume attributes"
+)
 
 
 @dataclass(kw_only=True)
@@ -30,6 +34,12 @@ class CSIDriverStrategy(Strategy):
         spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        spec = obj["spec"]
+        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+            return [_TOKENS_LOGGED]
+        return []
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

@@ -7,7 +7,7 @@ Go always writes, zero or not.
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 """
 
-from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, DecodeError, decode
+from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, DecodeError, decode, decode_message, unwrap
 from fakeapiserver.apimachinery.serializer.protobuf.encode import Encoder
 from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, Object, envelope, watch_frame
 
@@ -20,6 +20,8 @@ __all__ = [
     "Messages",
     "Object",
     "decode",
+    "decode_message",
     "envelope",
+    "unwrap",
     "watch_frame",
 ]

@@ -25,24 +25,44 @@ class DecodeError(ValueError):
 def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: Messages) -> Object:
     """The enveloped object, with the envelope's apiVersion and kind. `message_of(apiVersion, kind)` names its message.
     DecodeError for bytes that are none, or of a kind without a message."""
-    if not data.startswith(MAGIC):
-        raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
-    api_version = kind = ""
-    raw = b""
-    for number, _, value in _fields(memoryview(data)[len(MAGIC) :]):
-        if number == 1:
-            for part, _, text in _fields(value):
-                if part == 1:
-                    api_version = _text(text)
-                elif part == 2:
-                    kind = _text(text)
-        elif number == 2:
-            raw = bytes(_delimited(value))
+    api_version, kind, raw = unwrap(data)
     name = message_of(api_version, kind)
     if name is None:
         raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
-    obj = _message(memoryview(raw), name, messages, 0)
-    return {"apiVersion": api_version, "kind": kind, **obj}
+    return {"apiVersion": api_version, "kind": kind, **decode_message(raw, name, messages)}
+
+
+def unwrap(data: bytes) -> tuple[str, str, memoryview]:
+    """An envelope's apiVersion, kind and message; DecodeError for what is none."""
+    if not data:
+        raise DecodeError("empty data")
+    if not data.startswith(MAGIC):
+        raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    if len(data) == len(MAGIC):
+        raise DecodeError("empty body")
+    names = {1: "", 2: ""}
+    raw = memoryview(b"")
+    for number, wire, value in _fields(memoryview(data)[len(MAGIC) :]):
+        _check_wire(wire, 2, _ENVELOPE.get(number, ""))
+        if number == 1:
+            names |= {part: _text(text) for part, _, text in _fields(value)}
+        elif number == 2:
+            raw = _delimited(value)
+    return names[1], names[2], raw
+
+
+def decode_message(raw: memoryview, name: str, messages: Messages) -> Object:
+    """The object whose message `raw` is; DecodeError."""
+    found: Object = _message(raw, name, messages, 0)
+    return found
+
+
+_ENVELOPE: Final = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
+
+
+def _check_wire(wire: int, expected: int, go_name: str) -> None:
+    if go_name and wire != expected:
+        raise DecodeError(f"proto: wrong wireType = {wire} for field {go_name}")
 
 
 def _fields(data: Any) -> Iterator[tuple[int, int, Any]]:
@@ -106,11 +126,12 @@ def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any
         return special(data, messages, depth)
     table = messages[name]
     found: Object = {}
-    for number, _, value in _fields(data):
+    for number, wire, value in _fields(data):
         field = table.get(number)
         if field is None:
             continue  # a field of a later version
         json_name, kind, label = field
+        _check_wire(wire, 2 if label == "map" else _WIRES.get(kind, 2), _go_name(json_name, kind))
         if label == "map":
             key, item = _map_entry(value, kind, messages, depth)
             found.setdefault(json_name, {})[key] = item
@@ -123,6 +144,13 @@ def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any
             elif label or item or (item == "" and kind not in _SCALARS):
                 found[json_name] = item
     return found
+
+
+def _go_name(json_name: str, kind: str) -> str:
+    """What Go calls a field: embedded structs go by their type."""
+    if json_name in ("", "metadata"):
+        return kind.rpartition(".")[2]
+    return json_name[0].upper() + json_name[1:]
 
 
 def _map_entry(data: memoryview, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
@@ -184,6 +212,14 @@ _SCALARS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "uint64": _signed,
     "double": _double,
     "float": _float,
+}
+
+
+# How scalars are written; everything else is delimited.
+_WIRES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("bool", "int32", "int64", "uint32", "uint64"), 0),
+    "double": 1,
+    "float": 5,
 }
 
 

@@ -29,4 +29,6 @@ def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
     message = forbidden_message(attributes).translate(_ENTITIES)
     if reason:
         message = f"{message}: {reason}"
-    return new_forbidden(GroupResource(attributes.api_group, attributes.resource), attributes.name, message)
+    error = new_forbidden(GroupResource(attributes.api_group, attributes.resource), attributes.name, message)
+    error.headers = (("X-Content-Type-Options", "nosniff"),)
+    return error

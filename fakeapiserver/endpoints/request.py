@@ -58,16 +58,16 @@ class Request:
         return values[0] if values else ""
 
     async def body(self) -> bytes:
-        """The whole body; StatusError 413 beyond the limit."""
+        """The whole body; StatusError 413 beyond the limit, ConnectionError where the client leaves before."""
         length = self.header(b"content-length")
         if length.isdigit() and int(length) > MAX_BODY_BYTES:
             raise _too_large()
-        message = await self.receive()
+        message = await self._piece()
         body: bytes = message.get("body", b"")
         if message.get("more_body"):
             chunks = [body]
             while message.get("more_body"):
-                message = await self.receive()
+                message = await self._piece()
                 chunks.append(message.get("body", b""))
                 if sum(map(len, chunks)) > MAX_BODY_BYTES:
                     raise _too_large()
@@ -75,6 +75,13 @@ class Request:
         if len(body) > MAX_BODY_BYTES:
             raise _too_large()
         return body
+
+    async def _piece(self) -> Message:
+        """ConnectionError when there is no more: half a body must not pass for a whole one."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionResetError("the client left before its body was whole")
+        return message
 
 
 def _too_large() -> Exception:

@@ -47,7 +47,8 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
     >>> info.verb, info.resource, info.subresource, info.name
     ('get', 'deployments', 'scale', 'web')
     """
-    parts = [part for part in path.strip("/").split("/") if part] if path.startswith("/") else []
+    # empty parts stay: `/api/v1/namespaces//pods` is upstream's for all namespaces
+    parts = path.strip("/").split("/") if path.startswith("/") else []
     prefix = parts[0] if parts else ""
     if path.startswith("//") or prefix not in ("api", "apis") or len(parts) < (3 if prefix == "api" else 4):
         return RequestInfo(path, method.lower())

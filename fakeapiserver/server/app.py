@@ -63,6 +63,8 @@ class Application:
             response = respond.status_response(request, error.status)
             response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
             return response
+        except ConnectionError:
+            raise  # nobody is there to be answered
         except RecursionError:
             return respond.status_response(request, new_bad_request("exceeded max depth").status)
         except Exception:

@@ -77,9 +77,7 @@ class HandlerChain:
         attributes = attributes_of(request.info, request.user)
         decision, reason = await self.authorizer.authorize(attributes)
         if decision is not Decision.ALLOW:
-            error = forbidden_error(attributes, reason)
-            error.headers = (("X-Content-Type-Options", "nosniff"),)
-            raise error
+            raise forbidden_error(attributes, reason)
 
 
 def _info(request: Request) -> RequestInfo:

@@ -78,6 +78,7 @@ class FixedPaths:
             "livez": self._health,
             "openapi": self._openapi,
             "readyz": self._health,
+            "version": self._below_version,
         }
 
     async def answer(self, request: Request) -> Response:
@@ -109,6 +110,11 @@ class FixedPaths:
 
     def _root(self, request: Request) -> Response:
         return Response(200, json.encode_pretty(discovery.root_paths(self._table)))
+
+    def _below_version(self, request: Request) -> Response:
+        if request.path.strip("/") != "version":
+            raise new_generic_not_found()
+        return self._version(request)
 
     def _version(self, request: Request) -> Response:
         _check_route(request, JSON)

@@ -81,7 +81,9 @@ def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
     if name:
         return user
     if uid or groups or extra:
-        raise new_bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
+        error = new_bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
+        error.headers = (("X-Content-Type-Options", "nosniff"),)
+        raise error
     return None
 
 

@@ -13,7 +13,6 @@ from collections import deque
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 import httptools
 from uvicorn.config import Config
@@ -22,6 +21,18 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from fakeapiserver.endpoints.request import HIJACK
+from fakeapiserver.server.request_head import (
+    BAD_EXPECTATION,
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    Headers,
+    Refusal,
+    check_hosts,
+    check_transfer,
+    decode_path,
+    judge,
+    split_target,
+)
 
 logger = logging.getLogger("fakeapiserver.server")
 
@@ -40,54 +51,16 @@ class Limits:
     max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
 
 
-class Refusal(Exception):
-    """The request is answered by the edge: (status line's code and text, body)."""
-
-    def __init__(self, code: int, text: str, body: str | None = None) -> None:
-        super().__init__(text)
-        self.code = code
-        self.line = f"{code} {text}"
-        self.body = self.line if body is None else body
-
-    def encode(self) -> bytes:
-        """The whole answer as bytes; the connection ends after it, so it has no length."""
-        if not self.body:
-            return f"HTTP/1.1 {self.line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode("ascii")
-        head = f"HTTP/1.1 {self.line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-        return head.encode("ascii") + self.body.encode("ascii")
-
-
-BAD_REQUEST = Refusal(400, "Bad Request")
-MISSING_HOST = Refusal(400, "Bad Request: missing required Host header")
-MALFORMED_HOST = Refusal(400, "Bad Request: malformed Host header")
-BAD_HEADER_NAME = Refusal(400, "Bad Request: invalid header name")
-HEADERS_TOO_LARGE = Refusal(431, "Request Header Fields Too Large")
-BAD_VERSION = Refusal(505, "HTTP Version Not Supported: unsupported protocol version")
-BAD_TRANSFER_ENCODING = Refusal(501, "Not Implemented", "Unsupported transfer encoding")
-BAD_EXPECTATION = Refusal(417, "Expectation Failed", "")
-
-# what the parser says about a request it does not take; anything else is a plain 400
-PARSER_REFUSALS = (
-    ("HTTP version", BAD_VERSION),
-    ("HTTP/2", BAD_VERSION),
-    ("Pause on PRI", BAD_VERSION),
-    ("header token", BAD_HEADER_NAME),
-    ("nvalid `Transfer-Encoding`", BAD_TRANSFER_ENCODING),
-)
-
-_CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
 # what the parser knows as a method; any other token is one too, for Go
 _METHODS = frozenset(
     b"DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND UNBIND "
     b"ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK UNLINK SOURCE "
     b"QUERY PRI".split()
 )
-_TOKEN = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
-_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_HOST = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%@]*")
-_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/?]*")
-
-
+_REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]*) HTTP/1\.([0-9])\r?\n")
+_RAW_BYTES = re.compile(rb"[\x80-\xff]")
+_VERSIONS = frozenset((b"HTTP/1.1\r", b"HTTP/1.0\r"))
+_CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 BODILESS = frozenset((204, 304))
@@ -136,6 +109,7 @@ class Exchange:
         self.body = bytearray()
         self.more_body = True  # the peer has not sent all of it
         self.discarded = 0  # bytes of the body that came after the response
+        self.broken: Refusal | None = None  # the body is no body
         self.disconnected = False
         self.response_started = False
         self.response_complete = False
@@ -201,6 +175,9 @@ class Exchange:
                 self._delivered = not self.more_body
                 self.body = bytearray()
                 return message
+            if self.broken is not None:
+                self.protocol.answer_broken(self, self.broken)
+                break
             if self.more_body:
                 self.flow.resume_reading()
             self._waiter = self.protocol.loop.create_future()
@@ -246,7 +223,8 @@ class Exchange:
         self.response_started = True
         self._bodiless = self.scope["method"] == "HEAD" or status in BODILESS
         self._chunked, self._owed = False, None
-        lines = [STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
+        line = STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+        lines = [line if self.scope["http_version"] != "1.0" else b"HTTP/1.0" + line[8:]]
         names = set()
         for name, value in headers:
             lower = name.lower()
@@ -276,8 +254,9 @@ class Exchange:
             self._chunked = True
         if self.expects_continue and self.more_body:
             self.keep_alive = False  # the peer may or may not send the body nobody asked for
-        if not self.keep_alive and b"connection" not in names:
-            lines.append(b"connection: close\r\n")
+        old = self.scope["http_version"] == "1.0"  # it closes unless told otherwise
+        if self.keep_alive == old and b"connection" not in names:
+            lines.append(b"connection: keep-alive\r\n" if old else b"connection: close\r\n")
 
     def _flush_head(self) -> None:
         if self._head and not self.disconnected:
@@ -307,6 +286,12 @@ class Exchange:
             self.protocol.on_exchange_complete(self)
 
 
+async def _server_options(scope: Any, receive: Any, send: Any) -> None:
+    """`OPTIONS *` asks about the server itself; Go's answers before anybody sees it."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
 class EdgeProtocol(HttpToolsProtocol):
     """One connection. Deadlines are plain numbers here; the server's sweep compares them with the time."""
 
@@ -331,6 +316,8 @@ class EdgeProtocol(HttpToolsProtocol):
         self._rest = b""  # what came after that request
         self._taken_over: Exchange | None = None
         self._framing = b""  # the header that says how long the request's body is
+        self._head = b""  # what has come of the request that begins
+        self._begun = 0  # requests since then
         self._method = ""  # of the request that begins, where the parser doesn't know it
 
     # connection
@@ -364,7 +351,10 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._in_headers:
             if self._header_bytes == 0:
                 self.deadline = self.loop.time() + self.limits.header_timeout
-                data = self._known_method(data)
+                self._head, self._begun = data, 0
+                data = self._known(data)
+            else:
+                self._head += data
             self._header_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -376,7 +366,7 @@ class EdgeProtocol(HttpToolsProtocol):
                 self._upgrade, self._rest = self.incoming, b""
                 self._receive_rest(self.incoming, rest)
         except httptools.HttpParserError as error:
-            self.refuse(refusal_of(error))
+            self.refuse(self._refusal_of(error))
         else:
             if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
                 self.refuse(HEADERS_TOO_LARGE)
@@ -405,17 +395,38 @@ class EdgeProtocol(HttpToolsProtocol):
         rest, self._rest = self._rest, b""
         return rest
 
-    def _known_method(self, data: bytes) -> bytes:
-        """The start of a request with a method that the parser takes; the request's own is kept in `_method`."""
-        method, blank, rest = data.partition(b" ")
-        if method in _METHODS or not blank or not _TOKEN.fullmatch(method):
+    def _known(self, data: bytes) -> bytes:
+        """The start of a request with a method, a target and a version that the parser takes; its method is kept in `_method`."""
+        end = data.find(b"\n")
+        if data[: data.find(b" ")] in _METHODS and data[end - 9 : end] in _VERSIONS and data[:end].isascii():
             return data
-        self._method = method.decode("ascii")
-        return b"POST " + rest
+        line = _REQUEST_LINE.match(data)
+        if line is None:
+            return data
+        method, target, minor = line.groups()
+        if method not in _METHODS:
+            self._method, method = method.decode("ascii"), b"POST"
+        target = _RAW_BYTES.sub(lambda byte: b"%%%02X" % byte[0][0], target)
+        return b"%b %b HTTP/1.%d\r\n%b" % (method, target, minor != b"0", data[line.end() :])
+
+    def _refusal_of(self, error: httptools.HttpParserError) -> Refusal:
+        """The answer to what the parser, or one of our callbacks, did not take."""
+        cause = error.__context__
+        return cause if isinstance(cause, Refusal) else self._judged()
+
+    def _judged(self) -> Refusal:
+        """What Go says about the head; of one that came behind another request in the same piece we don't know the start."""
+        return judge(self._head) if self._in_headers and self._begun <= 1 else BAD_REQUEST
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer without the application and close; a response that has begun is only cut."""
         self._refused = True
+        body_of = self.incoming
+        if not self._in_headers and body_of is not None and body_of.more_body and not body_of.response_started:
+            # the application may answer without it
+            body_of.broken, body_of.keep_alive = refusal, False
+            body_of.wake()
+            return
         exchange = self.active
         running = exchange is not None and not exchange.response_complete
         if self.transport.is_closing():
@@ -428,6 +439,13 @@ class EdgeProtocol(HttpToolsProtocol):
             self._close_after_rest()
         else:
             self.transport.close()
+
+    def answer_broken(self, exchange: Exchange, refusal: Refusal) -> None:
+        """The application wants the body that is none."""
+        if not (exchange.response_started or exchange.disconnected):
+            self.transport.write(refusal.encode())
+        exchange.disconnect()
+        self._close_after_rest()
 
     def _close_after_rest(self) -> None:
         """Swallow what the peer is still sending for a moment: closing over unread bytes resets the connection,
@@ -465,6 +483,7 @@ class EdgeProtocol(HttpToolsProtocol):
     # parser callbacks
 
     def on_message_begin(self) -> None:
+        self._begun += 1
         self.url = b""
         self.headers = []
         self._checked = []
@@ -480,9 +499,10 @@ class EdgeProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         parser = self.parser
         version: str = parser.get_http_version()
+        raw_path, query = split_target(self.url)
+        path = decode_path(raw_path)
         expects = self._check_request(version)
         self._in_headers = False
-        raw_path, query = split_target(self.url)
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -494,13 +514,13 @@ class EdgeProtocol(HttpToolsProtocol):
             "headers": self.headers,
             "state": {},
             "method": self._method or parser.get_method().decode("ascii"),
-            "path": decode_path(raw_path),
+            "path": path,
             "raw_path": raw_path,
             "query_string": query,
             "extensions": self._extensions,
         }
         self._method = ""
-        self._start(Exchange(self, scope, expects, version != "1.0" and parser.should_keep_alive()))
+        self._start(Exchange(self, scope, expects, parser.should_keep_alive()))
 
     def _start(self, exchange: Exchange) -> None:
         self.incoming = exchange
@@ -514,7 +534,8 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def _run(self, exchange: Exchange) -> None:
         self.active = exchange
-        task = self.loop.create_task(exchange.run_asgi(self.app))
+        star = exchange.scope["path"] == "*" and exchange.scope["method"] == "OPTIONS"
+        task = self.loop.create_task(exchange.run_asgi(_server_options if star else self.app))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -522,25 +543,16 @@ class EdgeProtocol(HttpToolsProtocol):
         """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
         if self._header_bytes > self.limits.max_header_bytes and self._header_size() > self.limits.max_header_bytes:
             raise HEADERS_TOO_LARGE
-        if version not in ("1.1", "1.0"):
-            raise BAD_REQUEST if version == "0.9" else BAD_VERSION
-        seen: dict[bytes, bytes] = {}
+        seen: Headers = {}
         for name, value in self._checked:
-            if name in seen:
-                raise BAD_TRANSFER_ENCODING if name == b"transfer-encoding" else BAD_REQUEST
-            seen[name] = value
-        host = seen.get(b"host")
-        if host is None and version == "1.1":
-            raise MISSING_HOST
-        if host and not _HOST.fullmatch(host):
-            raise MALFORMED_HOST
-        if seen.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-            raise BAD_TRANSFER_ENCODING
-        if b"transfer-encoding" in seen and b"content-length" in seen:
-            raise BAD_REQUEST
+            seen.setdefault(name, []).append(value)
+        check_transfer(seen, version)
+        if version not in ("1.1", "1.0"):
+            raise self._judged()
+        check_hosts(seen, self.parser.get_method(), version)
         framing = b"content-length" if b"content-length" in seen else b"transfer-encoding"
-        self._framing = b"%b: %b" % (framing, seen[framing]) if framing in seen else b""
-        expect = seen.get(b"expect", b"").lower()
+        self._framing = b"%b: %b" % (framing, seen[framing][0]) if framing in seen else b""
+        expect = seen[b"expect"][0].lower() if b"expect" in seen else b""
         if expect and expect != b"100-continue":
             raise BAD_EXPECTATION
         return bool(expect) and version == "1.1"
@@ -663,32 +675,3 @@ def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:
         "cipher_suite": None,
         "client_cert_der": chain,
     }
-
-
-def refusal_of(error: httptools.HttpParserError) -> Refusal:
-    """The answer to what the parser, or one of our callbacks, did not take."""
-    cause = error.__context__
-    if isinstance(cause, Refusal):
-        return cause
-    text = str(error)
-    return next((refusal for part, refusal in PARSER_REFUSALS if part in text), BAD_REQUEST)
-
-
-def split_target(target: bytes) -> tuple[bytes, bytes]:
-    """Path and query of a request target, undecoded. Raises Refusal for one that is neither a path nor a URL."""
-    if target[:1] != b"/" and target != b"*":
-        absolute = _ABSOLUTE.match(target)
-        if absolute is None:
-            raise BAD_REQUEST
-        target = target[absolute.end() :] or b"/"
-    path, _, query = target.partition(b"?")
-    return path, query
-
-
-def decode_path(raw_path: bytes) -> str:
-    """The path with escapes undone; bytes that are no UTF-8 become U+FFFD. Raises Refusal for a broken escape."""
-    if b"%" in raw_path:
-        if _BAD_ESCAPE.search(raw_path):
-            raise BAD_REQUEST
-        raw_path = unquote_to_bytes(raw_path)
-    return raw_path.decode("utf-8", "replace")

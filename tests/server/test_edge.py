@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.protocol import Limits, decode_path, split_target
+from fakeapiserver.server.protocol import Limits
+from fakeapiserver.server.request_head import decode_path, split_target
 from fakeapiserver.server.serving import Server
 
 QUICK = Limits(header_timeout=0.08, body_timeout=0.08, idle_timeout=0.12, write_timeout=0.08, linger_timeout=0.02)
@@ -130,6 +131,58 @@ def test_any_number_of_headers() -> None:
         assert answer.startswith(b"HTTP/1.1 200 OK")
 
     serve(test, limits=Limits())
+
+
+JUDGED = [
+    ("a blank in a name and no Host", b"GET / HTTP/1.1\r\nX Y: 1\r\n\r\n", b"400 Bad Request: missing required Host header"),
+    ("a control byte in a name and no Host", b"GET / HTTP/1.1\r\nX\x01: 1\r\n\r\n", b"400 Bad Request"),
+    ("a bad Host and a blank in a name", b"GET / HTTP/1.1\r\nHost: a b\r\nX : 1\r\n\r\n", b"400 Bad Request: malformed Host header"),
+    ("a bad Host and a broken escape", b"GET /% HTTP/1.1\r\nHost: a b\r\n\r\n", b"400 Bad Request"),
+    ("HTTP/2.0 and a broken escape", b"GET /% HTTP/2.0\r\nHost: a\r\n\r\n", b"400 Bad Request"),
+    ("HTTP/0.9 with a head", b"GET / HTTP/0.9\r\nHost: a\r\n\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_bytes", "status"), [row[1:] for row in JUDGED], ids=[row[0] for row in JUDGED])
+def test_of_several_faults_the_one_that_go_finds_first(request_bytes: bytes, status: bytes) -> None:
+    async def test(server: Server) -> None:
+        assert (await ask(server, request_bytes)).endswith(b"\r\n\r\n" + status)
+
+    serve(test)
+
+
+NO_CHUNK = b" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz"
+ANSWERED = [
+    ("a later HTTP/1", b"GET /a HTTP/1.7\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"GET /a 0"),
+    ("HTTP/1.0", b"GET /a HTTP/1.0\r\n\r\n", b"HTTP/1.0 200 OK", b"GET /a 0"),
+    ("CONNECT without Host", b"CONNECT /a HTTP/1.1\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"CONNECT /a 0"),
+    ("raw UTF-8", "GET /ä HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode(), b"HTTP/1.1 200 OK", "GET /ä 0".encode()),
+    ("the server itself", b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b""),
+    ("a bad body nobody reads", b"POST /early" + NO_CHUNK, b"HTTP/1.1 200 OK", b"POST /early 0"),
+    ("a bad body somebody reads", b"POST /a" + NO_CHUNK, b"HTTP/1.1 400 Bad Request", b"400 Bad Request"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "body"), [row[1:] for row in ANSWERED], ids=[row[0] for row in ANSWERED]
+)
+def test_odd_requests_that_are_answered(request_bytes: bytes, status: bytes, body: bytes) -> None:
+    async def test(server: Server) -> None:
+        answer = await ask(server, request_bytes)
+        assert answer.split(b"\r\n")[0] == status
+        assert answer.partition(b"\r\n\r\n")[2] == body
+
+    serve(test)
+
+
+def test_http_1_0_is_kept_when_asked() -> None:
+    async def test(server: Server) -> None:
+        request = b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+        answer = await ask(server, request + request)
+        assert answer.count(b"GET /a 0") == 2
+        assert answer.count(b"connection: keep-alive") == 2
+
+    serve(test)
 
 
 @pytest.mark.parametrize("method", ["FOO", "get", "M-SEARCH", "PURGE", "X!#$%&'*+-.^_`|~"])
@@ -255,7 +308,7 @@ def test_headers_of_a_stream_leave_before_its_first_event() -> None:
 
 @pytest.mark.parametrize(
     ("target", "path", "query"),
-    [(b"/a?b?c", b"/a", b"b?c"), (b"https://h/a?b", b"/a", b"b"), (b"http://h", b"/", b""), (b"//a", b"//a", b"")],
+    [(b"/a?b?c", b"/a", b"b?c"), (b"https://h/a?b", b"/a", b"b"), (b"http://h", b"", b""), (b"//a", b"//a", b"")],
 )
 def test_targets(target: bytes, path: bytes, query: bytes) -> None:
     assert split_target(target) == (path, query)

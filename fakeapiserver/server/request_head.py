@@ -1,0 +1,120 @@
+"""A request's head as Go judges it: which targets are some, which heads are refused and with which words.
+
+Upstream: net/http (request.go readRequest, server.go conn.readRequest, transfer.go), net/url, net/textproto (reader.go).
+"""
+
+import re
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+
+class Refusal(Exception):
+    """The request is answered by the edge: (status line's code and text, body)."""
+
+    def __init__(self, code: int, text: str, body: str | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.line = f"{code} {text}"
+        self.body = self.line if body is None else body
+
+    def encode(self) -> bytes:
+        """The whole answer as bytes; the connection ends after it, so it has no length."""
+        if not self.body:
+            return f"HTTP/1.1 {self.line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode("ascii")
+        head = f"HTTP/1.1 {self.line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+        return head.encode("ascii") + self.body.encode("ascii")
+
+
+BAD_REQUEST = Refusal(400, "Bad Request")
+MISSING_HOST = Refusal(400, "Bad Request: missing required Host header")
+MALFORMED_HOST = Refusal(400, "Bad Request: malformed Host header")
+BAD_HEADER_NAME = Refusal(400, "Bad Request: invalid header name")
+HEADERS_TOO_LARGE = Refusal(431, "Request Header Fields Too Large")
+BAD_VERSION = Refusal(505, "HTTP Version Not Supported: unsupported protocol version")
+BAD_TRANSFER_ENCODING = Refusal(501, "Not Implemented", "Unsupported transfer encoding")
+BAD_EXPECTATION = Refusal(417, "Expectation Failed", "")
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
+# a blank in a name is refused too, but later and with other words
+_NAME: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~ ]+")
+_VERSION: Final = re.compile(rb"HTTP/([0-9])\.([0-9])")
+_HOST: Final = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%@]*")
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/?]*")
+
+Headers = dict[bytes, list[bytes]]
+
+
+def judge(head: bytes) -> Refusal:
+    """The refusal of a head that no parser takes, in the order in which Go looks at it."""
+    line, _, rest = head.replace(b"\r\n", b"\n").partition(b"\n")
+    words = line.split(b" ", 2)
+    version = _VERSION.fullmatch(words[2]) if len(words) == 3 else None
+    if version is None or not _TOKEN.fullmatch(words[0]):
+        return BAD_REQUEST
+    headers = _headers((b"\n" + rest).partition(b"\n\n")[0])
+    if headers is None:
+        return BAD_REQUEST
+    try:
+        decode_path(split_target(words[1])[0])
+        number = b"%b.%b" % version.groups()
+        check_transfer(headers, number)
+        if version[1] != b"1":
+            return BAD_VERSION
+        check_hosts(headers, words[0], number)
+    except Refusal as refusal:
+        return refusal
+    return BAD_REQUEST if all(map(_TOKEN.fullmatch, headers)) else BAD_HEADER_NAME
+
+
+def _headers(lines: bytes) -> Headers | None:
+    """By name in lower case; None where a line is no header."""
+    headers: Headers = {}
+    for line in lines.split(b"\n"):
+        name, colon, value = line.partition(b":")
+        if line and (not colon or not _NAME.fullmatch(name) or _CONTROL.search(value)):
+            return None
+        headers.setdefault(name.lower(), []).append(value.strip())
+    headers.pop(b"", None)
+    return headers
+
+
+def check_transfer(headers: Headers, version: str | bytes) -> None:
+    """Raises Refusal for lengths that are none, more than one of them, and codings that nobody knows."""
+    codings = headers.get(b"transfer-encoding", [])
+    lengths = headers.get(b"content-length", [])
+    if codings and version not in ("1.0", b"1.0") and (len(codings) > 1 or codings[0].lower() != b"chunked"):
+        raise BAD_TRANSFER_ENCODING
+    if len(set(lengths)) > 1 or (codings and lengths) or len(headers.get(b"host", [])) > 1:
+        raise BAD_REQUEST
+    if lengths and not lengths[0].isdigit():
+        raise BAD_REQUEST
+
+
+def check_hosts(headers: Headers, method: bytes, version: str | bytes) -> None:
+    """Raises Refusal where there is no Host that could be one."""
+    hosts = headers.get(b"host", [])
+    if not hosts and version not in ("1.0", b"1.0") and method != b"CONNECT":
+        raise MISSING_HOST
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        raise MALFORMED_HOST
+
+
+def split_target(target: bytes) -> tuple[bytes, bytes]:
+    """Path and query of a request target, undecoded. Raises Refusal for one that is neither a path nor a URL."""
+    if target[:1] != b"/" and target != b"*":
+        absolute = _ABSOLUTE.match(target)
+        if absolute is None:
+            raise BAD_REQUEST
+        target = target[absolute.end() :]
+    path, _, query = target.partition(b"?")
+    return path, query
+
+
+def decode_path(raw_path: bytes) -> str:
+    """The path with escapes undone; bytes that are no UTF-8 become U+FFFD. Raises Refusal for a broken escape."""
+    if b"%" in raw_path:
+        if _BAD_ESCAPE.search(raw_path):
+            raise BAD_REQUEST
+        raw_path = unquote_to_bytes(raw_path)
+    return raw_path.decode("utf-8", "replace")

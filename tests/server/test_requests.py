@@ -1,0 +1,53 @@
+"""Requests that end early: what didn't come whole is not done."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from fakeapiserver import Cluster
+
+PATH = "/api/v1/namespaces/default/configmaps"
+
+
+async def cut(cluster: Cluster, start: str, body: bytes) -> None:
+    """Sends a request that says it is longer than it is, and leaves."""
+    port = int(cluster.url.rpartition(":")[2])
+    context = ssl.create_default_context(cadata=cluster.ca.decode())
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    head = f"{start} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {cluster.token}\r\nContent-Length: 90\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+
+
+async def get(cluster: Cluster, path: str) -> bytes:
+    port = int(cluster.url.rpartition(":")[2])
+    context = ssl.create_default_context(cadata=cluster.ca.decode())
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {cluster.token}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode())
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("start", "body", "path", "status"),
+    [
+        (f"POST {PATH}", b'{"metadata":{"name":"half"}}', f"{PATH}/half", b"404"),
+        ("DELETE /api/v1/namespaces/kube-public", b"", "/api/v1/namespaces/kube-public", b"200"),
+    ],
+)
+def test_half_a_body_does_nothing(
+    fake_cluster: Cluster, caplog: pytest.LogCaptureFixture, start: str, body: bytes, path: str, status: bytes
+) -> None:
+    async def main() -> bytes:
+        await cut(fake_cluster, start, body)
+        return await get(fake_cluster, path)
+
+    answer = asyncio.run(main())
+    assert answer.split()[1] == status
+    assert b"deletionTimestamp" not in answer
+    assert caplog.text == ""

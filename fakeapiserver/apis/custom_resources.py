@@ -78,7 +78,13 @@ def _columns(version: Object) -> Iterator[Object]:
     """The name and the version's own columns, or the age where it has none."""
     yield NAME_COLUMN
     for column in version.get("additionalPrinterColumns") or ():
-        rest = {"format": column.get("format", ""), "priority": column.get("priority", 0)}
-        yield {"name": column["name"], "type": column["type"], **rest}
+        yield {
+            "name": column["name"],
+            "type": column["type"],
+            "format": column.get("format", ""),
+            "description": column.get("description")
+            or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}",
+            "priority": column.get("priority", 0),
+        }
     if not version.get("additionalPrinterColumns"):
         yield AGE_COLUMN

@@ -123,3 +123,15 @@ def test_a_definition_on_its_way_out_takes_no_new_objects(client: Client) -> Non
     send(client, "POST", "/apis/d.example.com/v1/gears", held)
     send(client, "DELETE", f"{DEFINITIONS}/gears.d.example.com")
     assert [row["verbs"] for row in resources(client)] == [["delete", "deletecollection", "get", "list", "watch"]]
+
+
+def test_an_index_that_changed_within_the_second_is_not_taken_for_the_old_one(client: Client) -> None:
+    """kubectl keeps the index and asks with If-Modified-Since, whose unit is the second."""
+    show = {"method": "GET", "path": "/openapi/v3", "show": ["Last-Modified"]}
+    before = client.send(show, [])["headers"]["Last-Modified"]
+    send(client, "POST", DEFINITIONS, definition("Gear"))
+    after = client.send({**show, "headers": {"If-Modified-Since": before}}, [])
+    assert after["status"] == 200
+    assert OPENAPI in after["body"]["paths"]
+    kept = client.send({**show, "headers": {"If-Modified-Since": after["headers"]["Last-Modified"]}}, [])
+    assert kept["status"] == 304

@@ -5,7 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import VERSIONS, APIResource
 from fakeapiserver.endpoints.discovery import DocumentCache
-from fakeapiserver.endpoints.openapi import operations
+from fakeapiserver.endpoints.openapi import descriptions, operations
 from fakeapiserver.endpoints.openapi.operations import (
     META,
     REFERENCE,
@@ -142,8 +142,13 @@ class OpenAPI:
     def _schema(self, name: str, rows: tuple[APIResource, ...]) -> Document:
         for row in rows:
             if row.definitions is not None and name in row.definitions:
-                return row.definitions[name]
-        return self.table.scheme.definitions[name]
+                return descriptions.described_custom(row, name, row.definitions[name], self.prose)
+        return descriptions.described(name, self.table.scheme.definitions[name], self.prose)
+
+    @property
+    def prose(self) -> Mapping[str, Document]:
+        """Built-in definitions with descriptions, empty where nobody brings them."""
+        return descriptions.load(self.table.scheme.version)
 
     def _needed(self, paths: Document, rows: tuple[APIResource, ...]) -> set[str]:
         needed: set[str] = set()
@@ -191,10 +196,12 @@ def _group_item(group: str) -> Document:
 def _recorded_digest(version: str) -> "hashlib._Hash":
     """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
     digest = hashlib.sha512()
-    for path in (Path(__file__), Path(operations.__file__)):
+    for path in (Path(__file__), Path(operations.__file__), Path(descriptions.__file__)):
         digest.update(path.read_bytes())
     for name in ("schemas.json", "discovery.json", "paths.json"):
         digest.update((VERSIONS / version / name).read_bytes())
+    if prose := descriptions.path_of(version):
+        digest.update(f"{prose} {prose.stat().st_size}".encode())
     return digest
 
 

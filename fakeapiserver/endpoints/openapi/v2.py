@@ -13,6 +13,7 @@ from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.openapi import OpenAPI
+from fakeapiserver.endpoints.openapi.descriptions import described, described_custom
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
 Document = dict[str, Any]
@@ -50,10 +51,13 @@ def document(table: ResourceTable, openapi: OpenAPI) -> Document:
         custom = openapi.customised(key)
         for path, item in openapi.build(key)["paths"].items():
             paths.add(path, item, custom=custom)
-    converted = {name: definition(schema) for name, schema in definitions.items()}
+    converted = {name: definition(described(name, schema, openapi.prose)) for name, schema in definitions.items()}
     for row in table:
         if row.custom:
-            converted |= {name: _custom(schema) for name, schema in _custom_definitions(row).items()}
+            converted |= {
+                name: _custom(described_custom(row, name, schema, openapi.prose))
+                for name, schema in _custom_definitions(row).items()
+            }
     return {
         **facts["openapiInfo"],
         "paths": dict(sorted(paths.items.items())),

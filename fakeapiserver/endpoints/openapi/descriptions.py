@@ -1,0 +1,71 @@
+"""The prose of built-in kinds, where the package that brings it is installed (`pip install fakeapiserver[descriptions]`).
+
+kubernetes-validate carries upstream's definitions of several Kubernetes versions as JSON; nothing of it is imported, one file is read.
+What it lacks of the real server's prose: the list of an enumeration's values at the end of a field's, and what paths and parameters do.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from fakeapiserver.apis.scheme import APIResource
+
+Schema = dict[str, Any]
+
+_PACKAGE: Final = "kubernetes_validate"
+# A kind whose type and metadata are described as every kind's are.
+_ANY_KIND: Final = "io.k8s.api.core.v1.Pod"
+_META: Final = ("apiVersion", "kind", "metadata")
+
+
+def path_of(version: str) -> Path | None:
+    """Where the definitions of a Kubernetes minor version (`v1.36`) lie, None if they aren't installed."""
+    spec = find_spec(_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / "kubernetes-json-schema" / f"{version}.0-local" / "_definitions.json"
+        if path.is_file():
+            return path
+    return None
+
+
+@lru_cache(maxsize=2)
+def load(version: str) -> Mapping[str, Schema]:
+    """Definitions by name, empty where they aren't installed."""
+    path = path_of(version)
+    if path is None:
+        return {}
+    found: Mapping[str, Schema] = json.loads(path.read_bytes())["$defs"]
+    return found
+
+
+def described(name: str, schema: Schema, prose: Mapping[str, Schema]) -> Schema:
+    """A built-in definition with the prose of it and its fields."""
+    known = prose.get(name)
+    return _with_prose(schema, known, known.get("properties", {})) if known else schema
+
+
+def described_custom(row: APIResource, name: str, schema: Schema, prose: Mapping[str, Schema]) -> Schema:
+    """A custom kind's definition, or its list's, with the prose of what every kind has. The user's own words stay."""
+    fields = prose.get(_ANY_KIND, {}).get("properties", {})
+    if not fields:
+        return schema
+    meta = {key: fields[key] for key in _META}
+    if name == row.definition:
+        return _with_prose(schema, {}, meta)
+    more = fields["metadata"]["description"].partition(" More info: ")[2].partition("#")[0]
+    meta["items"] = {"description": f"List of {row.gvr.resource}. More info: {more}"}
+    return _with_prose(schema, {"description": f"{row.list_kind} is a list of {row.gvk.kind}"}, meta)
+
+
+def _with_prose(schema: Schema, known: Schema, fields: Mapping[str, Schema]) -> Schema:
+    own = {"description": known["description"]} if "description" in known else {}
+    if "properties" not in schema:
+        return {**own, **schema}
+    properties = {
+        key: {"description": fields[key]["description"], **value} if "description" in fields.get(key, {}) else value
+        for key, value in schema["properties"].items()
+    }
+    return {**own, **schema, "properties": properties}

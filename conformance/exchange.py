@@ -7,6 +7,7 @@ server needs time (only while recording). `${N.metadata.uid}` stands for a value
 requests can use it. Its recording in `exchanges/<area>/` has the same name and holds the answers:
 `{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that tell caches, browsers and clients something,
 where they are not what every answer has.
+`show`, `digest` and `metrics` ask for what `summary.py` tells; `${N.headers.ETag}` is a shown header.
 Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer.
 """
@@ -24,11 +25,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from conformance import wire
+from conformance.summary import summarized
 
 HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
 
-_REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.\w+)+)\}")
+_REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.[\w-]+)+)\}")
 _PADDING: Final = re.compile("x{1000,}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -39,6 +41,9 @@ _REVISION: Final = re.compile(
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 # What generateName adds.
 _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
+# Documents' own hashes, and when a server made them.
+_HASH: Final = re.compile(r"hash=[0-9A-F]{128}")
+_HTTP_DATE: Final = re.compile(r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d (GMT|UTC)$")
 _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 # Answers whose values a server chooses freely; what is chosen must be there, not equal.
 _FREE_KEYS: Final = frozenset(
@@ -52,6 +57,7 @@ _FREE_KEYS: Final = frozenset(
         "serverAddress",
         "description",
         "token",
+        "ETag",
     }
 )
 _FREE_HEADERS: Final = (
@@ -87,7 +93,7 @@ class Client:
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
         """The answer in the form that is recorded. OSError when the server can't be reached."""
         headers = {"Accept": request.get("accept", "application/json"), "User-Agent": "conformance/1"}
-        headers |= request.get("headers", {})
+        headers |= {name: _filled(value, answers) for name, value in request.get("headers", {}).items()}
         token = request.get("token", self.token)
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -97,19 +103,20 @@ class Client:
             headers["Content-Type"] = request.get("type", binary)
         path = _filled(request["path"], answers)
         try:
-            return self._exchange(request["method"], path, data, headers)
+            return self._exchange(request, path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError):
             # The server has closed the kept connection, as it may after any answer.
             self._connection = None
-            return self._exchange(request["method"], path, data, headers)
+            return self._exchange(request, path, data, headers)
 
-    def _exchange(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
+    def _exchange(self, request: Mapping[str, Any], path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         if self._connection is None:
             context = ssl._create_unverified_context()
             self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=30)
-        self._connection.request(method, path, data, headers)
+        self._connection.request(request["method"], path, data, headers)
         response = self._connection.getresponse()
-        return _recorded(response, response.read())
+        content = response.read()
+        return summarized(request, _recorded(response, content), response.headers, content)
 
 
 def _body(request: Mapping[str, Any], answers: Sequence[Answer]) -> bytes | None:
@@ -128,8 +135,10 @@ def _filled(text: Any, answers: Sequence[Answer]) -> Any:
     """With every `${N.path}` replaced by the value of the Nth answer's body."""
 
     def value(match: re.Match[str]) -> str:
-        found: Any = answers[int(match[1])].get("body")
-        for part in match[2].strip(".").split("."):
+        parts = match[2].strip(".").split(".")
+        answer = answers[int(match[1])]
+        found: Any = answer if parts[0] == "headers" else answer.get("body")
+        for part in parts:
             found = found.get(part, "") if isinstance(found, dict) else ""
         return str(found)
 
@@ -241,6 +250,7 @@ def plain(value: Any) -> Any:
         return value
     text = _TIME.sub("TIME", _UID.sub("UID", value))
     text = _REVISION.sub(r"\1REVISION", text)
+    text = _HTTP_DATE.sub("DATE", _HASH.sub("hash=HASH", text))
     text = _SUFFIX.sub("-SUFFIX", _DATE.sub("DATE", text))
     return "AGE" if _AGE.match(text) else text
 

@@ -14,8 +14,6 @@ from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_
 Object = dict[str, Any]
 
 VERBS: Final = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
-# While a definition is on its way out.
-TERMINATING_VERBS: Final = VERBS - {"create", "patch", "update"}
 SUBRESOURCE_VERBS: Final = frozenset({"get", "patch", "update"})
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 SCALE_DEFINITION: Final = "io.k8s.api.autoscaling.v1.Scale"
@@ -37,13 +35,11 @@ def resources_of(definition: Object) -> tuple[APIResource, ...]:
         (GroupVersionKind(spec["group"], v["name"], spec["names"]["kind"]) for v in served if v.get("storage")), None
     )
     stored_hash = storage_version_hash(stored) if stored is not None else ""
-    verbs = TERMINATING_VERBS if is_terminating(definition) else VERBS
-    return tuple(_row(spec, names, version, stored_hash, verbs) for version in served)
+    ending = is_terminating(definition)
+    return tuple(_row(spec, names, version, stored_hash, ending) for version in served)
 
 
-def _row(
-    spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str, verbs: frozenset[str]
-) -> APIResource:
+def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str, terminating: bool) -> APIResource:
     gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
     list_kind = names.get("listKind") or names["kind"] + "List"
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -53,7 +49,7 @@ def _row(
         gvk=gvk,
         singular=names.get("singular") or names["kind"].lower(),
         namespaced=spec["scope"] == "Namespaced",
-        verbs=verbs,
+        verbs=VERBS,
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources={item.name: item for item in _subresources(gvk, version.get("subresources") or {})},
@@ -61,6 +57,7 @@ def _row(
         definition=definition_name(gvk),
         columns=tuple(_columns(version)),
         custom=True,
+        terminating=terminating,
         list_kind=list_kind,
         definitions=custom_definitions(gvk, list_kind, schema, selectable),
         schema=schema,

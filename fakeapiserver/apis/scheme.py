@@ -38,7 +38,8 @@ class APIResource:
     """One served resource at one version.
 
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
-    without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made.
+    without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made,
+    `terminating` those whose definition is on its way out.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
     `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` is what a CustomResourceDefinition says of it.
     """
@@ -55,6 +56,7 @@ class APIResource:
     definition: str = ""
     columns: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     custom: bool = False
+    terminating: bool = False
     returns_deleted: bool = False
     list_kind: str = ""
     definitions: Definitions | None = field(default=None, repr=False, compare=False)

@@ -58,7 +58,7 @@ def serve_content(request: Request, content: Content) -> Response:
 
 def compressed(request: Request, response: Response) -> Response:
     """The answer with gzip where the client takes it and it is worth it; caches are told either way."""
-    response.headers.append((b"vary", b"Accept-Encoding"))
+    response.headers.insert(0, (b"vary", b"Accept-Encoding"))
     if "gzip" in request.header(b"accept-encoding") and len(response.body) >= _GZIP_THRESHOLD:
         response.body = gzip.compress(response.body, 1)
         response.headers.append((b"content-encoding", b"gzip"))

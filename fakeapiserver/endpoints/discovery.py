@@ -19,6 +19,7 @@ AGGREGATED_PARAMETERS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscovery
 # v2beta1 of the aggregated documents is not served by 1.36: asking for it alone is answered 406, else the older ones come.
 AGGREGATED_HEADERS: Final = ((b"vary", b"Accept"), (b"cache-control", b"public"))
 # Custom resources list their verbs in the order the handler was written in, built-in ones by name.
+WRITING: Final = frozenset({"create", "patch", "update"})
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -133,7 +134,7 @@ def _legacy_subresource(resource: APIResource, subresource: Subresource) -> Docu
 
 def _verbs(resource: APIResource) -> list[str]:
     if resource.custom:
-        return [verb for verb in CUSTOM_VERBS if verb in resource.verbs]
+        return [verb for verb in CUSTOM_VERBS if not (resource.terminating and verb in WRITING)]
     return sorted(resource.verbs)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.admission.handler import forbidden
+from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
@@ -23,6 +25,7 @@ from fakeapiserver.registry.apiextensions.customresource import CustomResourceSt
 from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, condition, set_condition
 from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, WriteRequest
 from fakeapiserver.server.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event
@@ -54,6 +57,8 @@ class CustomResources:
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
         self._registration = AutoRegistration(scopes)
+        # Those on their way out whose instances still are.
+        self._waiting: dict[str, asyncio.Task[None]] = {}
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
@@ -203,7 +208,7 @@ class CustomResources:
             prefix=f"/registry/{spec['group']}/{plural}/",
             strategy=strategy,
             storage=self._scopes.storage,
-            admission=self._scopes.admission,
+            admission=_NoCreation(self._scopes.admission) if is_terminating(obj) else self._scopes.admission,
             clock=self._scopes.clock,
             name_generator=generate_name,
             convert=_with_api_version,
@@ -253,7 +258,10 @@ class CustomResources:
                 request.namespace = namespace
                 await store.delete(request, Deletion())
             if (await store.storage.list(store.prefix, limit=1)).items:
-                return  # instances with finalizers of their own: their end brings this one back
+                # Instances with finalizers of their own: their end brings this one back.
+                if name not in self._waiting:
+                    self._waiting[name] = asyncio.create_task(self._wait_for_end(definitions, name, store))
+                return
 
         def transform(current: Object | None) -> Object:
             assert current is not None
@@ -267,6 +275,20 @@ class CustomResources:
         request = self._request(definitions, name, "status")
         request.uid_precondition = uid(obj)
         await definitions.update(request, transform)
+
+    async def _wait_for_end(self, definitions: Store, name: str, store: Store) -> None:
+        """Until the last instance is gone, or the storage is closed."""
+        watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
+        try:
+            while (await store.storage.list(store.prefix, limit=1)).items:
+                if await watcher.next_batch(3600.0) is None:
+                    return
+        finally:
+            watcher.close()
+            del self._waiting[name]
+        definition = definitions.storage.get_now(definitions.key("", name))
+        if definition is not None:
+            await self._follow(definitions, definitions.decode(definition.value))
 
     def _request(self, store: Store, name: str, subresource: str) -> WriteRequest:
         gvk = store.gvk
@@ -286,6 +308,21 @@ def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
         parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
         found[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
     return found
+
+
+class _NoCreation:
+    """The admission of objects whose definition is on its way out."""
+
+    def __init__(self, delegate: AdmissionChain) -> None:
+        self._delegate = delegate
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.operation == "CREATE":
+            raise forbidden(attributes, "create not allowed while custom resource definition is terminating")
+        await self._delegate.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        await self._delegate.validate(attributes)
 
 
 def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:

@@ -130,7 +130,7 @@ class FixedPaths:
     def _metrics_text(self, request: Request) -> Response:
         if request.method == "DELETE":
             self._metrics.reset()
-            return respond.text(200, "metrics reset\n")
+            return Response(200, b"metrics reset\n", "text/plain; charset=utf-8")
         return Response(200, self._metrics.render(), CONTENT_TYPE, [self._process_start])
 
     def _health_metrics(self, request: Request) -> Response:
@@ -177,6 +177,8 @@ class FixedPaths:
     def _group_version(self, request: Request) -> Response | None:
         """/api/v1 and /apis/GROUP/VERSION, with or without a slash at the end."""
         prefix, *parts = [part for part in request.path.split("/") if part]
+        if not parts:
+            return self._api(request)
         group, version = ("", *parts) if prefix == "api" else parts
         served = self._table.version(group, version)
         built_in = version in self._table.scheme.groups.get(group, ())

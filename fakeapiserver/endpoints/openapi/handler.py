@@ -49,7 +49,7 @@ class OpenAPIHandler:
         self._now = now
         self._cache = DocumentCache(table)
         self._dated: dict[str, _Dated] = {}
-        self._index_changed = 0.0
+        self._index_shown = 0.0
 
     def answer(self, request: Request) -> Response | None:
         """None for a path that isn't one of OpenAPI's."""
@@ -60,13 +60,14 @@ class OpenAPIHandler:
             return None
         if not slash:
             index = self._cache.get("index", self._build_index)
-            return serve_content(request, Content(index.body, INDEX_MEDIA_TYPE, index.modified))
+            # Upstream puts it together for each request, so it is always as new as the request.
+            self._index_shown = max(self._now(), index.modified)
+            return serve_content(request, Content(index.body, INDEX_MEDIA_TYPE, self._index_shown))
         return self._version_3(request, key)
 
     def _build_index(self) -> _Dated:
         # The index has no ETag: a change within the second that a client knows must have a second of its own.
-        self._index_changed = max(self._now(), self._index_changed + 1)
-        return _Dated(self._openapi.index(), "", self._index_changed)
+        return _Dated(self._openapi.index(), "", self._index_shown + 1)
 
     def _version_3(self, request: Request, key: str) -> Response:
         found = self._openapi.document(key)

@@ -7,7 +7,7 @@ one place (server/app.py). Messages are upstream's.
 from collections.abc import Sequence
 from typing import Any
 
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 
 Status = dict[str, Any]
@@ -52,7 +52,7 @@ def resource_details(resource: GroupResource, name: str = "") -> dict[str, Any]:
 
 
 def new_not_found(resource: GroupResource, name: str) -> StatusError:
-    return status_error(404, "NotFound", f'{resource} "{name}" not found', resource_details(resource, name))
+    return status_error(404, "NotFound", f"{resource} {go_quote(name)} not found", resource_details(resource, name))
 
 
 def new_generic_not_found() -> StatusError:
@@ -62,18 +62,20 @@ def new_generic_not_found() -> StatusError:
 
 def new_already_exists(resource: GroupResource, name: str) -> StatusError:
     details = resource_details(resource, name)
-    return status_error(409, "AlreadyExists", f'{resource} "{name}" already exists', details)
+    return status_error(409, "AlreadyExists", f"{resource} {go_quote(name)} already exists", details)
 
 
 def new_generate_name_conflict(resource: GroupResource, name: str) -> StatusError:
-    message = f'{resource} "{name}" already exists, the server was not able to generate a unique name for the object'
+    message = (
+        f"{resource} {go_quote(name)} already exists, the server was not able to generate a unique name for the object"
+    )
     error = status_error(409, "AlreadyExists", message, resource_details(resource, name) | {"retryAfterSeconds": 1})
     error.headers = (("Retry-After", "1"),)
     return error
 
 
 def new_conflict(resource: GroupResource, name: str, reason: str) -> StatusError:
-    message = f'Operation cannot be fulfilled on {resource} "{name}": {reason}'
+    message = f"Operation cannot be fulfilled on {resource} {go_quote(name)}: {reason}"
     return status_error(409, "Conflict", message, resource_details(resource, name))
 
 
@@ -98,7 +100,7 @@ def new_unauthorized() -> StatusError:
 
 
 def new_forbidden(resource: GroupResource, name: str, reason: str) -> StatusError:
-    subject = f'{resource} "{name}"' if name else str(resource)
+    subject = f"{resource} {go_quote(name)}" if name else str(resource)
     message = f"{subject} is forbidden: {reason}" if resource.resource else f"forbidden: {reason}"
     return status_error(403, "Forbidden", message, resource_details(resource, name))
 
@@ -112,7 +114,9 @@ def aggregated(errors: ErrorList) -> str:
 def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
     """422 with one cause per field error."""
     causes = [{"reason": e.reason, "message": e.body(), "field": e.field} for e in errors]
-    message = f'{kind} "{name}" is invalid: {aggregated(errors)}' if errors else f'{kind} "{name}" is invalid'
+    message = (
+        f"{kind} {go_quote(name)} is invalid: {aggregated(errors)}" if errors else f"{kind} {go_quote(name)} is invalid"
+    )
     details: dict[str, Any] = {key: v for key, v in (("name", name), ("group", kind.group), ("kind", kind.kind)) if v}
     if causes:
         details["causes"] = causes

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -167,6 +167,13 @@ def storage_version_hash(gvk: GroupVersionKind) -> str:
 def read_table(version: str, name: str) -> Any:
     """One recorded file, parsed. Raises FileNotFoundError."""
     return json.loads((VERSIONS / version / name).read_bytes())
+
+
+@cache
+def known_kinds(version: str = "v1.36") -> dict[str, list[str]]:
+    """apiVersion -> kinds that can be decoded though no resource serves them; "*" holds those of any version."""
+    found: dict[str, list[str]] = read_table(version, "kinds.json")
+    return found
 
 
 def _resources(

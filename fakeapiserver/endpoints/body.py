@@ -13,13 +13,17 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML, unknown_format
 from fakeapiserver.registry.generic.kind import Kind
 
-Recognizes = Callable[[GroupVersionKind], bool]
+Decode = Callable[[Object], object]
+# How a kind that the server knows is decoded (ValueError in Go's words); None for one that it doesn't know.
+Recognizes = Callable[[GroupVersionKind], Decode | None]
 
 _GO_TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _SHOWN_BYTES: Final = 30
+# Where it isn't the group's first word: kinds that moved are the same type inside.
+_INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core"}
 
 
 def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
@@ -53,24 +57,30 @@ def decode_object(
     data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
 ) -> Object:
     """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
-    fields are added to `warnings` or refused (400). `recognizes` says whether any served kind has this name."""
+    fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others."""
     if media_type == PROTOBUF and kind.custom:
         raise unknown_format((JSON, YAML))
+    in_order = None
     try:
         document, duplicates = _decode_protobuf(data, kind) if media_type == PROTOBUF else decode_body(data, media_type)
-        obj = checked_type_meta(document)
+        if duplicates and media_type == JSON and not kind.custom:
+            document, in_order = json.with_duplicates_merged(data)
+        obj = checked_type_meta(document, any_case=not kind.custom)
         if kind.custom and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
         raise _unrecognized(kind, data, type_meta_error(str(error))) from None
-    check_type(obj, kind, recognizes)
-    obj.setdefault("kind", kind.gvk.kind)
-    obj.setdefault("apiVersion", str(kind.gvk.group_version))
+    try:
+        check_type(obj, kind, recognizes, data)
+    except StatusError:
+        if kind.custom:
+            report_strictly(duplicates, kind, validation, warnings)
+        raise
     try:
         unknown = kind.decode(obj)
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
-    report_strictly(duplicates + unknown if media_type == YAML else unknown + duplicates, kind, validation, warnings)
+    report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
     kind.default(obj)
@@ -118,27 +128,49 @@ def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
     return new_bad_request(f'{name} in version "{version}" cannot be handled as a {kind.gvk.kind}: {why}')
 
 
-def check_type(obj: Object, kind: Kind, recognizes: Recognizes) -> None:
-    """StatusError 400 for an object of another kind or version than the path's."""
+def check_type(obj: Object, kind: Kind, recognizes: Recognizes, data: bytes = b"") -> None:
+    """StatusError 400 for an object of another kind or version than the path's; gives the object its type otherwise."""
+    found = _named_type(obj, kind)
     gvk = kind.gvk
-    named = obj.get("kind") or gvk.kind
-    missing = "" if kind.custom else str(gvk.group_version)
-    group_version = GroupVersion.parse(obj.get("apiVersion") or missing)
-    found = GroupVersionKind(group_version.group, group_version.version, named)
-    if found == gvk or (named == gvk.kind and found.group_version in kind.also_accepts):
-        return
-    if kind.custom:
-        if found.group_version == gvk.group_version:
+    if found.group_version == gvk.group_version or (
+        found.kind == gvk.kind and found.group_version in kind.also_accepts
+    ):
+        if found.kind == gvk.kind:
+            obj["kind"], obj["apiVersion"] = gvk.kind, str(found.group_version)
+            return
+        if kind.custom:
             return  # another kind is for validation to refuse
-        raise new_bad_request(
-            f"the API version in the data ({obj.get('apiVersion', '')}) does not match the expected API version "
-            f"({gvk.group_version})"
-        )
-    if recognizes(found):
-        internal = f"{internal_package(gvk.group)}.{gvk.kind}"
-        package = "v1" if not found.version else found.version
-        raise cannot_be_handled(obj, kind, f"converting ({package}.{named}) to ({internal}): unknown conversion")
-    raise cannot_be_handled(obj, kind, not_registered(found))
+    elif kind.custom:
+        raise _other_version(found, gvk)
+    if not found.version:
+        raise cannot_be_handled(obj, kind, f"Object 'apiVersion' is missing in '{data.decode(errors='replace')}'")
+    decode = recognizes(found)
+    if decode is None:
+        raise cannot_be_handled(obj, kind, not_registered(found))
+    try:
+        decode(dict(obj))
+    except ValueError as error:
+        raise cannot_be_handled(obj, kind, str(error)) from None
+    package = internal_package(gvk.group)
+    if (internal_package(found.group), found.kind) == (package, gvk.kind):
+        raise _other_version(found, gvk)
+    why = f"converting ({found.version}.{found.kind}) to ({package}.{gvk.kind}): unknown conversion"
+    raise cannot_be_handled(obj, kind, why)
+
+
+def _named_type(obj: Object, kind: Kind) -> GroupVersionKind:
+    """The type that the body names, with the path's in place of what it doesn't say (upstream: gvkWithDefaults)."""
+    gvk = kind.gvk
+    group, version = GroupVersion.parse(obj.get("apiVersion", ""))
+    if not kind.custom and not version and group in ("", gvk.group):
+        group, version = gvk.group, gvk.version
+    return GroupVersionKind(group, version, obj.get("kind") or gvk.kind)
+
+
+def _other_version(found: GroupVersionKind, gvk: GroupVersionKind) -> StatusError:
+    return new_bad_request(
+        f"the API version in the data ({found.group_version}) does not match the expected API version ({gvk.group_version})"
+    )
 
 
 def not_registered(gvk: GroupVersionKind) -> str:
@@ -147,17 +179,22 @@ def not_registered(gvk: GroupVersionKind) -> str:
 
 def internal_package(group: str) -> str:
     """The Go package of a group's internal types, as conversion errors name it."""
-    return group.partition(".")[0] or "core"
+    return _INTERNAL_PACKAGES.get(group) or group.partition(".")[0]
 
 
-def checked_type_meta(document: Any) -> Object:
-    """The document as an object whose kind and apiVersion are text or absent. ValueError in Go's words."""
+def checked_type_meta(document: Any, *, any_case: bool = False) -> Object:
+    """The document as an object whose kind and apiVersion are text or absent. ValueError in Go's words. `any_case`: this one
+    look at the bodies of built-in kinds doesn't mind the case of names."""
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {_GO_TYPE_META}")
     for name in ("kind", "apiVersion"):
         value = document.get(name)
+        if any_case and name not in document:
+            value = next((item for key, item in document.items() if key.lower() == name.lower()), None)
+            if value is not None:
+                document[name] = value
         if value is None:
             document.pop(name, None)
         elif not isinstance(value, str):
@@ -176,7 +213,9 @@ def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
 
 def type_meta_error(why: str) -> str:
     """What upstream puts in front of a complaint of the decoder that looks for kind and apiVersion only."""
-    if why.startswith(("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value")):
+    if why.startswith(
+        ("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value", "unsupported map")
+    ):
         return why
     return f"couldn't get version/kind; json parse error: {why}"
 
@@ -185,7 +224,7 @@ def shown(data: bytes) -> str:
     """The start of a body as upstream's messages show it: text when it looks like an object, else hexadecimal."""
     if not data:
         return "<empty>"
-    if data.lstrip().startswith(b"{"):
+    if data.startswith(b"{"):
         return (
             data.decode(errors="replace")
             if len(data) <= _SHOWN_BYTES

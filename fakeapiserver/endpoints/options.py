@@ -98,9 +98,9 @@ def _field_manager_errors(manager: str) -> ErrorList:
         errors.append(field.too_long("fieldManager", _MAX_FIELD_MANAGER))
     for i, character in enumerate(manager):
         if not character.isprintable():
-            shown = f"invalid character {field.go_quote(character)[1:-1]!r}: must be printable"
-            errors.append(field.invalid("fieldManager", manager, f"{shown} (at index {i})"))
-            break
+            at = len(manager[:i].encode())
+            detail = f"invalid character U+{ord(character):04X} (at position {at})"
+            errors.append(field.invalid("fieldManager", manager, detail))
     return errors
 
 

@@ -44,7 +44,7 @@ class RequestScope:
     resource: APIResource
     kind: Kind
     clock: Clock
-    recognizes: Callable[[GroupVersionKind], bool]
+    recognizes: Callable[[GroupVersionKind], Callable[[Object], object] | None]
     store: Store | None = None
     row: Row | None = None
     virtual: Virtual | None = None

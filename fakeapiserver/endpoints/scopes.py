@@ -12,9 +12,10 @@ from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVer
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.body import Decode
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
@@ -128,8 +129,16 @@ class RequestScopes:
         assert scope is not None
         return scope.kind
 
-    def _recognizes(self, gvk: GroupVersionKind) -> bool:
-        return self.table.for_kind(gvk) is not None
+    def _recognizes(self, gvk: GroupVersionKind) -> Decode | None:
+        """Served kinds are decoded; what is known besides (old versions, lists, options) is taken as it is."""
+        row = self.table.for_kind(gvk)
+        if row is not None and not row.custom:
+            from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+
+            return compile_builtin(self.table.definitions_of(row), row.definition).decode
+        known = known_kinds()
+        also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
+        return (lambda obj: obj) if also and row is None else None
 
     def _store(self, row: APIResource) -> Store:
         """Two served versions of one kind share a store, and so do the two faces of events."""

@@ -228,7 +228,7 @@ class CustomResources:
             resource=row,
             kind=served.kind,
             clock=self._scopes.clock,
-            recognizes=lambda gvk: self._scopes.table.for_kind(gvk) is not None,
+            recognizes=lambda gvk: None,
             store=served.store,
             row=print_row,
             scale_paths=paths,

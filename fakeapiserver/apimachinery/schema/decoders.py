@@ -56,12 +56,15 @@ def _described(value: Any, exact: bool) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        # A whole number beyond int64 was read as a float; Go shows what the body says.
-        number = int(value) if 2**63 <= abs(value) < _EXPONENT_FROM else value
-        return f"number {number!r}" if exact else "number"
+        return f"number {_literal(value)}" if exact else "number"
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
+
+
+def _literal(value: float) -> str:
+    """A number as its body most likely wrote it: whole ones beyond int64 were read as floats."""
+    return repr(int(value) if 2**63 <= abs(value) < _EXPONENT_FROM else value)
 
 
 Decoder = Callable[[Any, State], Any]
@@ -148,7 +151,7 @@ def decode_quantity(value: Any, state: State) -> str:
     if value is None:
         return "0"
     # A quantity reads the JSON's own text, so anything but text and numbers fails as a malformed quantity.
-    text = value if type(value) is str else repr(value) if type(value) in (int, float) else "x"
+    text = value if type(value) is str else _literal(value) if type(value) in (int, float) else "x"
     return _parsed(canonical_quantity, text)
 
 

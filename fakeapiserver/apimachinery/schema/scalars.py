@@ -113,6 +113,9 @@ _MAX_DIGITS: Final = 18
 _MAX_BINARY: Final = (1 << 63) - 1
 
 
+_MAX_EXPONENT: Final = len("e-999")
+
+
 def canonical_quantity(text: str) -> str:
     """A resource.Quantity: as few digits as its suffix family (binary, decimal, exponent) allows, nothing below nano.
 
@@ -133,7 +136,8 @@ def canonical_quantity(text: str) -> str:
         return _binary(int(digits) * 1024**step, len(fraction), negative)
     if suffix in _EXPONENT:
         exponent = _EXPONENT[suffix]
-    elif _EXPONENT_SUFFIX.fullmatch(suffix):
+    elif _EXPONENT_SUFFIX.fullmatch(suffix) and len(suffix) <= _MAX_EXPONENT:
+        # Upstream takes longer ones, and then computes with that many digits for minutes.
         exponent = int(suffix[1:])
     else:
         raise ValueError(_WRONG_SUFFIX)

@@ -49,12 +49,18 @@ codecs.register_error("fakeapiserver-go", _one_bad_byte)
 
 
 class JSONParser:
-    """Parses `data` once; `duplicates` then holds the paths of repeated keys (`spec.containers[0].name`), in order."""
+    """Parses `data` once; `duplicates` then holds the paths of repeated keys (`spec.containers[0].name`), in order.
 
-    def __init__(self, data: bytes) -> None:
+    With `merge` a repeated object adds to the one before, and `first_at` and `repeated_at` tell where in the text a path's
+    key stands first and where it is first repeated."""
+
+    def __init__(self, data: bytes, *, merge: bool = False) -> None:
         self.data = data
         self.at = 0
+        self.merge = merge
         self.duplicates: list[str] = []
+        self.first_at: dict[str, int] = {}
+        self.repeated_at: dict[str, int] = {}
         self._containers: list[Any] = []
         self._keys: list[Any] = []
 
@@ -84,7 +90,8 @@ class JSONParser:
         container = self._containers[-1]
         is_object = isinstance(container, dict)
         if is_object:
-            container[self._keys[-1]] = value
+            before = container.get(self._keys[-1]) if self.merge else None
+            container[self._keys[-1]] = _merged(before, value) if isinstance(before, dict) else value
         else:
             container.append(value)
         self._space()
@@ -115,14 +122,21 @@ class JSONParser:
             raise self._bad("after object key")
         self.at += 1
         self._keys[-1] = key
+        if self.merge:
+            self.first_at.setdefault(self._path(), self.at)
         if key in container:
             self._note_duplicate()
         return self._begin_value()
 
-    def _note_duplicate(self) -> None:
+    def _path(self) -> str:
         path = ""
         for key in self._keys:
             path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
+        return path
+
+    def _note_duplicate(self) -> None:
+        path = self._path()
+        self.repeated_at.setdefault(path, self.at)
         if path not in self.duplicates and len(self.duplicates) < _MAX_STRICT_ERRORS:
             self.duplicates.append(path)
 
@@ -232,8 +246,20 @@ class JSONParser:
 
     def _bad(self, context: str) -> DecodeError:
         if self.at >= len(self.data):
-            return DecodeError(_END)
+            # Go takes the end for a space first, which some places can't have.
+            inside = context.startswith("in ") and context != "in string literal"
+            return DecodeError(f"invalid character ' ' {context}" if inside else _END)
         return DecodeError(f"invalid character {_quote_char(self.data[self.at])} {context}")
+
+
+def _merged(before: dict[str, Any], value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    merged = dict(before)
+    for key, item in value.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, item) if isinstance(old, dict) else item
+    return merged
 
 
 def _quote_char(code: int) -> str:

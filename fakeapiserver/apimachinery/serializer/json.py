@@ -6,13 +6,15 @@ Upstream: sigs.k8s.io/json and Go's encoding/json, used by k8s.io/apimachinery/p
 import json
 import math
 import re
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 
 from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser
 
-__all__ = ["DecodeError", "decode", "duplicate_fields", "encode", "encode_pretty"]
+__all__ = ["DecodeError", "decode", "duplicate_fields", "encode", "encode_pretty", "with_duplicates_merged"]
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -53,6 +55,27 @@ def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
     parser = JSONParser(data)
     parser.parse()
     return [f'duplicate field "{path}"' for path in parser.duplicates]
+
+
+def with_duplicates_merged(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
+    """A body with repeated keys as Go decodes it into structs and maps: a repeated object adds to the first one. Beside it
+    a function that puts `unknown field "x"` texts and those of the repeated keys into the order of the body."""
+    parser = JSONParser(data, merge=True)
+    value = parser.parse()
+
+    def in_order(unknown: list[str]) -> list[str]:
+        skipped = tuple(f"{_path_of(text)}{end}" for text in unknown for end in ".[")
+        repeated = [path for path in parser.duplicates if not path.startswith(skipped)]
+        found = [(parser.repeated_at[path], f'duplicate field "{path}"') for path in repeated]
+        found += [(parser.first_at.get(_path_of(text), len(data)), text) for text in unknown]
+        return [text for _, text in sorted(found, key=itemgetter(0))]
+
+    return value, in_order
+
+
+def _path_of(text: str) -> str:
+    """`unknown field "spec.foo"` -> `spec.foo`."""
+    return text.partition('"')[2][:-1]
 
 
 def _has_duplicates(data: bytes, decoded: Any) -> bool:

@@ -21,7 +21,7 @@ from fakeapiserver.registry.core.field_formats import (
     protocol_errors,
     required_label_errors,
 )
-from fakeapiserver.registry.core.resource_list import quantity
+from fakeapiserver.registry.core.resource_list import is_whole, quantity
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_NUMBERS: Final = (
@@ -199,7 +199,7 @@ def _resource_errors(name: str, amount: str, path: Path) -> ErrorList:
         errors.append(field.invalid(path, name, "must be a standard resource for containers"))
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))
-    elif "/" in name and quantity(amount) % 1:
+    elif "/" in name and not is_whole(amount):
         errors.append(field.invalid(path, amount, "must be an integer"))
     return errors
 

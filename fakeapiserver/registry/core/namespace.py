@@ -28,13 +28,15 @@ class NamespaceStrategy(Strategy):
             meta["labels"] = labels
 
     def prepare_for_create(self, obj: Object) -> None:
-        # Whoever lets the name be generated gets the label, too.
-        self.default(obj, "v1")
         obj["status"] = {"phase": "Active"}
         spec = dict(obj.get("spec") or {})
         if FINALIZER not in spec.get("finalizers", ()):
             spec["finalizers"] = [*spec.get("finalizers", ()), FINALIZER]
         obj["spec"] = spec
+
+    def canonicalize(self, obj: Object) -> None:
+        """Whoever lets the name be generated gets the label, too."""
+        self.default(obj, "v1")
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """spec.finalizers belongs to the finalize subresource."""

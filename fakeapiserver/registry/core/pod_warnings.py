@@ -8,7 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.field import Path, go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.resource_list import quantity
+from fakeapiserver.registry.core.resource_list import is_whole
 
 # Volume source -> since when it is no longer meant to be used.
 _DEPRECATED_VOLUMES: Final = {
@@ -76,7 +76,7 @@ def _fractions(resources: Object, path: Path) -> Iterator[str]:
     for name in _BYTES:
         for kind in ("limits", "requests"):
             text = (resources.get(kind) or {}).get(name, "0")
-            if quantity(text) % 1:
+            if not is_whole(text):
                 yield f"{path.child(kind).key(name)}: fractional byte value {go_quote(text)} is invalid, must be an integer"
 
 

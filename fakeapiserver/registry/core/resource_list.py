@@ -31,6 +31,12 @@ def quantity(text: str) -> Decimal:
     return Decimal(match[1]) * power if power is not None else Decimal(f"{match[1]}{match[2]}")
 
 
+def is_whole(text: str) -> bool:
+    """Whether a quantity is a whole number, whatever its size."""
+    found = quantity(text)
+    return found == found.to_integral_value()
+
+
 def total(quantities: Iterable[str]) -> str:
     """The sum, written in the family of suffixes of the first one that isn't zero."""
     texts = list(quantities)

@@ -45,6 +45,8 @@ async def answer(request: Request, scope: RequestScope, accept: Accept, found: L
     """The list in the form that the client takes."""
     assert scope.store is not None
     meta = _list_meta(found, scope.store.collection(request.info.namespace))
+    if accept.as_kind == "PartialObjectMetadataList":
+        return await _partial(request, scope, accept, found, meta)
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
     if scope.kind.custom:
@@ -61,6 +63,13 @@ def listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
     items = scope.listed([item.value for item in found.items])
     head = f'{{"kind":"{scope.list_kind}","apiVersion":"{gvk.group_version}","metadata":'.encode()
     return b"".join((head, json.encode(meta), b',"items":[', items, b"]}"))
+
+
+async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
+    form, values = scope.partial(accept.as_version), [item.value for item in found.items]
+    if accept.media_type == PROTOBUF:
+        return respond.answer(request, await form.protobuf.list(values, meta), PROTOBUF)
+    return respond.raw(request, form.list(values, meta), accept)
 
 
 def _converted(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:

@@ -15,6 +15,7 @@ from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 
 if TYPE_CHECKING:
+    from fakeapiserver.endpoints.partial import PartialForm
     from fakeapiserver.endpoints.protobuf import StoredForm
 
 Row = Callable[[Object, float], list[object] | None]
@@ -52,6 +53,7 @@ class RequestScope:
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    _partials: dict[str, "PartialForm"] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -78,6 +80,16 @@ class RequestScope:
         from fakeapiserver.endpoints.protobuf import StoredForm
 
         return StoredForm(self.gvk, self.list_kind, self._restored)
+
+    def partial(self, version: str) -> "PartialForm":
+        """How objects are answered as PartialObjectMetadata of a version."""
+        form = self._partials.get(version)
+        if form is None:
+            from fakeapiserver.endpoints.partial import PartialForm
+
+            internal = self.store.strategy.converted_annotations if self.store is not None else {}
+            form = self._partials[version] = PartialForm(version, self._restored, internal)
+        return form
 
     @property
     def converted(self) -> bool:

@@ -85,14 +85,7 @@ def _generic_cells(scope: RequestScope, obj: Object) -> list[object]:
 
 
 def partial_object(scope: RequestScope, obj: Object, version: str = "v1") -> Object:
-    meta = metadata(obj)
-    internal = scope.store.strategy.converted_annotations if scope.store is not None else ()
-    if internal:
-        kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key not in internal}
-        meta = {
-            key: kept if key == "annotations" else value for key, value in meta.items() if key != "annotations" or kept
-        }
-    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": meta}
+    return scope.partial(version).of(obj)
 
 
 def _single_list_meta(obj: Object) -> Object:

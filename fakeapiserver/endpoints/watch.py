@@ -61,7 +61,7 @@ async def _gone(form: "Form", revision: int, oldest: int) -> AsyncGenerator[byte
 
 
 class Form:
-    """How events are written: the whole object, its Table or its metadata. Whole objects are encoded once for all
+    """How events are written: the whole object, its Table or its metadata. All but Tables are encoded once for all
     watchers and kept beside the event."""
 
     def __init__(self, request: Request, scope: RequestScope, accept: Accept) -> None:
@@ -69,12 +69,14 @@ class Form:
         self._scope = scope
         self._accept = accept
         self._protobuf = accept.media_type == PROTOBUF
-        self._key = f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type}"
+        self._key = (
+            f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type} {accept.as_kind}/{accept.as_version}"
+        )
         self._columns_sent = False
         self.content_type = PROTOBUF_STREAM if self._protobuf else JSON
 
     def event(self, event: Event) -> bytes:
-        if self._accept.as_kind:
+        if self._accept.as_kind == "Table":
             return self._transformed(event.type, self._scope.decode(event.object.value))
         frame = event.frames.get(self._key)
         if frame is None:
@@ -82,7 +84,7 @@ class Form:
         return frame
 
     def added(self, item: StoredObject) -> bytes:
-        if self._accept.as_kind:
+        if self._accept.as_kind == "Table":
             return self._transformed("ADDED", self._scope.decode(item.value))
         return self._frame("ADDED", self._served(item.value))
 
@@ -124,6 +126,9 @@ class Form:
         return self._frame(kind, self._encoded(shown))
 
     def _served(self, value: bytes) -> bytes:
+        if self._accept.as_kind:
+            form = self._scope.partial(self._accept.as_version)
+            return form.protobuf.object(value) if self._protobuf else form.object(value)
         return self._scope.protobuf.object(value) if self._protobuf else self._scope.served(value)
 
     def _encoded(self, obj: Object) -> bytes:

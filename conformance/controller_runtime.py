@@ -20,6 +20,7 @@ from typing import Final
 
 MODULE: Final = "sigs.k8s.io/controller-runtime"
 VERSION: Final = "v0.24.1"
+_COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _SPECS: Final = re.compile(r"(\d+) Passed \| (\d+) Failed \| (\d+) Pending \| (\d+) Skipped")
 
 
@@ -39,7 +40,7 @@ class Suite:
         """One event of `go test -json`."""
         action, test = str(event["Action"]), str(event.get("Test", ""))
         if action == "output":
-            self._read(str(event["Output"]), test)
+            self._read(_COLORS.sub("", str(event["Output"])), test)
         elif action in ("pass", "fail", "skip"):
             if test:
                 self._tests[test] = action
@@ -121,6 +122,7 @@ def fetch(folder: Path) -> Path:
         for path in [copied, *copied.rglob("*")]:
             # Go keeps modules without the right to write, and without knowing which files are programs.
             path.chmod(0o755 if path.is_dir() or path.suffix == ".sh" else 0o644)
+        subprocess.run(["go", "mod", "download"], check=True, cwd=copied)
         copied.rename(sources)
     return sources
 

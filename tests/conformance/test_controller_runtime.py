@@ -18,7 +18,12 @@ GINKGO = [
     event("output", "client", "TestSource", Output="Summarizing 1 Failure:\n"),
     event("output", "client", "TestSource", Output="  [FAIL] Client Create [It] should create\n"),
     event("output", "client", "TestSource", Output="Ran 3 of 5 Specs in 1.2 seconds\n"),
-    event("output", "client", "TestSource", Output="FAIL! -- 2 Passed | 1 Failed | 1 Pending | 1 Skipped\n"),
+    event(
+        "output",
+        "client",
+        "TestSource",
+        Output="\x1b[1mFAIL!\x1b[0m -- \x1b[38;5;10m2 Passed\x1b[0m | 1 Failed | 1 Pending | 1 Skipped\n",
+    ),
     event("fail", "client", "TestSource", Elapsed=1.2),
     event("fail", "client", Elapsed=1.5),
 ]

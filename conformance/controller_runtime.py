@@ -98,15 +98,15 @@ def table(suites: Mapping[str, Suite]) -> str:
 
 def run(packages: Sequence[str], assets: Path, sources: Path) -> dict[str, Suite]:
     """Runs the suites one after the other, whatever fails. OSError without Go."""
-    command = ["go", "test", "-json", "-count=1", "-p=1", "-timeout=20m", *(map(_package, packages or ["..."]))]
+    command = ["go", "test", "-json", "-count=1", "-p=1", "-timeout=20m", *(map(package_path, packages or ["pkg/..."]))]
     environment = {**os.environ, "KUBEBUILDER_ASSETS": str(assets)}
     with subprocess.Popen(command, cwd=sources, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         return read(process.stdout)
 
 
-def _package(name: str) -> str:
-    return name if name.startswith(".") else f"./pkg/{name.removeprefix('pkg/')}"
+def package_path(name: str) -> str:
+    return name if name.startswith("./") else f"./pkg/{name.removeprefix('pkg/')}"
 
 
 def fetch(folder: Path) -> Path:

@@ -112,7 +112,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "request-timeout": ("request_timeout", _seconds),
     "secure-port": ("secure_port", _port),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
-    "service-account-issuer": ("service_account_issuer", str),
+    "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
     "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
     "service-account-signing-key-file": ("service_account_signing_key_file", Path),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),

@@ -60,7 +60,7 @@ class APIServer:
         self.custom_resources = CustomResources(self.scopes)
         keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
         self.scopes.token_issuer = TokenIssuer(
-            keys, config.service_account_issuer, audiences, config.service_account_extend_token_expiration
+            keys, config.service_account_issuer[0], audiences, config.service_account_extend_token_expiration
         )
         authenticator = authn_authz.authenticator(
             config, clock=self.clock, token=admin_token, client_ca=client_ca, keys=keys, objects=self.objects

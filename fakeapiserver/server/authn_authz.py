@@ -55,8 +55,8 @@ def authenticator(
     tokens: list[TokenAuthenticator] = [admin_token(token)]
     if config.token_auth_file is not None:
         tokens.append(load_token_file(config.token_auth_file))
-    issuer = config.service_account_issuer
-    tokens.append(ServiceAccountTokens(keys, [issuer], api_audiences(config), objects, clock))
+    issuers = config.service_account_issuer
+    tokens.append(ServiceAccountTokens(keys, issuers, api_audiences(config), objects, clock))
     methods.append(BearerToken(tokens))
     return AuthenticatorUnion(methods, Anonymous() if config.anonymous_auth else None, clock)
 
@@ -71,8 +71,8 @@ def service_account_keys(config: Config) -> ServiceAccountKeys:
 
 
 def api_audiences(config: Config) -> tuple[str, ...]:
-    """Whom tokens are for if they don't say (upstream: the issuer, unless --api-audiences)."""
-    return config.api_audiences or (config.service_account_issuer,)
+    """Whom tokens are for if they don't say (upstream: the first issuer, unless --api-audiences)."""
+    return config.api_audiences or config.service_account_issuer[:1]
 
 
 class LazyX509:

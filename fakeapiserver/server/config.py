@@ -26,7 +26,7 @@ class Config:
     anonymous_auth: bool = True
     authorization_mode: tuple[str, ...] = ("RBAC",)
     service_cluster_ip_range: str = "10.0.0.0/24"
-    service_account_issuer: str = DEFAULT_ISSUER
+    service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None
     service_account_extend_token_expiration: bool = True

@@ -94,7 +94,13 @@ def test_usage_errors_exit_with_2() -> None:
         (["--max-mutating-requests-inflight=0"], "max_mutating_requests_inflight", 0),
         (["--request-timeout=1m30s"], "request_timeout", 90.0),
         (["--min-request-timeout=5"], "min_request_timeout", 5),
-        (["--service_account_issuer=https://me"], "service_account_issuer", "https://me"),
+        (["--service_account_issuer=https://me"], "service_account_issuer", ("https://me",)),
+        (["--service-account-issuer=a", "--service-account-issuer=b"], "service_account_issuer", ("a", "b")),
+        (
+            ["--disable-admission-plugins=A,B", "--disable-admission-plugins=C"],
+            "disable_admission_plugins",
+            ("A", "B", "C"),
+        ),
         (["--disable-admission-plugins=NamespaceLifecycle"], "disable_admission_plugins", ("NamespaceLifecycle",)),
     ],
 )

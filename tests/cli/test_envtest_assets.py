@@ -13,9 +13,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, save
 
@@ -150,7 +156,7 @@ def listens(port: int, process: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"nothing listens on {port}")
 
 
-def envtest_arguments(folder: Path, port: int, *more: str) -> list[str]:
+def envtest_arguments(folder: Path, port: int | str, *more: str) -> list[str]:
     """As controller-runtime's envtest calls kube-apiserver; its certificates are in the folder."""
     return [
         "--allow-privileged=true",
@@ -181,19 +187,18 @@ class Launcher:
         self._started: list[Running] = []
 
     def etcd(self) -> Running:
-        port = free_port()
-        url = f"http://127.0.0.1:{port}"
-        return self._start(
-            "etcd", port, [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--unsafe-no-fsync"]
-        )
+        url = "http://127.0.0.1:{port}"
+        return self.start("etcd", f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--unsafe-no-fsync")
 
     def kube_apiserver(self, *more: str) -> Running:
-        port = free_port()
-        return self._start("kube-apiserver", port, envtest_arguments(self.folder, port, *more))
+        return self.start("kube-apiserver", *envtest_arguments(self.folder, "{port}", *more))
 
-    def _start(self, name: str, port: int, arguments: list[str]) -> Running:
+    def start(self, name: str, *arguments: str) -> Running:
+        """`{port}` in an argument is a free port; returns when something listens there."""
         gone, held = os.pipe()
-        process = subprocess.Popen([self.assets / name, *arguments], process_group=0, pass_fds=[held])
+        port = free_port()
+        filled = [argument.replace("{port}", str(port)) for argument in arguments]
+        process = subprocess.Popen([self.assets / name, *filled], process_group=0, pass_fds=[held])
         os.close(held)
         running = Running(process, port, gone)
         self._started.append(running)
@@ -334,6 +339,42 @@ def test_three_at_a_time_end_with_a_signal_and_leave_nothing(
     assert [server.end(number) for server in servers] == [status] * 3
     assert [etcd.end(number) for etcd in etcds] == [-number] * 3
     assert all(running.nothing_left() for running in [*servers, *etcds])
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    """A client certificate that is its own authority and has no extensions, as jenvtest makes it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    attributes = ((NameOID.ORGANIZATION_NAME, "system:masters"), (NameOID.COMMON_NAME, "jenvtest"))
+    name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, now - timedelta(hours=1), now + timedelta(hours=1)
+    )
+    certificate = builder.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    pair = KeyPair(certificate, key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
+    return unverified(pair, folder)
+
+
+def test_javas_jenvtest_starts_them_too(launcher: Launcher, tmp_path: Path) -> None:
+    """Values behind a space, flags twice, one key for everything, a client certificate that is its own authority."""
+    admin = self_signed(tmp_path)
+    save(tmp_path, "apiserver", create_authority())
+    etcd = launcher.start(
+        "etcd", "-data-dir", "data", "-wal-dir", "wal", "--listen-client-urls", "http://0.0.0.0:{port}"
+    )
+    assert etcd.get("/health")[0] == 200
+    key, certificate = str(tmp_path / "apiserver.key"), str(tmp_path / "apiserver.crt")
+    server = launcher.start(
+        "kube-apiserver",
+        *("--cert-dir", str(tmp_path), "--secure-port", "{port}", "--etcd-servers", "http://0.0.0.0:1"),
+        *("--authorization-mode", "RBAC", "--service-account-issuer", "https://localhost"),
+        *("--service-account-signing-key-file", key, "--service-account-signing-key-file", key),
+        *("--service-account-key-file", key, "--service-account-issuer", certificate),
+        *("--disable-admission-plugins", "ServiceAccount", "--client-ca-file", str(tmp_path / "client.crt")),
+        *("--service-cluster-ip-range", "10.0.0.0/24", "--allow-privileged"),
+    )
+    assert server.get("/readyz", admin) == (200, "ok")
+    assert server.get("/api/v1/namespaces/default", admin)[0] == 200
 
 
 STARTER = """\

@@ -2,7 +2,9 @@
 
 import json
 
-from conformance.controller_runtime import read, table
+import pytest
+
+from conformance.controller_runtime import package_path, read, table
 
 PACKAGE = "sigs.k8s.io/controller-runtime/pkg/"
 
@@ -59,3 +61,8 @@ def test_the_table_sums_up() -> None:
         "| pkg/client | 2 | 1 | 2 | 2 |",
         "| **all** | 3 | 2 | 3 | 2 |",
     ]
+
+
+@pytest.mark.parametrize("name", ["client/...", "pkg/client/...", "./pkg/client/..."])
+def test_packages_may_be_named_shortly(name: str) -> None:
+    assert package_path(name) == "./pkg/client/..."

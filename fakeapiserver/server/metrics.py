@@ -67,6 +67,15 @@ class _Histogram:
 
 
 @dataclass(slots=True)
+class _Series:
+    """What is known of one kind of request: how often each HTTP code came, seconds, and bytes of what reads were answered with."""
+
+    codes: Counter[int] = field(default_factory=Counter)
+    seconds: _Histogram = field(default_factory=lambda: _Histogram(_DURATIONS))
+    sizes: _Histogram = field(default_factory=lambda: _Histogram(_SIZES))
+
+
+@dataclass(slots=True)
 class Metrics:
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
 
@@ -75,9 +84,7 @@ class Metrics:
     table: ResourceTable
     stored: Callable[[GroupResource], int]
     started: float
-    requests: Counter[tuple[Labels, int]] = field(default_factory=Counter)
-    durations: dict[Labels, _Histogram] = field(default_factory=dict)
-    sizes: dict[Labels, _Histogram] = field(default_factory=dict)
+    series: dict[Labels, _Series] = field(default_factory=dict)
     running: Counter[Labels] = field(default_factory=Counter)
     in_flight: Counter[str] = field(default_factory=Counter)
     health_checks: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -100,25 +107,24 @@ class Metrics:
         finally:
             self.in_flight[kind] -= 1
             if code != 200 or response.stream is None:
-                self._observe(labels, code, perf_counter() - start)
+                series = self._observe(labels, code, perf_counter() - start)
         if response.stream is not None:
             response.stream = self._until_end(labels, response.stream, start)
         elif labels.verb in ("GET", "LIST"):
-            self.sizes.setdefault(labels, _Histogram(_SIZES)).observe(len(response.body))
+            series.sizes.observe(len(response.body))
         return response
 
     def reset(self) -> None:
         """Forgets what was counted; what runs now goes on being counted."""
-        self.requests.clear()
-        self.durations.clear()
-        self.sizes.clear()
+        self.series.clear()
 
-    def _observe(self, labels: Labels, code: int, seconds: float) -> None:
-        self.requests[labels, code] += 1
-        histogram = self.durations.get(labels)
-        if histogram is None:
-            histogram = self.durations[labels] = _Histogram(_DURATIONS)
-        histogram.observe(seconds)
+    def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
+        series = self.series.get(labels)
+        if series is None:
+            series = self.series[labels] = _Series()
+        series.codes[code] += 1
+        series.seconds.observe(seconds)
+        return series
 
     async def _until_end(
         self, labels: Labels, stream: AsyncIterator[bytes], start: float
@@ -158,23 +164,21 @@ class Metrics:
         requests = CounterMetricFamily(
             "apiserver_request", "Requests by what was asked, and by HTTP code", labels=["code", *Labels._fields]
         )
-        for (labels, code), count in sorted(self.requests.items()):
-            requests.add_metric([str(code), *labels], count)
-        yield requests
-        for name, text, histograms, fields in (
-            ("apiserver_request_duration_seconds", "Seconds that requests took", self.durations, Labels._fields),
-            (
-                "apiserver_response_sizes",
-                "Bytes that reads were answered with",
-                self.sizes,
-                _without_dry_run(Labels._fields),
-            ),
-        ):
-            family = HistogramMetricFamily(name, text, labels=fields)
-            for labels, histogram in sorted(histograms.items()):
-                values = labels if fields is Labels._fields else _without_dry_run(labels)
-                family.add_metric(list(values), histogram.buckets(), histogram.sum)
-            yield family
+        seconds = HistogramMetricFamily(
+            "apiserver_request_duration_seconds", "Seconds that requests took", labels=Labels._fields
+        )
+        sizes = HistogramMetricFamily(
+            "apiserver_response_sizes",
+            "Bytes that reads were answered with",
+            labels=_without_dry_run(Labels._fields),
+        )
+        for labels, series in sorted(self.series.items(), key=lambda item: item[0]):
+            for code, count in sorted(series.codes.items()):
+                requests.add_metric([str(code), *labels], count)
+            seconds.add_metric(list(labels), series.seconds.buckets(), series.seconds.sum)
+            if series.sizes.counts:
+                sizes.add_metric(_without_dry_run(labels), series.sizes.buckets(), series.sizes.sum)
+        yield from (requests, seconds, sizes)
         running = GaugeMetricFamily(
             "apiserver_longrunning_requests", "Requests that stream now", labels=_without_dry_run(Labels._fields)
         )

@@ -312,6 +312,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._checked: list[tuple[bytes, bytes]] = []
         self._refused = False
+        self._owed: Refusal | None = None  # the answer to a bad request behind others
         self._upgrade: Exchange | None = None  # the one whose request asks for another protocol
         self._rest = b""  # what came after that request
         self._taken_over: Exchange | None = None
@@ -419,23 +420,25 @@ class EdgeProtocol(HttpToolsProtocol):
         return judge(self._head) if self._in_headers and self._begun <= 1 else BAD_REQUEST
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer without the application and close; a response that has begun is only cut."""
+        """Answer without the application and close, after the answers that are owed to earlier requests."""
         self._refused = True
-        body_of = self.incoming
-        if not self._in_headers and body_of is not None and body_of.more_body and not body_of.response_started:
-            # the application may answer without it
-            body_of.broken, body_of.keep_alive = refusal, False
-            body_of.wake()
-            return
-        exchange = self.active
-        running = exchange is not None and not exchange.response_complete
+        exchange = self.incoming
         if self.transport.is_closing():
             return
-        if exchange is None or not (running and exchange.response_started):
-            self.transport.write(refusal.encode())
-        if running and exchange is not None:
-            exchange.disconnect()
-        if running or refusal is HEADERS_TOO_LARGE:
+        if exchange is not None and not self._in_headers:
+            if exchange.response_complete:
+                self._close_after_rest()
+            else:  # the application may answer without the body
+                exchange.broken, exchange.keep_alive = refusal, False
+                exchange.wake()
+        elif exchange is not None and not exchange.response_complete:
+            self._owed = refusal
+        else:
+            self._send_refusal(refusal)
+
+    def _send_refusal(self, refusal: Refusal) -> None:
+        self.transport.write(refusal.encode())
+        if refusal is HEADERS_TOO_LARGE:
             self._close_after_rest()
         else:
             self.transport.close()
@@ -607,6 +610,8 @@ class EdgeProtocol(HttpToolsProtocol):
             self.transport.close()
         elif self.waiting:
             self._run(self.waiting.popleft())
+        elif self._owed is not None:
+            self._send_refusal(self._owed)
         elif self.incoming is exchange:
             self.deadline = self.loop.time() + self.limits.idle_timeout
             if self._upgrade is exchange:

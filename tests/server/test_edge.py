@@ -175,6 +175,18 @@ def test_odd_requests_that_are_answered(request_bytes: bytes, status: bytes, bod
     serve(test)
 
 
+def test_a_bad_request_behind_a_good_one_does_not_cost_its_answer() -> None:
+    """A body that is longer than it says is such a request."""
+
+    async def test(server: Server) -> None:
+        answer = await ask(server, b"POST /a HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\n{} and more\r\n\r\n")
+        first, _, second = answer.partition(b"POST /a 2")
+        assert first.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert second.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+    serve(test)
+
+
 def test_http_1_0_is_kept_when_asked() -> None:
     async def test(server: Server) -> None:
         request = b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"

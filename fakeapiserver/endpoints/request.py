@@ -3,10 +3,11 @@
 Bodies are read with the limit of kube-apiserver (3 MiB), counted while they come in.
 """
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import unquote_plus
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
@@ -20,6 +21,8 @@ ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Upstream: MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go.
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_MAX_PARAMETERS: Final = 10_000
+_BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _UNREAD: Final = RequestInfo("", "")
 _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 
@@ -102,5 +105,14 @@ class Response:
 
 
 def parse_query(raw: bytes) -> Query:
-    """Every parameter with its values in order, empty values kept; what isn't valid is taken as it stands, as Go does."""
-    return parse_qs(raw.decode("latin-1"), keep_blank_values=True, errors="replace") if raw else {}
+    """Every parameter with its values in order, empty values kept. What can't be read is left out, and of more than 10,000
+    none is read, as Go does (net/url, parseQuery)."""
+    query: Query = {}
+    if not raw or raw.count(b"&") >= _MAX_PARAMETERS:
+        return query
+    for pair in raw.decode("latin-1").split("&"):
+        if not pair or ";" in pair or ("%" in pair and _BAD_ESCAPE.search(pair)):
+            continue
+        key, _, value = pair.partition("=")
+        query.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return query

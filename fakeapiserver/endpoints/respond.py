@@ -14,12 +14,13 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
 from fakeapiserver.endpoints.negotiation import JSON, PLAIN, PROTOBUF, YAML, Accept, negotiate, negotiate_status
-from fakeapiserver.endpoints.options import boolean
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
+# strconv.ParseBool
+_TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
@@ -79,8 +80,9 @@ def _takes_gzip(request: Request) -> bool:
 
 def pretty(request: Request, accept: Accept) -> bool:
     """Asked for, or a person is looking: upstream knows curl, Wget and browsers by their name."""
-    if "pretty" in request.query:
-        return boolean(request.query, "pretty")
+    asked = request.param("pretty")
+    if asked:
+        return asked in _TRUE
     if accept.pretty:
         return True
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))

@@ -1,4 +1,4 @@
-"""Requests that end early: what didn't come whole is not done."""
+"""Queries as Go reads them; requests that end early: what didn't come whole is not done."""
 
 import asyncio
 import ssl
@@ -6,6 +6,7 @@ import ssl
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.endpoints.request import parse_query
 
 PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -51,3 +52,21 @@ def test_half_a_body_does_nothing(
     assert answer.split()[1] == status
     assert b"deletionTimestamp" not in answer
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "query"),
+    [
+        (b"", {}),
+        (b"a=1&b=&c&a=2", {"a": ["1", "2"], "b": [""], "c": [""]}),
+        (b"a%3D=%26&b+c=d%20e", {"a=": ["&"], "b c": ["d e"]}),
+        (b"a=%zz&%=1&b=1", {"b": ["1"]}),
+        (b"a=1;b=2&c=3", {"c": ["3"]}),
+        (b"&&=x&a=b=c", {"": ["x"], "a": ["b=c"]}),
+        (b"a=%c3%a4%ff", {"a": ["ä\ufffd"]}),
+        (b"a=1&" * 9_999 + b"b=2", {"a": ["1"] * 9_999, "b": ["2"]}),
+        (b"a=1&" * 10_000 + b"b=2", {}),
+    ],
+)
+def test_queries_are_read_as_go_reads_them(raw: bytes, query: dict[str, list[str]]) -> None:
+    assert parse_query(raw) == query

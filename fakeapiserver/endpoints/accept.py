@@ -19,7 +19,7 @@ class Clause:
 
     def takes(self, media_type: str) -> bool:
         kind, _, subtype = media_type.partition("/")
-        return self.type in (kind, "*") and self.subtype in (subtype, "*")
+        return (self.type == kind and self.subtype in (subtype, "*")) or self.type == self.subtype == "*"
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,12 @@ from importlib import import_module
 from typing import Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.apimachinery.errors import (
+    new_bad_request,
+    new_generic_method_not_allowed,
+    new_generic_not_found,
+    new_method_not_supported,
+)
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.endpoints import respond
@@ -67,6 +72,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
 
         return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
+    if info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs:
+        raise new_method_not_supported(scope.resource.gvr.group_resource, "watch")
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
     if scope.resource.gvr.group_resource == _BINDINGS:
@@ -92,18 +99,15 @@ def _check_name(info: RequestInfo) -> None:
 
 def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
     namespaced = scope.resource.namespaced
-    if info.namespaced_path != namespaced and (info.namespaced_path or _names_object(info)):
+    if info.namespaced_path != namespaced and (info.namespaced_path or info.named_path):
         return False
     if namespaced and not info.namespaced_path and "list" not in scope.resource.verbs:
         return False  # nothing is done across namespaces but reading
     if info.subresource:
+        if info.verb == "watch":
+            return False
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
     return True
-
-
-def _names_object(info: RequestInfo) -> bool:
-    """The path goes down to an object (a selector by name or an old watch path doesn't count)."""
-    return bool(info.name) and info.verb not in _COLLECTION
 
 
 def _is_served_verb(request: Request, scope: RequestScope) -> bool:
@@ -111,7 +115,7 @@ def _is_served_verb(request: Request, scope: RequestScope) -> bool:
     if request.method == "HEAD" or info.verb not in verbs:
         return False
     if info.verb in _COLLECTION:
-        if info.name and info.verb == "create":
+        if info.named_path and info.verb == "create":
             return False
         crosses_namespaces = scope.resource.namespaced and not info.namespace
         return not (crosses_namespaces and info.verb in ("create", "deletecollection"))

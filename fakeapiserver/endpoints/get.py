@@ -3,6 +3,7 @@
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_not_found, new_timeout
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.options import boolean
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
@@ -11,28 +12,36 @@ from fakeapiserver.storage.interface import ResourceVersionTooLarge
 async def get(request: Request, scope: RequestScope) -> Response:
     info, store = request.info, scope.store
     assert store is not None
-    respond.accepted(request, scope)
-    minimum = minimum_revision(request.param("resourceVersion")) if request.query else 0
+    accept = respond.accepted(request, scope)
+    minimum = _minimum_revision(request) if request.query else 0
     try:
         found = await store.storage.get(store.key(info.namespace, info.name), minimum_revision=minimum)
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current) from None
     if found is None:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
-    return respond.stored_object(request, scope, found.value)
+    return respond.stored_object(request, scope, found.value, accept=accept)
 
 
-def minimum_revision(text: str) -> int:
+def _minimum_revision(request: Request) -> int:
+    if "export" in request.query and boolean(request.query, "export"):
+        raise new_bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+    return parse_revision(request.param("resourceVersion"), "")
+
+
+def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int:
     """A resourceVersion parameter as a revision, 0 where there is none; StatusError 400 for what isn't one."""
     if text in ("", "0"):
         return 0
+    quoted = go_quote(text)
     if not (text.isascii() and text.isdigit()):
-        quoted = go_quote(text)
-        raise new_bad_request(
-            f"invalid resource version: resourceVersion: Invalid value: {quoted}: "
-            f"strconv.ParseUint: parsing {quoted}: invalid syntax"
-        )
-    return int(text)
+        problem = "invalid syntax"
+    elif int(text) >= 2**64:
+        problem = "value out of range"
+    else:
+        return int(text)
+    detail = f"strconv.ParseUint: parsing {quoted}: {problem}"
+    raise new_bad_request(f"{prefix}resourceVersion: Invalid value: {quoted}: {detail}")
 
 
 def too_large(wanted: int, current: int) -> StatusError:

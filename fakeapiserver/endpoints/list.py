@@ -1,15 +1,16 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
+from dataclasses import dataclass
+
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
-from fakeapiserver.endpoints.get import minimum_revision, too_large
+from fakeapiserver.endpoints.get import parse_revision, too_large
 from fakeapiserver.endpoints.negotiation import PROTOBUF, Accept
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.storage import continue_token
 from fakeapiserver.storage.interface import Compacted, ListResult, ResourceVersionTooLarge
 
@@ -17,8 +18,8 @@ _EXPIRED = "The provided continue parameter is too old to display a consistent l
 
 
 async def list_(request: Request, scope: RequestScope) -> Response:
-    options = list_options(request.query)
     accept = respond.accepted(request, scope)
+    options = list_options(request.query)
     return await answer(request, scope, accept, await find(request, scope, options))
 
 
@@ -28,16 +29,17 @@ async def find(request: Request, scope: RequestScope, options: ListOptions) -> L
     assert store is not None
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
-    revision, start = _position(options, prefix)
+    position = _position(options, prefix, single=_is_single(request, scope))
     try:
         found = await store.storage.list(
-            prefix, revision=revision, start=start, limit=max(options.limit, 0), predicate=predicate
+            prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
         )
     except ResourceVersionTooLarge as error:
-        raise too_large(revision, error.current) from None
+        raise too_large(position.revision, error.current) from None
     except Compacted as error:
-        raise _expired(options, error.oldest, start, prefix) from None
-    await _not_older_than(options, store)
+        raise _expired(options, error.oldest, position.start, prefix) from None
+    if position.minimum > found.revision:
+        raise too_large(position.minimum, found.revision)
     return found
 
 
@@ -54,15 +56,15 @@ async def answer(request: Request, scope: RequestScope, accept: Accept, found: L
     if accept.media_type == PROTOBUF:
         body = await scope.protobuf.list([item.value for item in found.items], meta)
         return respond.answer(request, body, PROTOBUF)
-    return respond.raw(request, listing(scope, found, meta), accept)
+    return respond.raw(request, _listing(scope, found, meta), accept)
 
 
-def listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
+def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
     """The list's bytes: a join of what is stored."""
     gvk = scope.gvk
     items = scope.listed([item.value for item in found.items])
     head = f'{{"kind":"{scope.list_kind}","apiVersion":"{gvk.group_version}","metadata":'.encode()
-    return b"".join((head, json.encode(meta), b',"items":[', items, b"]}"))
+    return b"".join((head, json.encode(meta), b',"items":[', items, b"]}\n"))
 
 
 async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
@@ -77,26 +79,38 @@ def _converted(request: Request, scope: RequestScope, accept: Accept, found: Lis
     return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
 
 
-def _position(options: ListOptions, prefix: str) -> tuple[int, str]:
-    """The revision to list at (0: now) and the key to start after."""
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What of the collection is asked for: at `revision` (0: now), which must be at least `minimum`, from the key `start`
+    on, `limit` objects at most (0: all)."""
+
+    revision: int = 0
+    minimum: int = 0
+    start: str = ""
+    limit: int = 0
+
+
+def _is_single(request: Request, scope: RequestScope) -> bool:
+    """A list that upstream reads as one object: its name, and where it needs one its namespace, are given."""
+    return bool(request.info.name) and (not scope.resource.namespaced or bool(request.info.namespace))
+
+
+def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
+    """Upstream: ValidateListOptions in storage/interfaces.go, computeListLimit in storage/cacher/cacher.go."""
+    limit = max(options.limit, 0)
+    text = options.resource_version
     if options.continue_:
-        if options.resource_version not in ("", "0"):
-            raise new_bad_request("specifying resource version is not allowed when using continue")
         token = continue_token.decode(options.continue_, prefix)
-        return token.revision, token.start
-    revision = minimum_revision(options.resource_version)
+        if text not in ("", "0"):
+            raise new_bad_request("specifying resource version is not allowed when using continue")
+        return Position(token.revision, 0, token.start, 0 if text else limit)
+    revision = parse_revision(text)
+    if text == "0" or single:
+        limit = 0  # any state will do: upstream hands out all that its cache holds
     match = options.resource_version_match
-    exact = match == "Exact" or (not match and options.limit > 0 and revision > 0)
-    return (revision if exact else 0), ""
-
-
-async def _not_older_than(options: ListOptions, store: Store) -> None:
-    """A list from now on is never older than what was asked for, unless that revision isn't there yet."""
-    if options.continue_ or options.resource_version in ("", "0"):
-        return
-    wanted = minimum_revision(options.resource_version)
-    if wanted > store.storage.revision:
-        raise too_large(wanted, store.storage.revision)
+    if match == "Exact" or (not match and limit and revision):
+        return Position(revision, 0, "", limit)
+    return Position(0, revision, "", limit)
 
 
 def _list_meta(found: ListResult, prefix: str) -> Object:

@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,7 +50,7 @@ def negotiate(header: str, watchable: bool = False, custom: bool = False) -> Acc
         return PLAIN
     if not custom:
         check_route(header, (*_SUPPORTED, *_STREAMED) if watchable else _SUPPORTED)
-    for accepted in _accepted(header):
+    for accepted in _accepted(header, server_version="v1"):
         served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
         if served:
             return accepted
@@ -103,11 +104,12 @@ def _plain_form(header: str) -> Accept | None:
     return next((accepted for accepted in _accepted(header) if not accepted.as_kind), None)
 
 
-def _accepted(header: str) -> Iterator[Accept]:
-    """What the clauses allow, best first, without a look at what is served in that form."""
+def _accepted(header: str, server_version: str = "") -> Iterator[Accept]:
+    """What the clauses allow, best first, without a look at what is served in that form. `server_version` is the one that
+    the endpoint can be asked for."""
     for clause in parse(header):
         form = _form(clause.parameters)
-        if form is None or clause.parameters.get("sv"):
+        if form is None or clause.parameters.get("sv", "") not in ("", server_version):
             continue
         stream = clause.parameters.get("stream")
         for media_type in _SUPPORTED:
@@ -124,15 +126,27 @@ def _form(parameters: Mapping[str, str]) -> tuple[str, str] | None:
     return (kind, version) if f"{group}/{version}" in _FORMS.get(kind, ()) else None
 
 
+_TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_QUOTED: Final = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f-\U0010ffff]|\\.)*"'
+_MEDIA_TYPE: Final = re.compile(
+    rf"\s*({_TOKEN}/{_TOKEN})\s*((?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|{_QUOTED})\s*)*);?\s*", re.ASCII
+)
+_PARAMETER_NAME: Final = re.compile(rf";\s*({_TOKEN})\s*=(?:\s*{_QUOTED})?", re.ASCII)
+
+
 @lru_cache(maxsize=256)
 def body_media_type(header: str) -> str:
-    """The media type of a request's body: JSON where none is named, StatusError 415 for one that nobody decodes."""
-    media = header.partition(";")[0].strip().lower()
-    if not media:
+    """The media type of a request's body: JSON where none is named, StatusError 415 for one that nobody decodes, and for
+    parameters that can't be read (Go: mime.ParseMediaType)."""
+    if not header:
         return JSON
-    if media not in _SUPPORTED:
-        raise unknown_format(_SUPPORTED)
-    return media
+    match = _MEDIA_TYPE.fullmatch(header)
+    if match is not None:
+        media_type = match[1].lower()
+        named = [name.lower() for name in _PARAMETER_NAME.findall(match[2])]
+        if media_type in _SUPPORTED and len(named) == len(set(named)):
+            return media_type
+    raise unknown_format(_SUPPORTED)
 
 
 def unknown_format(accepted: Sequence[str]) -> StatusError:

@@ -5,9 +5,10 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/{v1/types.go,v1/validation/validatio
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, fields, labels
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind
@@ -42,8 +43,10 @@ class DeleteOptions:
 
 @dataclass(slots=True)
 class ListOptions:
-    label_selector: str = ""
-    field_selector: str = ""
+    """Selectors are None where they select everything."""
+
+    label_selector: labels.Selector | None = None
+    field_selector: fields.Selector | None = None
     watch: bool = False
     allow_watch_bookmarks: bool = False
     resource_version: str = ""
@@ -176,13 +179,12 @@ def _delete_options_of_body(body: Object) -> dict[str, Any]:
     }
 
 
-def list_options(query: Query) -> ListOptions:
-    """StatusError 400 for numbers that are none, 422 for combinations upstream forbids."""
+def list_options(query: Query, *, watch: bool = False) -> ListOptions:
+    """`watch`: of a path that always watches, whose options are checked as a list's all the same. StatusError 400 for
+    numbers that are none, 422 for combinations upstream forbids."""
     if not query:
-        return ListOptions()
+        return ListOptions(watch=watch)
     options = ListOptions(
-        label_selector=_first(query, "labelSelector"),
-        field_selector=_first(query, "fieldSelector"),
         watch=boolean(query, "watch"),
         allow_watch_bookmarks=boolean(query, "allowWatchBookmarks"),
         resource_version=_first(query, "resourceVersion"),
@@ -192,45 +194,81 @@ def list_options(query: Query) -> ListOptions:
         continue_=_first(query, "continue"),
         send_initial_events=_optional_boolean(query, "sendInitialEvents"),
     )
+    options.label_selector = _label_selector(_first(query, "labelSelector"))
+    options.field_selector = field_selector(_first(query, "fieldSelector"))
+    _set_list_options_defaults(options)
     errors = _watch_errors(options) if options.watch else _list_errors(options)
     if errors:
         raise _invalid("ListOptions", errors)
+    options.watch = options.watch or watch
     return options
+
+
+_parse_labels = lru_cache(maxsize=512)(labels.parse)
+_parse_fields = lru_cache(maxsize=512)(fields.parse)
+
+
+def _label_selector(text: str) -> labels.Selector | None:
+    if not text:
+        return None
+    try:
+        selector = _parse_labels(text)
+    except ValueError as error:
+        raise new_bad_request(str(error)) from None
+    return None if selector.empty else selector
+
+
+def field_selector(text: str) -> fields.Selector | None:
+    """StatusError 400 for what is no selector."""
+    if not text:
+        return None
+    try:
+        selector = _parse_fields(text)
+    except ValueError as error:
+        raise new_bad_request(str(error)) from None
+    return None if selector.empty else selector
+
+
+def _set_list_options_defaults(options: ListOptions) -> None:
+    """A watch from no revision in particular begins with what there is."""
+    if options.send_initial_events is not None or options.resource_version_match:
+        return
+    if options.watch and options.resource_version in ("", "0"):
+        options.send_initial_events, options.resource_version_match = True, "NotOlderThan"
 
 
 def _list_errors(options: ListOptions) -> ErrorList:
     match, revision = options.resource_version_match, options.resource_version
     path = Path("resourceVersionMatch")
-    if options.send_initial_events is not None:
-        return [field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
-    if not match:
-        return []
     errors: ErrorList = []
-    if options.continue_:
-        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
-    if not revision:
-        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-    if match not in ("Exact", "NotOlderThan"):
-        errors.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
-    if match == "Exact" and revision == "0":
-        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        errors.append(field.forbidden(path, detail))
+    if match:
+        if not revision:
+            errors.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_:
+            errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            errors.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+        if match == "Exact" and revision == "0":
+            detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            errors.append(field.forbidden(path, detail))
+    if options.send_initial_events is not None:
+        errors.append(field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return errors
 
 
 def _watch_errors(options: ListOptions) -> ErrorList:
-    match, initial = options.resource_version_match, options.send_initial_events
+    match, initial_events = options.resource_version_match, options.send_initial_events
     path = Path("resourceVersionMatch")
     errors: ErrorList = []
-    if initial is not None and match != "NotOlderThan":
-        errors.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if not match:
-        return errors
-    if initial is None:
-        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+    if initial_events is not None and match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         errors.append(field.forbidden(path, detail))
-    if match != "NotOlderThan":
-        errors.append(field.not_supported(path, match, ["NotOlderThan"]))
-    if options.continue_:
-        errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    if match:
+        if initial_events is None:
+            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(field.forbidden(path, detail))
+        if match != "NotOlderThan":
+            errors.append(field.not_supported(path, match, ["NotOlderThan"]))
+        if options.continue_:
+            errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors

@@ -37,6 +37,8 @@ class RequestInfo:
     name: str = ""
     rest: tuple[str, ...] = ()
     namespaced_path: bool = False
+    # `name` stands in the path, and isn't only what a selector asks for.
+    named_path: bool = False
 
 
 def request_info(method: str, path: str, *, watch: bool = False, name_selector: str = "") -> RequestInfo:
@@ -76,6 +78,7 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
         name=name or name_selector,
         rest=tuple(rest[3:]),
         namespaced_path=namespaced_path,
+        named_path=bool(name),
     )
 
 

@@ -19,7 +19,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
-# strconv.ParseBool
+# What Go's strconv.ParseBool takes for true.
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 
@@ -28,9 +28,12 @@ def accepted(request: Request, scope: RequestScope) -> Accept:
     return negotiate(request.header(b"accept"), request.info.verb in ("list", "watch"), scope.kind.custom)
 
 
-def stored_object(request: Request, scope: RequestScope, value: bytes, status: int = 200) -> Response:
-    """One stored object."""
-    accept = accepted(request, scope)
+def stored_object(
+    request: Request, scope: RequestScope, value: bytes, status: int = 200, accept: Accept | None = None
+) -> Response:
+    """One stored object, in the form that was negotiated (None: negotiated here)."""
+    if accept is None:
+        accept = accepted(request, scope)
     if accept.as_kind:
         return encoded(request, table.transformed(request, scope, accept, [scope.decode(value)], None), accept, status)
     if accept.media_type == PROTOBUF:
@@ -52,7 +55,7 @@ def status_response(request: Request, status: Status) -> Response:
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
-    """JSON bytes as they are, or indented, or as YAML or protobuf."""
+    """JSON bytes as they are (with or without a newline behind them), or indented, or as YAML or protobuf."""
     if accept.media_type == PROTOBUF:
         return encoded(request, msgspec.json.decode(body), accept, status)
     if accept.media_type == YAML:
@@ -60,14 +63,16 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
 
         return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
     if pretty(request, accept):
-        body = msgspec.json.format(body, indent=2) + b"\n"
+        body = msgspec.json.format(body, indent=2)
+    elif not body.endswith(b"\n"):
+        body += b"\n"
     return answer(request, body, JSON, status)
 
 
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
     """The final bytes, compressed when large and wanted."""
     headers: list[tuple[bytes, bytes]] = []
-    if len(body) >= _GZIP_THRESHOLD and _takes_gzip(request):
+    if len(body) > _GZIP_THRESHOLD and _takes_gzip(request):
         body = gzip.compress(body, 1)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     return Response(status, body, content_type, headers)
@@ -80,11 +85,10 @@ def _takes_gzip(request: Request) -> bool:
 
 def pretty(request: Request, accept: Accept) -> bool:
     """Asked for, or a person is looking: upstream knows curl, Wget and browsers by their name."""
-    asked = request.param("pretty")
-    if asked:
-        return asked in _TRUE
     if accept.pretty:
         return True
+    if wanted := request.param("pretty"):
+        return wanted in _TRUE
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
 
 

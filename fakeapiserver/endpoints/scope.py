@@ -1,12 +1,13 @@
 """What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.request import Request
@@ -90,6 +91,12 @@ class RequestScope:
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
             form = self._partials[version] = PartialForm(version, self._restored, internal)
         return form
+
+    @cached_property
+    def field_labels(self) -> Mapping[str, str]:
+        """What a field selector may name -> the field that is kept beside the stored bytes."""
+        assert self.store is not None
+        return FIELD_LABELS.get(self.gvk) or self.store.strategy.field_labels(self.resource.namespaced)
 
     @property
     def converted(self) -> bool:

@@ -21,6 +21,7 @@ from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.storage.interface import Storage
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -111,7 +112,7 @@ class RequestScopes:
             clock=self.clock,
             recognizes=self._recognizes,
             store=store,
-            row=strategy.table_row,
+            row=strategy.table_row if type(strategy).table_row is not Strategy.table_row else None,
             virtual=self.virtual.get(row.gvr.group_resource),
         )
 

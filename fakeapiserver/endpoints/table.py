@@ -23,13 +23,15 @@ def transformed(
     api_version = f"meta.k8s.io/{accept.as_version}"
     if accept.as_kind == "Table":
         include = include_object(request)
+        rows = [row(scope, obj, include, accept.as_version) for obj in objects]
         meta = list_meta if list_meta is not None else _single_list_meta(objects[0])
         return {
             "kind": "Table",
             "apiVersion": api_version,
             "metadata": meta,
             "columnDefinitions": columns(scope),
-            "rows": [row(scope, obj, include, accept.as_version) for obj in objects],
+            # Upstream's default table convertor has no rows at all for a list of none.
+            "rows": rows if rows or scope.row is not None else None,
         }
     is_list = list_meta is not None
     if is_list != (accept.as_kind == "PartialObjectMetadataList"):
@@ -44,10 +46,10 @@ def transformed(
 def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
     """406, naming the Go type that upstream has at hand."""
     kind = scope.list_kind if is_list else scope.gvk.kind
-    if scope.kind.custom:
+    if scope.kind.custom or scope.store is None:
         go_type = "unstructured.UnstructuredList" if is_list else "unstructured.Unstructured"
     else:
-        go_type = f"{internal_package(scope.gvk.group)}.{kind}"
+        go_type = f"{internal_package(scope.store.gvk.group)}.{kind}"
     found = "a list" if is_list else "not a list"
     message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
     return status_error(406, "NotAcceptable", message)

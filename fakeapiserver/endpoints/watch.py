@@ -5,20 +5,23 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 
 import random
 from collections.abc import AsyncGenerator
+from math import inf
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import Status, new_resource_expired
+from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
-from fakeapiserver.endpoints.get import minimum_revision
+from fakeapiserver.endpoints.get import parse_revision, too_large
 from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, PROTOBUF_STREAM, YAML, Accept, not_streamable
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.storage.interface import Compacted, Event, StoredObject, Watcher
+from fakeapiserver.storage.interface import Compacted, Event, Predicate, Storage, StoredObject, Watcher
 
 _BOOKMARK_PERIOD: Final = 60.0
+# Seconds before the end of a watch that its last bookmark comes.
+_LAST_BOOKMARK: Final = 2.0
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -26,38 +29,48 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     """StatusErrors come before the stream starts; what happens later is an ERROR event."""
     store = scope.store
     assert store is not None
-    options = list_options(request.query)
     accept = respond.accepted(request, scope)
-    if accept.media_type == YAML:
-        raise not_streamable()
+    options = list_options(request.query, watch=True)
     predicate = selection.predicate(options, request.info, scope)
-    prefix = store.collection(request.info.namespace)
-    revision = minimum_revision(options.resource_version)
+    revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)
-    initial = _wants_initial_events(options, revision)
-    items: list[StoredObject] = []
-    start = revision
-    if initial:
-        found = await store.storage.list(prefix, predicate=predicate)
-        items, start = found.items, max(found.revision, revision)
     try:
-        watcher = store.storage.watch(prefix, revision=start, predicate=predicate)
+        stream = await _stream(
+            store.storage, store.collection(request.info.namespace), predicate, options, form, revision
+        )
+    except StatusError as error:
+        # Past this point upstream has no answer but the stream.
+        return _answer(form, _only(form.error(error.status)))
+    return _answer(form, stream)
+
+
+def _answer(form: "Form", frames: AsyncGenerator[bytes, None]) -> Response:
+    return Response(200, content_type=form.content_type, stream=frames)
+
+
+async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
+    yield frame
+
+
+async def _stream(
+    storage: Storage, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
+) -> AsyncGenerator[bytes, None]:
+    """The open stream; StatusError 410 and 504 for a revision that can't be watched from."""
+    initial, items, start = options.send_initial_events, list[StoredObject](), revision
+    if initial or (initial is None and not revision):
+        found = await storage.list(prefix, predicate=predicate)
+        if revision > found.revision:
+            raise too_large(revision, found.revision)
+        items, start = found.items, found.revision
+    try:
+        watcher = storage.watch(prefix, revision=start or None, predicate=predicate)
     except Compacted as error:
-        frames = _gone(form, revision, error.oldest)
-        return Response(200, content_type=form.content_type, stream=frames)
-    stream = Stream(watcher, form, options, scope)
-    return Response(200, content_type=form.content_type, stream=stream.frames(items, start))
+        raise new_resource_expired(f"too old resource version: {revision} ({error.oldest})") from None
+    return Stream(watcher, form, options).frames(items, start)
 
 
-def _wants_initial_events(options: ListOptions, revision: int) -> bool:
-    if options.send_initial_events is not None:
-        return options.send_initial_events
-    return revision == 0
-
-
-async def _gone(form: "Form", revision: int, oldest: int) -> AsyncGenerator[bytes, None]:
-    """A watch from a revision that is no longer known is answered with one ERROR event."""
-    yield form.error(new_resource_expired(f"too old resource version: {revision} ({oldest})").status)
+class NoSuchForm(Exception):
+    """An event can't be written as a list, which a client may ask for all the same: the stream ends with the first."""
 
 
 class Form:
@@ -65,14 +78,18 @@ class Form:
     watchers and kept beside the event."""
 
     def __init__(self, request: Request, scope: RequestScope, accept: Accept) -> None:
-        self._request = request
         self._scope = scope
+        self.clock = scope.clock
+        self.min_request_timeout = scope.min_request_timeout
         self._accept = accept
         self._protobuf = accept.media_type == PROTOBUF
         self._key = (
             f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type} {accept.as_kind}/{accept.as_version}"
         )
         self._columns_sent = False
+        self._include = table.include_object(request) if accept.as_kind == "Table" else ""
+        if accept.media_type == YAML:
+            raise not_streamable()
         self.content_type = PROTOBUF_STREAM if self._protobuf else JSON
 
     def event(self, event: Event) -> bytes:
@@ -111,7 +128,9 @@ class Form:
         shown: Object
         version = self._accept.as_version
         if self._accept.as_kind == "Table":
-            include = table.include_object(self._request)
+            include = self._include
+            if include == "None" and _INITIAL_EVENTS_END in (metadata(obj).get("annotations") or {}):
+                include = "Metadata"
             shown = {
                 "kind": "Table",
                 "apiVersion": f"meta.k8s.io/{version}",
@@ -121,8 +140,10 @@ class Form:
                 "rows": [table.row(self._scope, obj, include, version)],
             }
             self._columns_sent = True
-        else:
+        elif self._accept.as_kind == "PartialObjectMetadata":
             shown = table.partial_object(self._scope, obj, version)
+        else:
+            raise NoSuchForm
         return self._frame(kind, self._encoded(shown))
 
     def _served(self, value: bytes) -> bytes:
@@ -146,21 +167,32 @@ class Form:
         return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
 
 
+def _lifetime(timeout_seconds: int | None, minimum: int) -> float:
+    """Seconds that a watch lasts; negative for one that is over before it begins. Go counts nanoseconds in 64 bits."""
+    nanoseconds = (timeout_seconds or 0) * 1_000_000_000
+    nanoseconds = (nanoseconds + 2**63) % 2**64 - 2**63
+    # Not a secret: the spread only keeps clients from coming back all at once.
+    return nanoseconds / 1e9 if nanoseconds else minimum * (1 + random.random())
+
+
 class Stream:
     """One watch as it runs: initial events, then batches as they come, bookmarks in between, until the time is up, the
     client is gone or the watcher has fallen behind for good."""
 
-    def __init__(self, watcher: Watcher, form: Form, options: ListOptions, scope: RequestScope) -> None:
+    def __init__(self, watcher: Watcher, form: Form, options: ListOptions) -> None:
         self._watcher = watcher
         self._form = form
         self._options = options
-        self._clock = scope.clock
-        lifetime = options.timeout_seconds
-        # Not a secret: the spread only keeps clients from coming back all at once.
-        self._lifetime = lifetime if lifetime else scope.min_request_timeout * (1 + random.random())
+        self._clock = form.clock
+        self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
+        # The newest revision that the client has heard of.
+        self._told = 0
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
         try:
+            if self._lifetime < 0:
+                return
+            self._told = revision
             end = self._clock.monotonic() + self._lifetime
             initial = b"".join(map(self._form.added, items))
             if self._options.send_initial_events and self._options.allow_watch_bookmarks:
@@ -169,21 +201,31 @@ class Stream:
             yield initial
             async for chunk in self._live(end):
                 yield chunk
+        except NoSuchForm:
+            return
         finally:
             self._watcher.close()
 
     async def _live(self, end: float) -> AsyncGenerator[bytes, None]:
-        next_bookmark = self._clock.monotonic() + _BOOKMARK_PERIOD
+        bookmark_at = self._next_bookmark(end)
         while True:
             now = self._clock.monotonic()
             if now >= end:
                 return
-            events = await self._watcher.next_batch(min(end, next_bookmark) - now)
+            events = await self._watcher.next_batch(min(end, bookmark_at) - now)
             if events is None:
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
             if events:
+                self._told = events[-1].revision
                 yield b"".join(map(self._form.event, events))
-            if self._clock.monotonic() >= next_bookmark:
-                next_bookmark += _BOOKMARK_PERIOD
-                if self._options.allow_watch_bookmarks:
-                    yield self._form.bookmark(self._watcher.progress)
+            if self._clock.monotonic() >= bookmark_at:
+                bookmark_at = self._next_bookmark(end)
+                if self._watcher.progress > self._told:
+                    self._told = self._watcher.progress
+                    yield self._form.bookmark(self._told)
+
+    def _next_bookmark(self, end: float) -> float:
+        """Once a minute, and for the last time shortly before the end."""
+        now = self._clock.monotonic()
+        at = min(now + _BOOKMARK_PERIOD, end - _LAST_BOOKMARK)
+        return at if self._options.allow_watch_bookmarks and at > now else inf

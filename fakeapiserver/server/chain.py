@@ -6,11 +6,12 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
 from fakeapiserver.endpoints.dispatch import dispatch
-from fakeapiserver.endpoints.options import boolean
+from fakeapiserver.endpoints.options import boolean, field_selector
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -91,13 +92,16 @@ def _info(request: Request) -> RequestInfo:
     )
 
 
-def _selected_name(selector: str) -> str:
+def _selected_name(text: str) -> str:
     """The name that a list's field selector asks for, so that `resourceNames` in RBAC can allow it."""
-    for requirement in selector.split(","):
-        field, equals, name = requirement.partition("=")
-        if equals and field == "metadata.name":
-            return name.removeprefix("=")
-    return ""
+    if not text:
+        return ""
+    try:
+        selector = field_selector(text)
+    except StatusError:
+        return ""  # the list itself tells what is wrong
+    name = selector.requires_exact_match("metadata.name") if selector is not None else None
+    return name if name and not names.path_segment_name(name, False) else ""
 
 
 def credentials(request: Request) -> Credentials:

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.serializer import json
 
 _VERSION: Final = "meta.k8s.io/v1"
-_ALPHABET: Final = frozenset(ascii_letters + digits + "-_")
+_ALPHABET: Final = frozenset(ascii_letters + digits + "-_\r\n")
 _GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
 # The revision of a token that goes on at whatever is newest.
 INCONSISTENT: Final = -1
@@ -35,16 +35,10 @@ def encode(start: str, prefix: str, revision: int) -> str:
 
 def decode(token: str, prefix: str) -> Position:
     """StatusError 400 for a token that no server made, or that leads out of its collection."""
-    document = _document(token)
-    if document.get("v") != _VERSION:
-        raise _invalid(f"server does not recognize this encoded version {document.get('v', '')}")
-    revision, start = document.get("rv", 0), document.get("start", "")
-    for name, value, wanted, go_type in (("rv", revision, int, "int64"), ("start", start, str, "string")):
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            found = _GO_NAMES.get(type(value), "null")
-            raise _invalid(
-                f"json: cannot unmarshal {found} into Go struct field continueToken.{name} of type {go_type}"
-            )
+    fields = _fields(_document(token))
+    version, revision, start = fields["v"], fields["rv"], fields["start"]
+    if version != _VERSION:
+        raise _invalid(f"server does not recognize this encoded version {version}")
     if revision == 0:
         raise _invalid(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not start:
@@ -55,19 +49,47 @@ def decode(token: str, prefix: str) -> Position:
     return Position(max(revision, 0), prefix + key[1:])
 
 
+def _fields(document: dict[str, Any]) -> dict[str, Any]:
+    """Go's decoding into a struct: names in any case, null leaves a field as it is."""
+    found: dict[str, Any] = {"v": "", "rv": 0, "start": ""}
+    for key, value in document.items():
+        name = key.lower()
+        if name not in found or value is None:
+            continue
+        wanted = type(found[name])
+        if type(value) is not wanted:
+            shown = _GO_NAMES[type(value)]
+            if isinstance(value, float) and wanted is int:
+                shown += f" {_go_float(value)}"
+            go_type = "int64" if wanted is int else "string"
+            raise _invalid(
+                f"json: cannot unmarshal {shown} into Go struct field continueToken.{name} of type {go_type}"
+            )
+        found[name] = value
+    return found
+
+
+def _go_float(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) >= 2**53 else str(value)
+
+
 def _document(token: str) -> dict[str, Any]:
+    kept = token.replace("\r", "").replace("\n", "")  # Go's decoder skips line ends
     bad = next((i for i, character in enumerate(token) if character not in _ALPHABET), -1)
-    if bad < 0 and len(token) % 4 == 1:
+    if bad < 0 and len(kept) % 4 == 1:
         bad = len(token) - 1
     if bad >= 0:
         raise _invalid(f"illegal base64 data at input byte {bad}")
     try:
-        document = json.decode(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        document = json.decode(urlsafe_b64decode(kept + "=" * (-len(kept) % 4)))
     except ValueError as error:
         raise _invalid(str(error)) from None
+    if document is None:
+        return {}
     if not isinstance(document, dict):
-        found = _GO_NAMES.get(type(document), "null")
-        raise _invalid(f"json: cannot unmarshal {found} into Go value of type storage.continueToken")
+        raise _invalid(
+            f"json: cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type storage.continueToken"
+        )
     return document
 
 

@@ -75,8 +75,8 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """`items` in the order of their keys. `more`: the limit cut the list; `remaining` says by how many, 0 where unknown
-    (a predicate). `revision` is the state the list shows."""
+    """`items` in the order of their keys. `more`: the limit cut the list, and keys follow, selected or not; `remaining`
+    says how many, 0 where unknown (a predicate). `revision` is the state the list shows."""
 
     items: list[StoredObject]
     revision: int

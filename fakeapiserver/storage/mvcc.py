@@ -189,8 +189,14 @@ class MVCC:
         if predicate is None:
             page = [objects[key] for key in keys[:limit]]
             return ListResult(page, revision, len(keys) - len(page), len(keys) > limit)
-        selected = [item for item in (objects[key] for key in keys) if predicate(item)]
-        return ListResult(selected[:limit], revision, 0, len(selected) > limit)
+        page = []
+        for i, key in enumerate(keys, 1):
+            if predicate(objects[key]):
+                page.append(objects[key])
+                if len(page) == limit:
+                    # Whether what follows is selected is not looked at: the next page may be empty, as upstream's.
+                    return ListResult(page, revision, 0, i < len(keys))
+        return ListResult(page, revision)
 
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""

@@ -14,6 +14,14 @@ from fakeapiserver.apimachinery.field import go_quote
 MAX_DEPTH: Final = 10_000
 _MAX_STRICT_ERRORS: Final = 100
 _END: Final = "unexpected end of JSON input"
+_WITHIN: Final = (
+    "in literal",
+    "in numeric literal",
+    "after decimal point",
+    "in exponent",
+    "in \\u hexadecimal",
+    "in string escape",
+)
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]*')
 _DIGITS: Final = re.compile(rb"[0-9]*")
@@ -246,9 +254,8 @@ class JSONParser:
 
     def _bad(self, context: str) -> DecodeError:
         if self.at >= len(self.data):
-            # Go takes the end for a space first, which some places can't have.
-            inside = context.startswith("in ") and context != "in string literal"
-            return DecodeError(f"invalid character ' ' {context}" if inside else _END)
+            # At the end Go's scanner is shown a space, which only the inside of a word, number or escape refuses.
+            return DecodeError(f"invalid character ' ' {context}" if context.startswith(_WITHIN) else _END)
         return DecodeError(f"invalid character {_quote_char(self.data[self.at])} {context}")
 
 

@@ -14,9 +14,7 @@ RESOURCES: dict[str, Strategy] = {
     "deployments": DeploymentStrategy(
         has_generation=True, status_reset_fields=("spec", "metadata.labels"), blank_spec={"replicas": 0}
     ),
-    "replicasets": ReplicaSetStrategy(
-        has_generation=True, blank_spec={"replicas": 0}, selectable_fields={"status.replicas": "status.replicas"}
-    ),
+    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}),
     "statefulsets": StatefulSetStrategy(
         has_generation=True, blank_spec={"replicas": 0}, validate_name=names.name_is_dns_label
     ),

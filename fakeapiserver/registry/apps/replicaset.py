@@ -40,11 +40,6 @@ class ReplicaSetStrategy(Strategy):
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
         return self.validate(obj) + immutable_errors(new, before, SPEC.child("selector"))
 
-    def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
-        return found
-
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         return [

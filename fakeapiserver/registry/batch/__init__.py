@@ -16,5 +16,6 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         default_propagation="Orphan",
         selectable_fields={"status.successful": "status.succeeded"},
+        unknown_field='field label "{}" not supported for Job',
     ),
 }

@@ -78,9 +78,6 @@ class NamespaceStrategy(Strategy):
         if not wanted:
             del meta["finalizers"]
 
-    def field_labels(self) -> frozenset[str]:
-        return super().field_labels() - {"metadata.namespace"}
-
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), (obj.get("status") or {}).get("phase", ""), age(obj, now)]
 

@@ -88,9 +88,6 @@ class NodeStrategy(Strategy):
         found["spec.unschedulable"] = "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
         return found
 
-    def field_labels(self) -> frozenset[str]:
-        return super().field_labels() - {"metadata.namespace"}
-
     def table_row(self, obj: Object, now: float) -> Cells:
         status = obj.get("status") or {}
         info = status.get("nodeInfo") or {}

@@ -3,6 +3,7 @@
 Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -105,13 +106,13 @@ class PodStrategy(Strategy):
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)
-        found["spec.host"] = found["spec.nodeName"]  # what clients of before v1 call it
         found["spec.hostNetwork"] = "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
         return found
 
-    def field_labels(self) -> frozenset[str]:
-        """status.podIPs may be asked for, but nothing has it."""
-        return super().field_labels() | {"spec.host", "spec.hostNetwork", "status.podIPs"}
+    def field_labels(self, namespaced: bool) -> Mapping[str, str]:
+        """spec.host is what clients of before v1 say; status.podIPs may be asked for, but nothing has it."""
+        more = {"spec.host": "spec.nodeName", "spec.hostNetwork": "spec.hostNetwork", "status.podIPs": "status.podIPs"}
+        return {**super().field_labels(namespaced), **more}
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return pod_row(obj, now)

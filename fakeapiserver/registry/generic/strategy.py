@@ -83,6 +83,8 @@ class Strategy:
     companions: tuple[GroupResource, ...] = ()
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
+    # How a selector by another field is refused, where a kind selects by fields of its own.
+    unknown_field: str = "field label not supported: {}"
 
     def for_server(self, config_service_ranges: Sequence[str]) -> "Strategy":
         """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
@@ -190,9 +192,11 @@ class Strategy:
             found[selector] = _value_at(obj, path)
         return found
 
-    def field_labels(self) -> frozenset[str]:
-        """The fields that a field selector may name."""
-        return frozenset(("metadata.name", "metadata.namespace", *self.selectable_fields))
+    def field_labels(self, namespaced: bool) -> Mapping[str, str]:
+        """What a field selector may name -> which of `fields_of` it means."""
+        own = {"metadata.name": "metadata.name"} | {label: label for label in self.selectable_fields}
+        # Upstream's default takes a namespace of any kind; kinds with labels of their own tell it where they have one.
+        return own | {"metadata.namespace": "metadata.namespace"} if namespaced or not self.selectable_fields else own
 
     def table_row(self, obj: Object, now: float) -> Cells | None:
         """The cells of the recorded columns; None for the generic row (name and creation time)."""

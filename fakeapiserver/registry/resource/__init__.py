@@ -29,5 +29,6 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         returns_deleted_object=True,
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
+        unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
     ),
 }

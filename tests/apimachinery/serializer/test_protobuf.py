@@ -180,6 +180,22 @@ def test_a_watch_frame_has_its_length_before_it() -> None:
     assert frame[4:] == field(1, "BOOKMARK") + field(2, field(1, raw))
 
 
+def test_a_message_that_comes_twice_is_merged() -> None:
+    """As protobuf has it: later texts win, lists go on."""
+    first, second = field(1, "a") + field(14, "x") + field(5, "u"), field(14, "y") + field(5, "v")
+    found = decode(envelope("v1", "ConfigMap", field(1, first) + field(1, second)))
+    assert found["metadata"] == {"name": "a", "finalizers": ["x", "y"], "uid": "v"}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "found"), [(b"", "0"), (field(1, "2"), "2"), (field(9, "later"), "0")], ids=["empty", "set", "unknown"]
+)
+def test_an_unset_quantity_is_zero(quantity: bytes, found: str) -> None:
+    hard = field(1, "pods") + field(2, quantity)
+    quota = decode(envelope("v1", "ResourceQuota", field(2, field(1, hard))))
+    assert quota["spec"] == {"hard": {"pods": found}}
+
+
 def test_fields_of_a_later_version_are_skipped() -> None:
     assert decode(envelope("v1", "ConfigMap", field(4095, "new"))) == {"apiVersion": "v1", "kind": "ConfigMap"}
 
@@ -190,9 +206,14 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         (b"{}", "expected prefix"),
         (protobuf.MAGIC + b"\x0a\xff", "unexpected EOF"),
         (protobuf.MAGIC + b"\x0a\x05a", "unexpected EOF"),
-        (protobuf.MAGIC + b"\x0b", "illegal wireType 3"),
+        (protobuf.MAGIC + b"\x0b", "wrong wireType = 3 for field TypeMeta"),
         (envelope("v1", "Nothing", b""), 'no kind "Nothing" is registered'),
         (envelope("v1", "ConfigMap", b"\x0a"), "unexpected EOF"),
+        (envelope("v1", "ConfigMap", b"\x0c"), "proto: ConfigMap: wiretype end group for non-group"),
+        (envelope("v1", "ConfigMap", field(1, b"\x00")), "proto: ObjectMeta: illegal tag 0 .wire type 0."),
+        (envelope("v1", "ConfigMap", field(1, field(5, 1))), "wrong wireType = 0 for field UID"),
+        (envelope("v1", "ConfigMap", field(1, field(8, b"\xff"))), "unexpected EOF"),
+        (envelope("v1", "ConfigMap", varint(99 << 3 | 3)), "unexpected EOF"),
         # numbers where bytes belong, which must not become that many bytes
         (protobuf.MAGIC + field(1, 1), "wrong wireType = 0"),
         (protobuf.MAGIC + field(1, field(1, 1 << 40)), "wrong wireType = 0"),
@@ -200,7 +221,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         (envelope("v1", "ConfigMap", field(1, 1)), "wrong wireType = 0"),
         (envelope("v1", "ConfigMap", field(1, field(1, 1 << 40))), "wrong wireType = 0"),
         (envelope("v1", "ConfigMap", field(2, 1)), "wrong wireType = 0"),
-        (envelope("v1", "Secret", field(2, field(2, 1 << 40))), "wrong wireType = 0"),
+        (envelope("v1", "Secret", field(2, field(2, 1 << 40))), "unexpected EOF"),
         (envelope("v1", "Pod", field(2, field(1, field(2, 1)))), "wrong wireType = 0"),
         (envelope("v1", "Pod", field(2, field(4, "x"))), "wrong wireType = 2"),
         (envelope("v1", "ResourceQuota", field(2, field(1, field(2, field(1, 1 << 40))))), "wrong wireType = 0"),

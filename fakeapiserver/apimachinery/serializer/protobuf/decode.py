@@ -4,18 +4,27 @@ What Go holds by value is always on the wire: zeros of it are left out again, as
 Upstream: the generated.pb.go files, and the Unmarshal methods of k8s.io/apimachinery's Time, Quantity, IntOrString.
 """
 
+import re
 import struct
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Messages, Object
+from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 
 MAX_DEPTH: Final = 200
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
 _CRD: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+_VARINT, _FIXED64, _DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
+_ENVELOPE: Final[Mapping[int, Field]] = {
+    1: ("typeMeta", "TypeMeta", ""),
+    2: ("raw", "message", ""),
+    3: ("contentEncoding", "string", ""),
+    4: ("contentType", "string", ""),
+}
+_TYPE_META: Final[Mapping[int, Field]] = {1: ("apiVersion", "string", ""), 2: ("kind", "string", "")}
 
 
 class DecodeError(ValueError):
@@ -32,7 +41,7 @@ def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: 
     return {"apiVersion": api_version, "kind": kind, **decode_message(raw, name, messages)}
 
 
-def unwrap(data: bytes) -> tuple[str, str, memoryview]:
+def unwrap(data: bytes) -> tuple[str, str, bytes]:
     """An envelope's apiVersion, kind and message; DecodeError for what is none."""
     if not data:
         raise DecodeError("empty data")
@@ -40,60 +49,79 @@ def unwrap(data: bytes) -> tuple[str, str, memoryview]:
         raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     if len(data) == len(MAGIC):
         raise DecodeError("empty body")
-    names = {1: "", 2: ""}
-    raw = memoryview(b"")
-    for number, wire, value in _fields(memoryview(data)[len(MAGIC) :]):
-        _check_wire(wire, 2, _ENVELOPE.get(number, ""))
-        if number == 1:
-            names |= {part: _text(text) for part, _, text in _fields(value)}
-        elif number == 2:
-            raw = _delimited(value)
-    return names[1], names[2], raw
+    found: dict[str, bytes] = {}
+    for (name, _, _), value in _fields(data[len(MAGIC) :], _ENVELOPE, "Unknown"):
+        if name == "typeMeta":
+            found |= {part: text for (part, _, _), text in _fields(value, _TYPE_META, "TypeMeta")}
+        else:
+            found[name] = value
+    return _text(found.get("apiVersion", b"")), _text(found.get("kind", b"")), found.get("raw", b"")
 
 
-def decode_message(raw: memoryview, name: str, messages: Messages) -> Object:
+def decode_message(raw: bytes, name: str, messages: Messages) -> Object:
     """The object whose message `raw` is; DecodeError."""
-    found: Object = _message(raw, name, messages, 0)
-    return found
+    return _plain(raw, name, messages, 0, {})
 
 
-_ENVELOPE: Final = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
+# -------------------------------------------------------------------------- wire
 
 
-def _check_wire(wire: int, expected: int, go_name: str) -> None:
-    if go_name and wire != expected:
-        raise DecodeError(f"proto: wrong wireType = {wire} for field {go_name}")
-
-
-def _fields(data: Any) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: an int, or the bytes of a length-delimited one. DecodeError where `data` is
-    itself a number instead of a message."""
-    data = _delimited(data)
+def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[tuple[Field, Any]]:
+    """The known fields with their values: a number, or bytes. Those of a later version are skipped."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
         number, wire = tag >> 3, tag & 7
-        value: Any
-        if wire == 0:
-            value, at = _varint(data, at)
-        elif wire == 2:
-            length, at = _varint(data, at)
-            if at + length > end:
-                raise DecodeError("unexpected EOF")
-            value, at = data[at : at + length], at + length
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-            if at + size > end:
-                raise DecodeError("unexpected EOF")
-            value, at = bytes(data[at : at + size]), at + size
-        else:
+        if wire == _END_GROUP:
+            raise DecodeError(f"proto: {message}: wiretype end group for non-group")
+        if not number:
+            raise DecodeError(f"proto: {message}: illegal tag 0 (wire type {wire})")
+        field = table.get(number)
+        if field is None:
+            at = _skip(data, at, wire)
+            continue
+        name, kind, label = field
+        if wire != (_DELIMITED if label == "map" else _WIRES.get(kind, _DELIMITED)):
+            raise DecodeError(f"proto: wrong wireType = {wire} for field {_go_name(name, kind)}")
+        value, at = _read(data, at, wire)
+        yield field, value
+
+
+def _read(data: bytes, at: int, wire: int) -> tuple[Any, int]:
+    if wire == _VARINT:
+        return _varint(data, at)
+    if wire == _DELIMITED:
+        size, at = _varint(data, at)
+        if size >= 1 << 63:
+            raise DecodeError("proto: negative length found during unmarshaling")
+    else:
+        size = 8 if wire == _FIXED64 else 4
+    if at + size > len(data):
+        raise DecodeError("unexpected EOF")
+    return data[at : at + size], at + size
+
+
+def _skip(data: bytes, at: int, wire: int) -> int:
+    """Where a field of unknown number ends; groups, which nothing uses, may nest."""
+    depth = 0
+    while True:
+        if wire == _START_GROUP:
+            depth += 1
+        elif wire == _END_GROUP:
+            if not depth:
+                raise DecodeError("proto: unexpected end of group")
+            depth -= 1
+        elif wire > _FIXED32:
             raise DecodeError(f"proto: illegal wireType {wire}")
-        if number == 0:
-            raise DecodeError("proto: illegal tag 0")
-        yield number, wire, value
+        else:
+            _, at = _read(data, at, wire)
+        if not depth:
+            return at
+        tag, at = _varint(data, at)
+        wire = tag & 7
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data):
@@ -107,152 +135,137 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
             return value & 0xFFFFFFFFFFFFFFFF, at
 
 
-def _delimited(value: Any) -> memoryview:
-    """The bytes of a field. A number must never reach bytes(), which would allocate that many."""
-    if isinstance(value, int):
-        raise DecodeError("proto: wrong wireType = 0")
-    return memoryview(value)
-
-
-def _text(value: Any) -> str:
-    return bytes(_delimited(value)).decode("utf-8", "replace")
-
-
-def _message(data: memoryview, name: str, messages: Messages, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise DecodeError("the message is nested too deeply")
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return special(data, messages, depth)
-    table = messages[name]
-    found: Object = {}
-    for number, wire, value in _fields(data):
-        field = table.get(number)
-        if field is None:
-            continue  # a field of a later version
-        json_name, kind, label = field
-        _check_wire(wire, 2 if label == "map" else _WIRES.get(kind, 2), _go_name(json_name, kind))
-        if label == "map":
-            key, item = _map_entry(value, kind, messages, depth)
-            found.setdefault(json_name, {})[key] = item
-        elif label == "repeated":
-            found.setdefault(json_name, []).append(_value(value, kind, messages, depth))
-        else:
-            item = _value(value, kind, messages, depth)
-            if not json_name:
-                found.update(item)
-            elif label or item or (item == "" and kind not in _SCALARS):
-                found[json_name] = item
-    return found
+_INITIALS: Final = re.compile(r"^(uid|ip|url|api|id|fs|tls|dns|http|tcp|ttl)(?=[A-Z]|s?$)")
 
 
 def _go_name(json_name: str, kind: str) -> str:
     """What Go calls a field: embedded structs go by their type."""
     if json_name in ("", "metadata"):
         return kind.rpartition(".")[2]
-    return json_name[0].upper() + json_name[1:]
+    name = _INITIALS.sub(lambda match: match[0].upper(), json_name)
+    return name[0].upper() + name[1:]
 
 
-def _map_entry(data: memoryview, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
-    key, item = "", _value(b"", kind, messages, depth) if kind in _SCALARS else None
-    for number, _, value in _fields(data):
-        if number == 1:
-            key = _text(value)
-        elif number == 2:
-            item = _value(value, kind, messages, depth)
-    return key, item
+# ---------------------------------------------------------------------- messages
 
 
-def _value(value: Any, kind: str, messages: Messages, depth: int) -> Any:
+def _message(data: bytes, name: str, messages: Messages, depth: int, found: Object) -> Any:
+    special = _SPECIAL.get(name)
+    if special is None:
+        return _plain(data, name, messages, depth, found)
+    return special(_plain(data, name, messages, depth, {}, keep_zeros=True), data)
+
+
+def _plain(
+    data: bytes, name: str, messages: Messages, depth: int, found: Object, *, keep_zeros: bool = False
+) -> Object:
+    """A message by its table, put into `found`: a field that comes twice is merged, as protobuf has it."""
+    if depth > MAX_DEPTH:
+        raise DecodeError("the message is nested too deeply")
+    short = _TIMESTAMPS.get(name) or name.rpartition(".")[2]
+    for (json_name, kind, label), value in _fields(data, messages[name], short):
+        scalar = _SCALARS.get(kind)
+        if label == "map":
+            key, item = _map_entry(value, kind, messages, depth)
+            found.setdefault(json_name, {})[key] = item
+        elif label == "repeated":
+            item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, {})
+            found.setdefault(json_name, []).append(item)
+        elif not json_name:
+            _plain(value, kind, messages, depth + 1, found)
+        else:
+            before = found.get(json_name)
+            into = before if isinstance(before, dict) else {}
+            item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, into)
+            if label or item or keep_zeros or (item == "" and not scalar):
+                found[json_name] = item
+            else:
+                found.pop(json_name, None)
+    return found
+
+
+def _map_entry(data: bytes, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
+    """A key and its value, read as what they must be whatever the tags say."""
     scalar = _SCALARS.get(kind)
-    if scalar is not None:
-        return scalar(value)
-    if isinstance(value, int):
-        raise DecodeError(f"proto: wrong wireType = 0 for field of type {kind}")
-    return _message(_delimited(value), kind, messages, depth + 1)
+    wire = _WIRES.get(kind, _DELIMITED)
+    key, item = b"", 0 if wire == _VARINT else b""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag >> 3 == 1:
+            key, at = _read(data, at, _DELIMITED)
+        elif tag >> 3 == 2:
+            item, at = _read(data, at, wire)
+        else:
+            at = _skip(data, at, tag & 7)
+    return _text(key), scalar(item) if scalar else _message(bytes(item), kind, messages, depth + 1, {})
 
 
-def _signed(value: Any) -> int:
-    number = value if isinstance(value, int) else 0
-    if number != value and len(value):
-        raise DecodeError("proto: wrong wireType = 2")
-    return number - (1 << 64) if number >= 1 << 63 else number
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
-def _signed32(value: Any) -> int:
-    number = _signed(value) & 0xFFFFFFFF
-    return number - (1 << 32) if number >= 1 << 31 else number
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _double(value: Any) -> float:
-    return _real("<d", value)
+def _signed32(value: int) -> int:
+    low = value & 0xFFFFFFFF
+    return low - (1 << 32) if low >= 1 << 31 else low
 
 
-def _float(value: Any) -> float:
-    return _real("<f", value)
+def _real(form: str) -> Callable[[bytes], float]:
+    unpack = struct.Struct(form).unpack
 
+    def read(value: bytes) -> float:
+        found: float = unpack(value)[0]
+        return int(found) if found.is_integer() else found
 
-def _real(form: str, value: Any) -> float:
-    data = _delimited(value)
-    if not len(data):
-        return 0
-    if len(data) != struct.calcsize(form):
-        raise DecodeError("proto: wrong wireType = 2")
-    found: float = struct.unpack(form, data)[0]
-    return int(found) if found.is_integer() else found
+    return read
 
 
 _SCALARS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "string": _text,
-    "bytes": lambda value: b64encode(_delimited(value)).decode(),
-    "bool": lambda value: bool(_signed(value)),
+    "bytes": lambda value: b64encode(value).decode(),
+    "bool": bool,
     "int32": _signed32,
     "int64": _signed,
     "uint32": _signed,
     "uint64": _signed,
-    "double": _double,
-    "float": _float,
+    "double": _real("<d"),
+    "float": _real("<f"),
 }
-
-
 # How scalars are written; everything else is delimited.
 _WIRES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("bool", "int32", "int64", "uint32", "uint64"), 0),
-    "double": 1,
-    "float": 5,
+    **dict.fromkeys(("bool", "int32", "int64", "uint32", "uint64"), _VARINT),
+    "double": _FIXED64,
+    "float": _FIXED32,
 }
 
 
-# ----------------------------------------------- messages with a JSON form of their own
+# ------------------------------- messages with a JSON form of their own, from their fields and bytes
 
 
-def _numbered(data: memoryview) -> dict[int, Any]:
-    return {number: value for number, _, value in _fields(data)}
-
-
-def _time(data: memoryview, messages: Messages, depth: int) -> str | None:
+def _time(fields: Object, data: bytes) -> str | None:
     """Go's zero time is written as an empty message, and is null in JSON."""
-    return f"{_clock(data)}Z" if len(data) else None
+    return f"{_clock(fields)}Z" if data else None
 
 
-def _micro_time(data: memoryview, messages: Messages, depth: int) -> str | None:
-    if not len(data):
-        return None
-    nanoseconds = _signed32(_numbered(data).get(2, 0))
-    return f"{_clock(data)}.{nanoseconds // 1000 % 10**6:06d}Z"
+def _micro_time(fields: Object, data: bytes) -> str | None:
+    return f"{_clock(fields)}.{fields.get('nanos', 0) // 1000 % 10**6:06d}Z" if data else None
 
 
-def _clock(data: memoryview) -> str:
+def _clock(fields: Object) -> str:
     """`2026-01-02T15:04:05`, of a Timestamp's seconds."""
     try:
-        return rfc3339(_signed(_numbered(data).get(1, 0))).removesuffix("Z")
+        return rfc3339(fields.get("seconds", 0)).removesuffix("Z")
     except (ValueError, OverflowError, OSError):
         raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
 
 
-def _duration(data: memoryview, messages: Messages, depth: int) -> str:
+def _duration(fields: Object, data: bytes) -> str:
     """Go's time.Duration text, from nanoseconds."""
-    nanoseconds = _signed(_numbered(data).get(1, 0))
+    nanoseconds = fields.get("duration", 0)
     seconds, rest = divmod(abs(nanoseconds), 10**9)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     hours, minutes = seconds // 3600, seconds // 60 % 60
@@ -264,48 +277,32 @@ def _duration(data: memoryview, messages: Messages, depth: int) -> str:
     return f"-{text}" if nanoseconds < 0 else text
 
 
-def _quantity(data: memoryview, messages: Messages, depth: int) -> str:
-    return _text(_numbered(data).get(1, b""))
+def _quantity(fields: Object, data: bytes) -> str:
+    text: str = fields.get("string", "0")
+    return text
 
 
-def _int_or_string(data: memoryview, messages: Messages, depth: int) -> int | str:
-    parts = _numbered(data)
-    return _text(parts.get(3, b"")) if parts.get(1, 0) == 1 else _signed32(parts.get(2, 0))
+def _int_or_string(fields: Object, data: bytes) -> int | str:
+    found: int | str = fields.get("strVal", "") if fields.get("type") == 1 else fields.get("intVal", 0)
+    return found
 
 
-def _raw_json(data: memoryview, messages: Messages, depth: int) -> Any:
-    raw = bytes(_delimited(_numbered(data).get(1, b"")))
+def _raw_json(fields: Object, data: bytes) -> Any:
+    raw = b64decode(next(iter(fields.values()), ""))
     return json.decode(raw) if raw else None
 
 
-def _items(data: memoryview, messages: Messages, depth: int) -> list[str]:
-    return [_text(value) for number, _, value in _fields(data) if number == 1]
+def _items(fields: Object, data: bytes) -> list[str]:
+    return list(fields.get("items", ()))
 
 
-def _schema_or_bool(data: memoryview, messages: Messages, depth: int) -> Any:
-    parts = _numbered(data)
-    if 2 in parts:
-        return _message(_delimited(parts[2]), _CRD + "JSONSchemaProps", messages, depth + 1)
-    return bool(parts.get(1, 0))
+def _schema_or(alternative: str, absent: Any) -> Callable[[Object, bytes], Any]:
+    """A JSON schema where there is one."""
+    return lambda fields, data: fields["schema"] if "schema" in fields else fields.get(alternative, absent)
 
 
-def _schema_or_list(data: memoryview, messages: Messages, depth: int) -> Any:
-    schemas = [value for number, _, value in _fields(data) if number == 2]
-    one = _numbered(data).get(1)
-    kind = _CRD + "JSONSchemaProps"
-    if one is not None:
-        return _message(_delimited(one), kind, messages, depth + 1)
-    return [_message(_delimited(value), kind, messages, depth + 1) for value in schemas]
-
-
-def _schema_or_strings(data: memoryview, messages: Messages, depth: int) -> Any:
-    one = _numbered(data).get(1)
-    if one is not None:
-        return _message(_delimited(one), _CRD + "JSONSchemaProps", messages, depth + 1)
-    return [_text(value) for number, _, value in _fields(data) if number == 2]
-
-
-_SPECIAL: Final[Mapping[str, Callable[[memoryview, Messages, int], Any]]] = {
+_TIMESTAMPS: Final = {_META + "Time": "Timestamp", _META + "MicroTime": "Timestamp"}
+_SPECIAL: Final[Mapping[str, Callable[[Object, bytes], Any]]] = {
     _META + "Time": _time,
     _META + "MicroTime": _micro_time,
     _META + "Duration": _duration,
@@ -314,11 +311,9 @@ _SPECIAL: Final[Mapping[str, Callable[[memoryview, Messages, int], Any]]] = {
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     "k8s.io.apimachinery.pkg.runtime.RawExtension": _raw_json,
-    "k8s.io.api.authentication.v1.ExtraValue": _items,
-    "k8s.io.api.authorization.v1.ExtraValue": _items,
-    "k8s.io.api.certificates.v1.ExtraValue": _items,
+    **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
     _CRD + "JSON": _raw_json,
-    _CRD + "JSONSchemaPropsOrBool": _schema_or_bool,
-    _CRD + "JSONSchemaPropsOrArray": _schema_or_list,
-    _CRD + "JSONSchemaPropsOrStringArray": _schema_or_strings,
+    _CRD + "JSONSchemaPropsOrBool": _schema_or("allows", False),
+    _CRD + "JSONSchemaPropsOrArray": _schema_or("jSONSchemas", []),
+    _CRD + "JSONSchemaPropsOrStringArray": _schema_or("property", []),
 }

@@ -39,6 +39,10 @@ class ServiceAccountKeys:
             return None
         return any(_fits(algorithm, key) and _algorithm(algorithm).verify(signed, key, signature) for key in keys)
 
+    def jwks(self) -> list[dict[str, str]]:
+        """The public keys as RFC 7517 has them."""
+        return [_jwk(kid, key) for kid, key in self._public.items()]
+
     def load(self) -> None:
         """Reads the files now. OSError; ValueError for what holds no usable key."""
         for key in (self._signing, *self._public.values()):
@@ -102,6 +106,20 @@ def _fits(algorithm: str, key: Any) -> bool:
     """RSA keys verify any of their algorithms, ECDSA keys that of their curve."""
     own = algorithm_of(key)
     return algorithm == own or (own == "RS256" and algorithm in _RSA)
+
+
+def _jwk(kid: str, key: Any) -> dict[str, str]:
+    algorithm, numbers = algorithm_of(key), key.public_numbers()
+    known = {"use": "sig", "kid": kid, "alg": algorithm}
+    if algorithm == "RS256":
+        return {**known, "kty": "RSA", "n": _number(numbers.n), "e": _number(numbers.e)}
+    size = (key.curve.key_size + 7) // 8
+    curve = f"P-{key.curve.key_size}"
+    return {**known, "kty": "EC", "crv": curve, "x": _number(numbers.x, size), "y": _number(numbers.y, size)}
+
+
+def _number(value: int, size: int = 0) -> str:
+    return _encode(value.to_bytes(size or (value.bit_length() + 7) // 8))
 
 
 def key_id(public: Any) -> str:

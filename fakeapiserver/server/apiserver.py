@@ -59,9 +59,10 @@ class APIServer:
         self.scopes.admission = authn_authz.admission(config, self.objects)
         self.custom_resources = CustomResources(self.scopes)
         keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
-        self.scopes.token_issuer = TokenIssuer(
+        self._issuer = TokenIssuer(
             keys, config.service_account_issuer[0], audiences, config.service_account_extend_token_expiration
         )
+        self.scopes.token_issuer = self._issuer
         authenticator = authn_authz.authenticator(
             config, clock=self.clock, token=admin_token, client_ca=client_ca, keys=keys, objects=self.objects
         )
@@ -71,7 +72,7 @@ class APIServer:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
-        fixed_paths = FixedPaths(self.table, self.metrics, self, self._control)
+        fixed_paths = FixedPaths(self.table, self.metrics, self, self._control, self._issuer)
         return HandlerChain(
             authenticator,
             authorizer,

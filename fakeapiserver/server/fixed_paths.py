@@ -18,7 +18,8 @@ from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import JSON, Accept, check_route, negotiate_aggregated, negotiate_document
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
-from fakeapiserver.server import health, status_pages
+from fakeapiserver.endpoints.scopes import TokenIssuer
+from fakeapiserver.server import health, openid, status_pages
 from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ class FixedPaths:
     """Documents are built when first asked for, and kept as bytes until what is served changes."""
 
     def __init__(
-        self, table: ResourceTable, metrics: Metrics, server: "ServingState", control: Callable[[], ASGIApplication]
+        self,
+        table: ResourceTable,
+        metrics: Metrics,
+        server: "ServingState",
+        control: Callable[[], ASGIApplication],
+        issuer: TokenIssuer,
     ) -> None:
         self._table = table
         self._metrics = metrics
@@ -68,7 +74,11 @@ class FixedPaths:
             "/metrics/slis": self._health_metrics,
             "/statusz": self._statusz,
         }
-        for path, answer in {"/api": self._api, "/apis": self._apis, "/version": self._version}.items():
+        routes: dict[str, Answer] = {"/api": self._api, "/apis": self._apis, "/version": self._version}
+        if openid.is_published(issuer):
+            routes[openid.CONFIGURATION_PATH] = lambda request: openid.configuration(request, issuer, server.address)
+            routes[openid.JWKS_PATH] = lambda request: openid.jwks(request, issuer)
+        for path, answer in routes.items():
             exact |= {path: answer, f"{path}/": answer}
         self._exact: Final[Mapping[str, Answer]] = exact
         self._prefixes: Final[Mapping[str, Answer]] = {

@@ -208,6 +208,8 @@ def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[i
         revisions: dict[str, str] = {}
         for step, request in enumerate(history.requests()):
             expected, got = (ownership.send(client, request, revisions) for client in (oracle, server))
+            if not expected["status"]:
+                break
             report.add(f"{number}[{step}]", request, _outcome(expected, got) or difference(expected, got))
             if not ownership.alike(expected, got):
                 break  # the two objects differ now, and so will all that follows

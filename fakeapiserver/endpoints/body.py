@@ -116,9 +116,13 @@ def report_strictly(complaints: list[str], kind: Kind, validation: str, warnings
     if validation == "Strict":
         raise cannot_be_handled({}, kind, "strict decoding error: " + ", ".join(complaints))
     for complaint in complaints:
-        # YAML's duplicates come as one error of several lines; each is a warning of its own.
-        first, *rest = complaint.split("\n")
-        warnings += [line.strip() for line in rest] if first == "yaml: unmarshal errors:" else [complaint]
+        warnings += yaml_warnings(complaint)
+
+
+def yaml_warnings(complaint: str) -> list[str]:
+    """YAML's duplicates come as one error of several lines; each is a warning of its own (upstream: parseYAMLWarnings)."""
+    first, *rest = complaint.split("\n")
+    return [line.strip() for line in rest] if first == "yaml: unmarshal errors:" else [complaint]
 
 
 def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:

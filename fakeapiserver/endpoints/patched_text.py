@@ -5,10 +5,11 @@ structs, which the numbers of protobuf's fields mostly follow; and what a JSON p
 Upstream: gopkg.in/evanphx/json-patch.v4 (partialDoc, lazyNode).
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.patch.operations import Operation
 from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
@@ -18,16 +19,30 @@ _TYPE: Final = frozenset(("kind", "apiVersion"))
 
 
 def text_of(
-    patched: Any, values: Iterable[Any], current: Object, definition: Schema | None, definitions: Definitions
+    patched: Any, operations: Sequence[Operation], current: Object, definition: Schema | None, definitions: Definitions
 ) -> str:
-    """`patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource), and those a JSON
-    patch put in with `values`."""
+    """`patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource), and others with
+    the values of a JSON patch's operations."""
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
     given: dict[int, Any] = {}
-    for value in values:
-        _collect(value, given)
+    for operation in operations:
+        _collect(operation.value, given)
+        # Looking at a part takes apart what it is in, as changing it does.
+        if operation.op in ("test", "copy"):
+            _touch(current, operation.path if operation.op == "test" else operation.source, untouched)
     return go_text(_ordered(patched, untouched, given, definitions)).decode()
+
+
+def _touch(current: Any, pointer: str | None, untouched: dict[int, tuple[Any, Schema | None]]) -> None:
+    node = current
+    for word in (pointer or "").split("/")[1:]:
+        untouched.pop(id(node), None)
+        key = word.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, dict):
+            node = node.get(key)
+        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
+            node = node[int(key)]
 
 
 def _ordered(

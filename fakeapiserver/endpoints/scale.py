@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import patch, respond, table, update
 from fakeapiserver.endpoints.create import write_request
 from fakeapiserver.endpoints.negotiation import Accept
+from fakeapiserver.endpoints.options import WriteOptions
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.registry.core.table_cells import age
@@ -54,7 +55,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         options, change, applied = await patch.prepared(request, scope.scale, custom=scope.kind.custom)
         wanted = write_request(request, scope, options, info.name)
     else:
-        options, obj = await update.decoded(request, scope.scale)
+        options, obj = await _decoded(request, scope)
         wanted = write_request(request, scope, options, info.name)
         wanted.uid_precondition = metadata(obj).get("uid", "")
         change, applied = update.replacement(obj), False
@@ -62,7 +63,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     if not applied:
         change = _owned(change, wanted.manager, scope)
     elif scope.kind.custom:
-        change = _never_applied(change, info.name)
+        change = _hardly_applied(change, info.name)
     written = await store.update(wanted, _through_scale(change, scope))
     return _answer(request, scope, scale_of(scope.decode(written.value), paths), accept)
 
@@ -78,6 +79,17 @@ def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) 
 def _row(obj: Object, now: float) -> list[object]:
     desired, available = ((obj.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
     return [metadata(obj).get("name", ""), desired, available, age(obj, now)]
+
+
+async def _decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, Object]:
+    """A PUT's options and Scale. What upstream says about one it can't decode fails where custom resources know no Scale."""
+    try:
+        return await update.decoded(request, scope.scale)
+    except StatusError as error:
+        if scope.kind.custom and "cannot be handled as a Scale" in error.message:
+            unknown = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+            raise new_bad_request(unknown) from None
+        raise
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:
@@ -131,16 +143,19 @@ def _owned(change: Transform, manager: str, scope: RequestScope) -> Transform:
     return transform
 
 
-def _never_applied(change: Transform, name: str) -> Transform:
-    """Upstream's converter of custom resources knows no Scale, so applying one fails when all else is done."""
+def _hardly_applied(change: Transform, name: str) -> Transform:
+    """Upstream's converter of custom resources knows no Scale, so applying one fails as soon as something would change."""
 
     def transform(before: Object | None) -> Object:
+        assert before is not None  # scaling never creates
         why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-        if before is not None and not metadata(before).get("managedFields"):
+        if not metadata(before).get("managedFields"):
             live = f"failed to convert live object (/; {_SHOWN}) {why}"
             raise status_error(500, "", f"failed to create manager for existing fields: {live}")
-        metadata(change(before))
-        raise status_error(500, "", f"failed to convert new object (/{name}; {_SHOWN}) {why}")
+        after = change(before)
+        if after.get("spec") != before.get("spec"):
+            raise status_error(500, "", f"failed to convert new object (/{name}; {_SHOWN}) {why}")
+        return after
 
     return transform
 

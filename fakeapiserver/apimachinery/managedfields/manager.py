@@ -131,22 +131,39 @@ def apply(
     except ValueError as error:
         raise status_error(500, "", f"failed to decode managed fields: {error}") from None
     before = _without_managed_fields(live) if live is not None else None
-    if not managed and before is not None:
-        first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
-        managed = cap_update_managers(_update((None, before), managed, versions, first, now))
     key = manager_id(manager, APPLY, api_version, subresource)
     try:
-        result, managed = _apply(before, applied, managed, versions, key, force=force, now=now)
-    except Conflicts as conflicts:
-        remaining = conflicts
-        if manager == "kubectl" and before is not None:
-            remaining = conflicts.without(allowed_conflicts(before, schema, api_version))
-        if remaining.paths:
-            raise new_apply_conflict(remaining.causes(), remaining.message()) from None
-        result, managed = _apply(before, applied, managed, versions, key, force=True, now=now)
+        if not managed and before is not None:
+            first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
+            managed = cap_update_managers(_update((None, before), managed, versions, first, now))
+        result, managed = _apply_or_upgrade(before, applied, managed, versions, key, force=force, now=now)
+    except ValueError as error:
+        raise status_error(500, "", str(error)) from None
     if manager == "kubectl":
         result = refresh_last_applied(result, applied)
     return _with_managed_fields(result, managed)
+
+
+def _apply_or_upgrade(
+    live: Object | None,
+    applied: Object,
+    managed: Managed,
+    versions: Versions,
+    key: ManagerId,
+    *,
+    force: bool,
+    now: str | None,
+) -> tuple[Object, Managed]:
+    """As _apply; kubectl also takes over what its client-side apply has left."""
+    try:
+        return _apply(live, applied, managed, versions, key, force=force, now=now)
+    except Conflicts as conflicts:
+        remaining = conflicts
+        if key.manager == "kubectl" and live is not None:
+            remaining = conflicts.without(allowed_conflicts(live, versions.schema, versions.current))
+        if remaining.paths:
+            raise new_apply_conflict(remaining.causes(), remaining.message()) from None
+        return _apply(live, applied, managed, versions, key, force=True, now=now)
 
 
 def _apply(

@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.managedfields.fieldset import (
 )
 from fakeapiserver.apimachinery.managedfields.schema_change import reconcile
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object
 
 Convert = Callable[[Object, str], Object]
@@ -73,10 +74,16 @@ class Versions:
         return self.schema if version == self.current or self._schema_of is None else self._schema_of(version)
 
     def convert(self, obj: Any, version: str, source: str = "") -> Any:
-        """The object in a version; `source` is the one it is in, if not the request's. LookupError: nobody serves that version."""
+        """The object in a version; `source` is the one it is in, if not the request's.
+
+        LookupError: nobody serves that version. ValueError: it does not fit its type there, where duplicates are not let pass.
+        """
         if obj is None or self._convert is None or version == (source or self.current):
             return obj
-        return self._convert(obj, version)
+        converted = self._convert(obj, version)
+        if problem := validate(converted, self.schema_of(version)):
+            raise ValueError(problem)
+        return converted
 
     def owned(self, fields: FieldSet) -> FieldSet:
         """The fields without those this write can't set."""

@@ -34,11 +34,7 @@ def to_parent(
 
     An updater that owns replicas is told apart by its version, which is not the Scale's: it loses them to an entry of its own.
     """
-    scaled = {
-        _in_scale(key, owned): owned
-        for key, owned in decode(scale_entries, trusted=True).items()
-        if contains(owned.fields, _IN_SCALE)
-    }
+    scaled = {_in_scale(key, owned): owned for key, owned in decode(scale_entries, trusted=True).items()}
     parent = decode(entries, trusted=True)
     out: Managed = {}
     for key, owned in parent.items():
@@ -53,7 +49,9 @@ def to_parent(
         elif rest := difference(owned.fields, _only(path)):
             out[key] = owned.holding(rest)
     path = paths.get(api_version)
-    for key in scaled:
+    for key, owned in scaled.items():
+        if not contains(owned.fields, _IN_SCALE):
+            continue
         known = parent.get(key)
         out[key] = Owned(_only(path or _IN_SCALE), api_version, known.time if known else None)
     return encode(out)

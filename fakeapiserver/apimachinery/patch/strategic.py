@@ -42,7 +42,10 @@ JSONObject = dict[str, Any]
 
 
 def apply(original: JSONObject, patch: JSONObject, schema: Schema, definitions: Definitions) -> JSONObject:
-    """The object with the patch merged in. Neither argument is changed; the result shares what did not change with both.
+    """The object with the patch merged in. The result shares what did not change with the object, and parts of the patch.
+
+    The directives that are followed are taken out of the patch, in place, as upstream does: what is left of it is shown when the
+    result turns out not to fit its kind.
 
     `schema` is the object's definition or a reference to it. Raises StatusError: 400 for directives of a wrong form,
     422 for lists of lists, and 500 with upstream's message for the rest (a merge key that is missing, an unknown field).
@@ -61,7 +64,6 @@ def _merge_map(original: JSONObject, patch: JSONObject, node: Node) -> JSONObjec
         return _directed_map(patch)
     merged = original.copy()
     if any(key.startswith("$") for key in patch):
-        patch = patch.copy()
         _retain_keys(merged, patch)
         for key in [key for key in patch if key.startswith(SET_ELEMENT_ORDER)]:
             _set_element_order(merged, patch, key, node)
@@ -78,15 +80,15 @@ def _merge_map(original: JSONObject, patch: JSONObject, node: Node) -> JSONObjec
 def _directed_map(patch: JSONObject) -> JSONObject:
     directive = patch[DIRECTIVE]
     if directive == "replace":
-        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+        del patch[DIRECTIVE]
+        return patch.copy()
     if directive == "delete":
         return {}
     raise _unknown_directive(directive, patch)
 
 
 def _unknown_directive(directive: Any, patch: JSONObject) -> StatusError:
-    # Upstream has no code for it and answers 500, though the request is at fault.
-    return new_bad_request(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
+    return failure(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
 
 
 def _listed_field(key: str, complaint: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.schema.builtin import DecodeError, compile_builtin
 from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, recorded_go_types
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
 _KINDS: Final = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 _SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
@@ -61,9 +62,23 @@ def _value(value: Any, schema: Schema, go_type: str, definitions: Definitions) -
         return {key: _value(item, values, inner, definitions) for key, item in value.items()}
     if kind == "integer":
         return _integer(value, schema.get("format", "int64"), go_type)
-    if schema.get("format") == "byte" or kind not in _SCALARS:
+    if schema.get("format") == "byte":
+        return _bytes(value)
+    if kind not in _SCALARS:
         return value
     return _scalar(value, _SCALARS[kind], go_type)
+
+
+def _bytes(value: Any) -> Any:
+    """Base64, or a list of numbers as any Go slice."""
+    if isinstance(value, str):
+        try:
+            canonical_base64(value)
+        except ValueError as error:
+            raise DecodeError(f"error decoding from json: {error}") from None
+    elif not isinstance(value, list):
+        raise DecodeError(f"cannot restore slice from {_KINDS[type(value)]}")
+    return value
 
 
 def _integer(value: Any, size: str, go_type: str) -> int:

@@ -42,7 +42,8 @@ class Kind(Protocol):
         ValueError worded as Go's JSON decoder words a wrong type."""
 
     def settle(self, obj: Object) -> None:
-        """Brings what server-side apply has merged into the kind's form, in place, with its defaults."""
+        """Brings what server-side apply has merged into the kind's form, in place, with its defaults. ValueError: it has
+        none, worded as Go's converter of maps words it."""
 
     def drop_empty(self, obj: Object) -> None:
         """Makes empty lists among the object's own fields nulls, in place, where storage doesn't tell one from the other."""
@@ -95,6 +96,9 @@ class BuiltinKind:
         return unknown
 
     def settle(self, obj: Object) -> None:
+        from fakeapiserver.apimachinery.schema.unstructured import restore
+
+        restore(obj, self.definition_name, self.definitions)
         self.decode(obj)
         self.default(obj)
 

@@ -75,7 +75,7 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
         namespace=namespace,
         resource=resource,
         subresource=subresource,
-        name=name or name_selector,
+        name=name or (name_selector if verb == "get" else ""),
         rest=tuple(rest[3:]),
         namespaced_path=namespaced_path,
         named_path=bool(name),

@@ -7,6 +7,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.endpoints.request import parse_query
+from fakeapiserver.endpoints.request_info import request_info
 
 PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -70,3 +71,9 @@ def test_half_a_body_does_nothing(
 )
 def test_queries_are_read_as_go_reads_them(raw: bytes, query: dict[str, list[str]]) -> None:
     assert parse_query(raw) == query
+
+
+@pytest.mark.parametrize(("method", "name"), [("GET", "x"), ("POST", ""), ("PUT", ""), ("PATCH", ""), ("DELETE", "")])
+def test_only_what_reads_is_about_the_name_that_its_selector_asks_for(method: str, name: str) -> None:
+    """Else a write to a collection would find an object."""
+    assert request_info(method, PATH, name_selector="x").name == name

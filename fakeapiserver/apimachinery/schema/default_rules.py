@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, Malformed
 from fakeapiserver.apimachinery.schema.prune import prune
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate import Validator, placed, validate_object
+from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 # Puts a value where a schema stands: the object around it.
 _Surround = Callable[[Any], dict[str, Any]]
@@ -26,7 +27,7 @@ def default_errors(schema: Schema, path: Path, decode: DecodeMetadata) -> ErrorL
 
 
 def _value_errors(schema: Schema, value: Any, at: Path) -> ErrorList:
-    return placed(validate_object(Validator(_unmarked(schema)), value), at)
+    return placed(validate_object(Validator(_unmarked(schema), any_format=True), value), at)
 
 
 def _unmarked(value: Any) -> Any:
@@ -74,19 +75,20 @@ class _Checker:
         try:
             coerce(obj, root, self._decode, Path())
         except Malformed as error:
-            return [invalid(at, value, f"must result in valid metadata: {error}")]
+            return [invalid(at, sorted_value(value), f"must result in valid metadata: {error}")]
         if errors := validate_embedded(obj, root, self._decode, Path()):
             texts = list(dict.fromkeys(map(str, errors)))
             told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-            return [invalid(at, value, f"must result in valid metadata: {told}")]
+            return [invalid(at, sorted_value(value), f"must result in valid metadata: {told}")]
         return _value_errors(schema, value, at)
 
     def _plain(self, schema: Schema, at: Path) -> ErrorList:
         value = deepcopy(schema["default"])
         embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         errors: ErrorList = []
-        if prune(value, schema, is_resource=embedded):
-            errors.append(invalid(at, schema["default"], "must not have unknown fields"))
+        prune(value, schema, is_resource=embedded)
+        if value != schema["default"]:
+            errors.append(invalid(at, sorted_value(schema["default"]), "must not have unknown fields"))
         value = deepcopy(schema["default"])
         try:
             coerce(value, schema, self._decode, at)

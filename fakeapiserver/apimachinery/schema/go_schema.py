@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 _Show = Callable[[Any], Any]
 
@@ -65,13 +66,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _sorted(value: Any) -> Any:
-    """Free JSON: its keys come sorted."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
-
-
 # Go's field -> JSON's key, the zero value, how a value is shown; in Go's order.
 _FIELDS: Final[dict[str, tuple[str, Any, _Show]]] = {
     "ID": ("id", "", _same),
@@ -82,7 +76,7 @@ _FIELDS: Final[dict[str, tuple[str, Any, _Show]]] = {
     "Nullable": ("nullable", False, _same),
     "Format": ("format", "", _same),
     "Title": ("title", "", _same),
-    "Default": ("default", None, _sorted),
+    "Default": ("default", None, sorted_value),
     "Maximum": ("maximum", None, _same),
     "ExclusiveMaximum": ("exclusiveMaximum", False, _same),
     "Minimum": ("minimum", None, _same),
@@ -94,7 +88,7 @@ _FIELDS: Final[dict[str, tuple[str, Any, _Show]]] = {
     "MinItems": ("minItems", None, _same),
     "UniqueItems": ("uniqueItems", False, _same),
     "MultipleOf": ("multipleOf", None, _same),
-    "Enum": ("enum", None, _sorted),
+    "Enum": ("enum", None, sorted_value),
     "MaxProperties": ("maxProperties", None, _same),
     "MinProperties": ("minProperties", None, _same),
     "Required": ("required", None, _same),
@@ -110,7 +104,7 @@ _FIELDS: Final[dict[str, tuple[str, Any, _Show]]] = {
     "AdditionalItems": ("additionalItems", None, _or_bool),
     "Definitions": ("definitions", None, _map),
     "ExternalDocs": ("externalDocs", None, _docs),
-    "Example": ("example", None, _sorted),
+    "Example": ("example", None, sorted_value),
     "XPreserveUnknownFields": ("x-kubernetes-preserve-unknown-fields", None, _same),
     "XEmbeddedResource": ("x-kubernetes-embedded-resource", False, _same),
     "XIntOrString": ("x-kubernetes-int-or-string", False, _same),

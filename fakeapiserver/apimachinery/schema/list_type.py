@@ -10,6 +10,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 
 def validate_lists(value: Any, schema: Schema, path: Path) -> ErrorList:
@@ -40,14 +41,14 @@ def _validate_fields(value: dict[str, Any], schema: Schema, path: Path, errors: 
 def _validate_list(value: list[Any], schema: Schema, path: Path) -> ErrorList:
     kind = schema.get("x-kubernetes-list-type")
     if kind == "set":
-        return [duplicate(path.index(i), value[i]) for i in _repeated(value)]
+        return [duplicate(path.index(i), sorted_value(value[i])) for i in _repeated(value)]
     if kind != "map":
         return []
     for i, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(path.index(i), item, "must be an object for an array of list-type map")]
     keys = [map_key(item, schema) for item in value]
-    return [duplicate(path.index(i), keys[i]) for i in _repeated(keys)]
+    return [duplicate(path.index(i), sorted_value(keys[i])) for i in _repeated(keys)]
 
 
 def map_key(item: Any, schema: Schema) -> dict[str, Any]:

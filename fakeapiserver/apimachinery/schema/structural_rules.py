@@ -6,6 +6,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{convert,validatio
 from typing import Any, Final, Literal
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, required
+from fakeapiserver.apimachinery.schema.patterns import pattern_problem
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
 Level = Literal["root", "item", "field"]
@@ -32,19 +33,6 @@ _NESTED: Final = {
     "x-kubernetes-list-type": "undefined",
     "x-kubernetes-map-type": "undefined",
 }
-# RE2's words for what is wrong with a pattern -> Go's, where they differ.
-_PATTERN_PROBLEMS: Final = {
-    "missing ]": "missing closing ]",
-    "missing )": "missing closing )",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid named capture group": "invalid named capture",
-}
-
-
 # Key -> its name in the complaint; in upstream's order. What is empty doesn't count, but for pointers.
 _UNSUPPORTED: Final = {
     "id": "id",
@@ -160,7 +148,7 @@ def _junctors(schema: Schema, path: Path) -> ErrorList:
             errors += _nested({**sub, "anyOf": []} if first else sub, path.child(junctor).index(i))
     if schema.get("not") is not None:
         errors += _nested(schema["not"], path.child("not"))
-    if (pattern := schema.get("pattern")) and (problem := _pattern_problem(pattern)):
+    if (pattern := schema.get("pattern")) and (problem := pattern_problem(pattern)):
         detail = f"must be a valid regular expression, but isn't: {problem}"
         errors.append(invalid(path.child("pattern"), pattern, detail))
     return errors
@@ -182,25 +170,6 @@ def _nested(schema: Schema, path: Path) -> ErrorList:
         place = path.child("properties").key("metadata")
         errors.append(forbidden(place, "must not be specified in a nested context"))
     return errors
-
-
-def _pattern_problem(pattern: str) -> str:
-    """Go's words for a malformed pattern, empty for a good one."""
-    import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        re2.compile(pattern, options)
-    except re2.error as error:
-        text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error.args[0])
-        problem, _, piece = text.partition(": ")
-        if piece.startswith("(?<"):
-            # Go takes every (?< for the beginning of a name.
-            rest = pattern[pattern.index(piece) :]
-            problem, piece = "invalid named capture", rest[: rest.find(">") + 1] or rest
-        return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem, problem)}: `{piece}`"
-    return ""
 
 
 def _incomplete_junctors(schema: Schema, structure: Schema | None, at: Path, path: Path) -> ErrorList:

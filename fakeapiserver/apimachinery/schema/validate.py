@@ -83,21 +83,25 @@ def _same(a: Any, b: Any) -> bool:
 class Validator:
     """A schema's checks."""
 
-    __slots__ = ("_by_type", "_children", "_format", "_junctors", "_schema", "_types")
+    __slots__ = ("_any_format", "_by_type", "_children", "_format", "_junctors", "_schema", "_types")
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: Schema, *, any_format: bool = False) -> None:
+        """`any_format`: formats count even where upstream knows none of that name for the type."""
+        self._schema, self._any_format = schema, any_format
         self._types: list[str] = [schema["type"]] if schema.get("type") else []
         if schema.get("x-kubernetes-int-or-string"):
             self._types = ["integer", "string"]
-        self._format = format_of(schema, self._types)
+        self._format = schema.get("format", "") if any_format else format_of(schema, self._types)
         self._by_type: dict[type, tuple[int, tuple[Check, ...]]] = {}
         self._children: dict[str, Validator] = {}
         self._junctors: dict[str, list[Validator]] = {
-            key: [Validator(s) for s in schema[key]] for key in ("allOf", "anyOf", "oneOf") if schema.get(key)
+            key: [self._of(s) for s in schema[key]] for key in ("allOf", "anyOf", "oneOf") if schema.get(key)
         }
         if schema.get("not") is not None:
-            self._junctors["not"] = [Validator(schema["not"])]
+            self._junctors["not"] = [self._of(schema["not"])]
+
+    def _of(self, schema: Schema) -> "Validator":
+        return Validator(schema, any_format=self._any_format)
 
     def check(self, value: Any, path: str, found: Findings, old: Any) -> None:
         """Adds what is wrong with a value at a path such as `spec.ports[0]`."""
@@ -139,7 +143,7 @@ class Validator:
             checks += text_checks
         elif kind in (int, float):
             matches += 2
-            checks += number_check(schema, self._types, self._format)
+            checks += number_check(schema, self._types, format_of(schema, self._types))
         elif kind is list:
             matches += 2
             checks.append(self._check_items)
@@ -177,7 +181,7 @@ class Validator:
             schema = self._schema.get("properties", {}).get(key[1:]) if key[0] == "." else self._schema.get(key)
             if not isinstance(schema, dict):
                 return None
-            self._children[key] = Validator(schema)
+            self._children[key] = self._of(schema)
         return self._children[key]
 
     def _check_items(self, value: list[Any], path: str, found: Findings, old: Any) -> None:

@@ -7,7 +7,6 @@ k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go (how error
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -20,13 +19,15 @@ from fakeapiserver.apimachinery.field import (
     type_invalid,
 )
 from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
+from fakeapiserver.apimachinery.schema.patterns import compile_pattern
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.serializer import json
 
 _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 _EPSILON: Final = 1e-9
 _MAX_FLOAT32: Final = 3.4028235677973366e38
 _EXPONENT_FROM: Final = 6
-_INT_RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
+_INT_RANGES: Final = {"int32": 1 << 31}
 
 
 class Findings:
@@ -83,15 +84,6 @@ def is_json_integer(number: float) -> bool:
     return (number - whole) / (number + whole) < _EPSILON
 
 
-@cache
-def _pattern(pattern: str) -> Any:
-    import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
-
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options)
-
-
 def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
     """The checks of a text, and whether one of them is a format."""
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
@@ -103,7 +95,7 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
             found.add(f"{path} in body should be at most {longest} chars long", error)
         elif shortest is not None and len(value) < shortest:
             found.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
-        elif pattern and not _pattern(pattern).search(value):
+        elif pattern and not compile_pattern(pattern).search(value):
             found.invalid(path, value, f"{path} in body should match '{pattern}'")
 
     is_valid = FORMATS.get(value_format.replace("-", ""))
@@ -120,7 +112,7 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
 def value_checks(schema: Schema) -> list[Check]:
     """The check of an enum."""
     allowed: list[Any] = schema["enum"]
-    shown = [v if isinstance(v, str) else msgspec.json.encode(v).decode() for v in allowed]
+    shown = [v if isinstance(v, str) else json.encode(v).decode() for v in allowed]
 
     # In the schema's order, and numbers quoted too.
     detail = "supported values: " + ", ".join(map(go_quote, shown))
@@ -142,8 +134,14 @@ def _enum_equal(value: Any, allowed: Any) -> bool:
     if isinstance(value, bool) or isinstance(allowed, bool):
         return False
     if isinstance(value, int | float) and isinstance(allowed, int | float):
-        return type(allowed)(value) == allowed
+        return (float(value) if isinstance(allowed, float) else _int64(value)) == allowed
     return isinstance(value, int) and isinstance(allowed, str) and 0 < value < 0xD800 and chr(value) == allowed
+
+
+def _int64(number: float) -> int:
+    """Go's conversion: what doesn't fit becomes the smallest number."""
+    whole = int(number)
+    return whole if -(1 << 63) <= whole < 1 << 63 else -(1 << 63)
 
 
 def go_number(number: float) -> str:
@@ -160,8 +158,15 @@ def go_number(number: float) -> str:
 
 
 def shown_value(value: Any) -> Any:
-    """A value such that it is shown as Go shows it: a float in Go's own way, which JSON's is not."""
-    return msgspec.Raw(go_number(value).encode()) if isinstance(value, float) else value
+    """A value such that it is shown as Go shows it: a float in Go's own way, which JSON's is not, and keys sorted."""
+    return msgspec.Raw(go_number(value).encode()) if isinstance(value, float) else sorted_value(value)
+
+
+def sorted_value(value: Any) -> Any:
+    """With all keys sorted, as Go prints its maps."""
+    if isinstance(value, dict):
+        return {key: sorted_value(value[key]) for key in sorted(value)}
+    return [sorted_value(item) for item in value] if isinstance(value, list) else value
 
 
 def number_check(schema: Schema, types: list[str], value_format: str) -> list[Check]:
@@ -229,6 +234,6 @@ def _is_multiple(number: float, divisor: float) -> bool:
 
 def _in_range(number: float, kind: str, number_format: str) -> bool:
     if kind == "integer":
-        limit = _INT_RANGES[number_format]
+        limit = _INT_RANGES.get(number_format, 1 << 63)
         return number == int(number) and -limit <= number < limit
     return number_format != "float" or abs(number) < _MAX_FLOAT32

@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.errors import (
     new_generic_method_not_allowed,
     new_generic_not_found,
     new_method_not_supported,
+    new_not_found,
 )
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -62,6 +63,10 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         if not _is_builtin_group(info.group, scopes):
             return respond.text(404, "404 page not found\n")
         raise new_generic_not_found()
+    if scope.kind.custom and not _is_in_scope(info, scope):
+        return respond.text(404, "404 page not found\n")
+    if scope.kind.custom and info.subresource and info.subresource not in scope.resource.subresources:
+        raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if not _is_served_path(info, scope):
         raise new_generic_not_found()
     _check_name(info)
@@ -95,6 +100,13 @@ def _check_name(info: RequestInfo) -> None:
         raise new_bad_request(f"Name parameter invalid: {go_quote(info.name)}: {';'.join(problems)}")
     if info.namespace in (".", ".."):
         raise new_bad_request(f"Namespace parameter invalid: {go_quote(info.namespace)}: may not be '{info.namespace}'")
+
+
+def _is_in_scope(info: RequestInfo, scope: RequestScope) -> bool:
+    """Upstream hands on what is in a namespace and should not be, and the reverse but for reading across all of them."""
+    if scope.resource.namespaced:
+        return bool(info.namespace) or info.verb in ("list", "watch")
+    return not info.namespace
 
 
 def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:

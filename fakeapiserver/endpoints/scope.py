@@ -51,6 +51,8 @@ class RequestScope:
     row: Row | None = None
     virtual: Virtual | None = None
     scale_paths: ScalePaths = ScalePaths()
+    # Objects of earlier revisions were stored under another schema (custom resources).
+    outdated_before: int = 0
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
@@ -109,14 +111,21 @@ class RequestScope:
 
     def listed(self, values: list[bytes]) -> bytes:
         """Stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
-        if self.converted:
-            values = [self._convert(value) for value in values]
+        if self.converted or self.outdated_before:
+            values = [self._restored(value) for value in values]
         if not self.kind.custom or not values:
             return b",".join(values)
         return self.type_prefix + (b"," + self.type_prefix).join([value[1:] for value in values])
 
     def _restored(self, value: bytes) -> bytes:
-        return self._convert(value) if self.converted else value
+        return self._convert(value) if self.converted or self._is_outdated(value) else value
+
+    def _is_outdated(self, value: bytes) -> bool:
+        """Stored under an earlier schema: pruned and defaulted again when it is decoded."""
+        if not self.outdated_before:
+            return False
+        start = canonical.REVISION_OFFSET + len(b'"resourceVersion":"')
+        return int(value[start : value.index(b'"', start)]) < self.outdated_before
 
     def _convert(self, value: bytes) -> bytes:
         assert self.store is not None

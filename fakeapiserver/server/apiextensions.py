@@ -5,25 +5,30 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.g
 
 import asyncio
 import logging
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.apis.version_priority import kube_aware_key
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions import accepted_names
+from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.apiextensions.customresource import CustomResourceStrategy
 from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, condition, set_condition
 from fakeapiserver.registry.apiextensions.printer import row_printer
+from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, WriteRequest
@@ -44,7 +49,16 @@ class _Served:
     kind: CustomKind
     store: Store
     version: Object
+    outdated_before: int
     replicas_paths: dict[str, tuple[str, ...] | None]
+
+
+class _State(NamedTuple):
+    """What of a definition decides how its resource is served."""
+
+    spec: Object
+    names: Object | None
+    terminating: bool
 
 
 class CustomResources:
@@ -56,9 +70,10 @@ class CustomResources:
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
+        self._states: dict[str, _State] = {}
+        # Definitions that wait for their last instances.
+        self._ending: dict[str, asyncio.Task[None]] = {}
         self._registration = AutoRegistration(scopes)
-        # Those on their way out whose instances still are.
-        self._waiting: dict[str, asyncio.Task[None]] = {}
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
@@ -108,11 +123,14 @@ class CustomResources:
 
     async def _serve(self, definitions: Store, obj: Object) -> None:
         if is_terminating(obj):
-            self._publish(definitions, obj)
+            self._publish(obj)
             if FINALIZER in finalizers(obj):
                 await self._finalize(definitions, obj)
             return
-        self._publish(definitions, await self._accept(definitions, obj))
+        obj = await self._accept(definitions, obj)
+        obj = await self._establish(definitions, obj)
+        obj = await self._judge(definitions, obj)
+        self._publish(obj)
         spec = obj["spec"]
         versions = (GroupVersion(spec["group"], version["name"]) for version in spec["versions"] if version["served"])
         await self._registration.announce(metadata(obj)["name"], versions)
@@ -120,33 +138,66 @@ class CustomResources:
     # ------------------------------------------------------- names and serving
 
     async def _accept(self, definitions: Store, obj: Object) -> Object:
-        """The definition with the conditions NamesAccepted and Established, and the names that hold."""
-        spec, status = obj["spec"], obj.get("status") or {}
+        """The names that hold, the condition NamesAccepted, and that it is being established (naming_controller.go)."""
+        spec, status, name = obj["spec"], obj.get("status") or {}, metadata(obj)["name"]
         group = [names for owner, names in self._names.items() if owner.partition(".")[2] == spec["group"]]
         found = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
-        name = metadata(obj)["name"]
         self._names[name] = found.names
+        if found.names == status.get("acceptedNames") and condition(obj, "NamesAccepted") == found.status:
+            return obj
 
-        def transform(current: Object | None) -> Object:
-            assert current is not None
-            new = {**current, "metadata": dict(metadata(current))}
-            now = self._scopes.clock.now()
-            established = condition(new, "Established")
+        def change(new: Object, now: float) -> None:
             set_condition(new, "NamesAccepted", found.status, found.reason, found.message, now)
+            established = condition(new, "Established")
             if established != "True" and found.status == "True":
                 message = "the initial names have been accepted"
-                set_condition(new, "Established", "True", "InitialNamesAccepted", message, now)
+                set_condition(new, "Established", "False", "Installing", message, now)
             elif established is None:
                 set_condition(new, "Established", "False", "NotAccepted", "not all names are accepted", now)
             new["status"]["acceptedNames"] = found.names
+
+        changed = await self._write_status(definitions, obj, change)
+        await self._reconsider(definitions, spec["group"], name)
+        return changed
+
+    async def _establish(self, definitions: Store, obj: Object) -> Object:
+        """The condition Established, once the names are accepted (establishing_controller.go)."""
+        if condition(obj, "NamesAccepted") != "True" or condition(obj, "Established") == "True":
+            return obj
+        established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+        client = ((obj["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+        if client.get("caBundle") and bundle_problem(client["caBundle"]):
+            established = ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+        return await self._write_status(
+            definitions, obj, lambda new, now: set_condition(new, "Established", *established, now)
+        )
+
+    async def _judge(self, definitions: Store, obj: Object) -> Object:
+        """Whether an API in a group of the community's is approved (apiapproval_controller.go)."""
+        if not is_protected(obj["spec"]["group"]):
+            return obj
+        state, message = approval(obj)
+        judgement = ("True" if state == "Approved" else "False", f"{state}Annotation", message)
+        return await self._write_status(
+            definitions,
+            obj,
+            lambda new, now: set_condition(new, "KubernetesAPIApprovalPolicyConformant", *judgement, now),
+        )
+
+    async def _write_status(self, definitions: Store, obj: Object, change: Callable[[Object, float], None]) -> Object:
+        """The definition with a status changed in place by `change`, stored if that makes a difference."""
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            new = {**current, "metadata": dict(metadata(current)), "status": dict(current.get("status") or {})}
+            change(new, self._scopes.clock.now())
             return new
 
-        wanted = transform(obj)
-        if wanted["status"] == status:
+        if transform(obj)["status"] == obj.get("status"):
             return obj
-        await definitions.update(self._request(definitions, name, "status"), transform)
-        await self._reconsider(definitions, spec["group"], name)
-        return wanted
+        request = self._request(definitions, metadata(obj)["name"], "status")
+        request.uid_precondition = uid(obj)
+        return definitions.decode((await definitions.update(request, transform)).value)
 
     async def _reconsider(self, definitions: Store, group: str, changed: str) -> None:
         """Other definitions of the group that wait for a name."""
@@ -158,61 +209,88 @@ class CustomResources:
             if (obj.get("status") or {}).get("acceptedNames") != obj["spec"]["names"]:
                 await self._follow(definitions, obj)
 
-    def _publish(self, definitions: Store, obj: Object) -> None:
+    def _publish(self, obj: Object) -> None:
+        """Serves a definition whose names are accepted, or once were."""
+        if "True" not in (condition(obj, "NamesAccepted"), condition(obj, "Established")):
+            return
         name = metadata(obj)["name"]
-        if condition(obj, "Established") != "True":
+        state = _State(obj["spec"], obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
+        if self._states.get(name) == state:
             return
+        self._states[name] = state
         served = list(self._versions(obj))
-        before = set(self._by_definition.get(name, ()))
         gvrs = tuple(item.row.gvr for item in served)
-        unchanged = before == set(gvrs) and all(
-            (self._served[item.row.gvr].row, self._served[item.row.gvr].version) == (item.row, item.version)
-            for item in served
-        )
-        if unchanged and gvrs:
-            return
-        self._scopes.table.remove(*(before - set(gvrs)))
+        self._scopes.table.remove(*(set(self._by_definition.get(name, ())) - set(gvrs)))
         for item in served:
             self._served[item.row.gvr] = item
         self._by_definition[name] = gvrs
         self._scopes.table.insert(*(item.row for item in served))
 
     def _versions(self, obj: Object) -> Iterator[_Served]:
-        store = self._store(obj)
         versions = {version["name"]: version for version in obj["spec"]["versions"]}
+        kind, group = obj["status"]["acceptedNames"]["kind"], obj["spec"]["group"]
+        kinds = {
+            name: CustomKind(
+                GroupVersionKind(group, name, kind), _schema_of(version), self._scopes.table.scheme.definitions
+            )
+            for name, version in versions.items()
+        }
+        stored = next(name for name, version in versions.items() if version.get("storage"))
+        first = _schema_of(versions[stored])
+        # What another version has written, or an earlier schema let pass, is brought in line when it is read.
+        mixed = any(_schema_of(version) != first for version in versions.values())
+        changed = metadata(obj).get("generation", 1) > 1
+        outdated_before = sys.maxsize if mixed else int(metadata(obj)["resourceVersion"]) if changed else 0
         for row in resources_of(obj):
             version = versions[row.gvr.version]
-            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            kind = CustomKind(row.gvk, schema, self._scopes.table.scheme.definitions)
-            yield _Served(row, kind, store, version, _replicas_paths(obj))
+            store = self._store(obj, version, kinds, kinds[stored], refreshes=mixed or changed)
+            yield _Served(row, kinds[row.gvr.version], store, version, outdated_before, _replicas_paths(obj))
 
-    def _store(self, obj: Object) -> Store:
-        spec = obj["spec"]
-        storage_version = next(version for version in spec["versions"] if version.get("storage"))
-        gvk = GroupVersionKind(spec["group"], storage_version["name"], spec["names"]["kind"])
-        plural = spec["names"]["plural"]
-        has_status = "status" in (storage_version.get("subresources") or {})
-        paths = [field["jsonPath"].lstrip(".") for field in storage_version.get("selectableFields") or ()]
-        scale = (storage_version.get("subresources") or {}).get("scale") or {}
+    def _store(
+        self, obj: Object, version: Object, kinds: Mapping[str, CustomKind], stored: CustomKind, *, refreshes: bool
+    ) -> Store:
+        """The store of one served version: all have the same objects, but each its own rules."""
+        spec, subresources = obj["spec"], version.get("subresources") or {}
+        plural, kind = obj["status"]["acceptedNames"]["plural"], kinds[version["name"]]
+        indexed = [path for other in spec["versions"] if other.get("served") for path in _selectable(other)]
         strategy = CustomResourceStrategy(
-            scale_path=scale.get("specReplicasPath", ""),
+            kind=kind,
+            namespaced=spec["scope"] == "Namespaced",
+            scale=subresources.get("scale") or {},
             has_generation=True,
             allow_unconditional_update=False,
-            reset_fields=("status",) if has_status else (),
-            selectable_fields={path: path for path in paths},
+            reset_fields=("status",) if subresources.get("status") is not None else (),
+            selectable_fields={path: path for path in indexed},
+            served_fields=_selectable(version),
+            deprecation=_deprecation(version, spec),
         )
+
+        def convert(found: Object, gvk: GroupVersionKind) -> Object:
+            """Conversion strategy None: nothing but the apiVersion differs, and what the other version doesn't know."""
+            converted = deepcopy(found) if refreshes else dict(found)
+            converted["apiVersion"] = str(gvk.group_version)
+            if refreshes:
+                kinds[gvk.version].structural.prune(converted)
+            return converted
+
+        def refresh(found: Object) -> None:
+            stored.structural.prune(found)
+            stored.default(found)
+
+        terminating = condition(obj, "Terminating") == "True"
         return Store(
-            gvr=GroupVersionResource(spec["group"], gvk.version, plural),
-            gvk=gvk,
+            gvr=GroupVersionResource(spec["group"], stored.gvk.version, plural),
+            gvk=stored.gvk,
             namespaced=spec["scope"] == "Namespaced",
             prefix=f"/registry/{spec['group']}/{plural}/",
             strategy=strategy,
             storage=self._scopes.storage,
-            admission=_NoCreation(self._scopes.admission) if is_terminating(obj) else self._scopes.admission,
+            admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
             clock=self._scopes.clock,
             name_generator=generate_name,
-            convert=_with_api_version,
-            kind_in=lambda api_version: self._scopes.kind_in(gvk, api_version),
+            convert=convert,
+            refresh=refresh if refreshes else None,
+            kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),
         )
 
     def _scope(self, row: APIResource) -> RequestScope:
@@ -232,6 +310,7 @@ class CustomResources:
             store=served.store,
             row=print_row,
             scale_paths=paths,
+            outdated_before=served.outdated_before,
             replicas_paths=served.replicas_paths,
         )
 
@@ -241,54 +320,65 @@ class CustomResources:
         for gvr in gvrs:
             del self._served[gvr]
         self._names.pop(name, None)
+        self._states.pop(name, None)
         await self._registration.announce(name, ())
         await self._reconsider(definitions, name.partition(".")[2], name)
 
     # ------------------------------------------------------------------ the end
 
     async def _finalize(self, definitions: Store, obj: Object) -> None:
-        """Deletes the instances, then lets the definition go."""
+        """Deletes the instances, then lets the definition go (crd_finalizer.go)."""
         name = metadata(obj)["name"]
+        if name in self._ending:
+            return
+
+        def begin(new: Object, now: float) -> None:
+            message = "CustomResource deletion is in progress"
+            set_condition(new, "Terminating", "True", "InstanceDeletionInProgress", message, now)
+
+        obj = await self._write_status(definitions, obj, begin)
+        if condition(obj, "Established") != "True":
+            await self._let_go(definitions, obj, "NeverEstablished", "resource was never established")
+            return
         gvrs = self._by_definition.get(name, ())
-        if gvrs:
-            store = self._served[gvrs[0]].store
-            for item in (await store.storage.list(store.prefix)).items:
-                namespace, _, instance = item.key.removeprefix(store.prefix).rpartition("/")
-                request = self._request(store, instance, "")
-                request.namespace = namespace
+        store = self._served[gvrs[0]].store if gvrs else None
+        if store is not None and await self._delete_instances(store):
+            # Some have finalizers of their own.
+            task = asyncio.create_task(self._wait_and_let_go(definitions, obj, store))
+            self._ending[name] = task
+            task.add_done_callback(lambda _: self._ending.pop(name, None))
+            return
+        await self._let_go(definitions, obj, "InstanceDeletionCompleted", "removed all instances")
+
+    async def _delete_instances(self, store: Store) -> bool:
+        """Whether any are left."""
+        for item in (await store.storage.list(store.prefix)).items:
+            namespace, _, instance = item.key.removeprefix(store.prefix).rpartition("/")
+            request = self._request(store, instance, "")
+            request.namespace = namespace
+            with suppress(StatusError):
                 await store.delete(request, Deletion())
-            if (await store.storage.list(store.prefix, limit=1)).items:
-                # Instances with finalizers of their own: their end brings this one back.
-                if name not in self._waiting:
-                    self._waiting[name] = asyncio.create_task(self._wait_for_end(definitions, name, store))
-                return
+        return bool((await store.storage.list(store.prefix, limit=1)).items)
 
-        def transform(current: Object | None) -> Object:
-            assert current is not None
-            meta = dict(metadata(current))
-            meta["finalizers"] = [finalizer for finalizer in meta.get("finalizers", ()) if finalizer != FINALIZER]
-            new = {**current, "metadata": meta}
-            message = "removed all instances"
-            set_condition(new, "Terminating", "False", "InstanceDeletionCompleted", message, self._scopes.clock.now())
-            return new
-
-        request = self._request(definitions, name, "status")
-        request.uid_precondition = uid(obj)
-        await definitions.update(request, transform)
-
-    async def _wait_for_end(self, definitions: Store, name: str, store: Store) -> None:
-        """Until the last instance is gone, or the storage is closed."""
+    async def _wait_and_let_go(self, definitions: Store, obj: Object, store: Store) -> None:
         watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
         try:
             while (await store.storage.list(store.prefix, limit=1)).items:
                 if await watcher.next_batch(3600.0) is None:
-                    return
+                    return  # another state was restored
+            await self._let_go(definitions, obj, "InstanceDeletionCompleted", "removed all instances")
+        except StatusError as error:
+            log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
         finally:
             watcher.close()
-            del self._waiting[name]
-        definition = definitions.storage.get_now(definitions.key("", name))
-        if definition is not None:
-            await self._follow(definitions, definitions.decode(definition.value))
+
+    async def _let_go(self, definitions: Store, obj: Object, reason: str, message: str) -> None:
+        def end(new: Object, now: float) -> None:
+            meta = new["metadata"]
+            meta["finalizers"] = [finalizer for finalizer in meta.get("finalizers", ()) if finalizer != FINALIZER]
+            set_condition(new, "Terminating", "False", reason, message, now)
+
+        await self._write_status(definitions, obj, end)
 
     def _request(self, store: Store, name: str, subresource: str) -> WriteRequest:
         gvk = store.gvk
@@ -311,20 +401,40 @@ def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
 
 
 class _NoCreation:
-    """The admission of objects whose definition is on its way out."""
+    """Admission for the resource of a definition that is on its way out (forbidCreateAdmission)."""
 
-    def __init__(self, delegate: AdmissionChain) -> None:
-        self._delegate = delegate
+    def __init__(self, chain: AdmissionChain) -> None:
+        self._chain = chain
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.operation == "CREATE":
-            raise forbidden(attributes, "create not allowed while custom resource definition is terminating")
-        await self._delegate.admit(attributes)
+            why = "create not allowed while custom resource definition is terminating"
+            raise new_forbidden(attributes.resource.group_resource, attributes.name, why)
+        await self._chain.admit(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        await self._delegate.validate(attributes)
+        await self._chain.validate(attributes)
 
 
-def _with_api_version(obj: Object, gvk: GroupVersionKind) -> Object:
-    """Conversion strategy None: nothing but the apiVersion differs."""
-    return {**obj, "apiVersion": str(gvk.group_version)}
+def _schema_of(version: Object) -> Object:
+    return (version.get("schema") or {}).get("openAPIV3Schema") or {}
+
+
+def _selectable(version: Object) -> list[str]:
+    return [field["jsonPath"].lstrip(".") for field in version.get("selectableFields") or ()]
+
+
+def _deprecation(version: Object, spec: Object) -> str:
+    """What every answer in a deprecated version warns of (upstream: defaultDeprecationWarning)."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    name, kind = version["name"], spec["names"]["kind"]
+    newer = [
+        other["name"]
+        for other in spec["versions"]
+        if other.get("served") and not other.get("deprecated") and kube_aware_key(other["name"]) < kube_aware_key(name)
+    ]
+    text = f"{spec['group']}/{name} {kind} is deprecated"
+    return f"{text}; use {spec['group']}/{min(newer, key=kube_aware_key)} {kind}" if newer else text

@@ -13,6 +13,14 @@ from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 
+def has_unique_lists(schema: Schema) -> bool:
+    """Whether there may be a set or map somewhere below a value of the schema."""
+    if schema.get("x-kubernetes-list-type") in ("set", "map"):
+        return True
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return any(has_unique_lists(sub) for sub in inner if isinstance(sub, dict))
+
+
 def validate_lists(value: Any, schema: Schema, path: Path) -> ErrorList:
     """Duplicates in every x-kubernetes-list-type set or map below a value."""
     errors: ErrorList = []

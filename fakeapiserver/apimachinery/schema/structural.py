@@ -13,9 +13,9 @@ from typing import Any
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, coerce, has_embedded, validate_embedded
-from fakeapiserver.apimachinery.schema.list_type import validate_lists
+from fakeapiserver.apimachinery.schema.list_type import has_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema
-from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, validate_object
+from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
 
 
 def _any_metadata(_: dict[str, Any]) -> list[str]:
@@ -26,13 +26,16 @@ def _any_metadata(_: dict[str, Any]) -> list[str]:
 class StructuralType:
     """A custom resource's version. Nothing is compiled before the first object needs it."""
 
-    __slots__ = ("_decode_metadata", "_has_embedded", "_schema", "_validator")
+    __slots__ = ("_decode_metadata", "_has_embedded", "_has_lists", "_schema", "_status", "_validator")
 
     def __init__(self, schema: Schema, decode_metadata: DecodeMetadata) -> None:
         self._schema = schema
         self._decode_metadata = decode_metadata
         self._has_embedded = has_embedded(schema)
-        self._validator: Validator | None = None
+        self._has_lists = has_unique_lists(schema)
+        self._validator = Validator(schema)
+        status = schema.get("properties", {}).get("status")
+        self._status = Validator(status) if status is not None else None
 
     def prune(self, obj: dict[str, Any]) -> list[str]:
         """Drops unspecified fields, and nulls that may not be, in place; returns the former (`unknown field "spec.foo"`),
@@ -48,19 +51,32 @@ class StructuralType:
         default.default(obj, self._schema)
 
     def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> ErrorList:
-        """What is wrong with an object, in upstream's order: values first, then duplicates in sets and maps.
+        """What is wrong with an object, in upstream's order."""
+        return self.value_errors(obj, old) + self.embedded_errors(obj) + self.list_errors(obj, old)
 
-        `old` is the stored object of an update: what was wrong there and did not change is let pass.
-        """
-        if self._validator is None:
-            self._validator = Validator(self._schema)
-        errors = validate_object(self._validator, obj, UNCORRELATED if old is None else old)
-        if self._has_embedded:
-            errors += validate_embedded(obj, self._schema, self._decode_metadata, Path())
-        if old is None or not validate_lists(old, self._schema, Path()):
-            errors += validate_lists(obj, self._schema, Path())
-        # x-kubernetes-validations (CEL) follow here.
-        return errors
+    def value_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> ErrorList:
+        """Values that don't fit the schema. `old` is the stored object of an update: what was wrong there and did not
+        change is let pass."""
+        return validate_object(self._validator, obj, UNCORRELATED if old is None else old)
+
+    def status_errors(self, obj: dict[str, Any], old: dict[str, Any]) -> ErrorList:
+        """As value_errors, of the status alone."""
+        if self._status is None:
+            return []
+        return placed(validate_object(self._status, obj["status"], old.get("status", UNCORRELATED)), Path("status"))
+
+    def embedded_errors(self, obj: dict[str, Any]) -> ErrorList:
+        """What is wrong with the type and metadata of resources inside."""
+        return validate_embedded(obj, self._schema, self._decode_metadata, Path()) if self._has_embedded else []
+
+    def list_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> ErrorList:
+        """Duplicates in sets and maps, unless there were some before."""
+        if not self._has_lists:
+            return []
+        found = validate_lists(obj, self._schema, Path())
+        return found if found and (old is None or not validate_lists(old, self._schema, Path())) else []
+
+    # x-kubernetes-validations (CEL) follow here.
 
 
 def compile_structural(open_api_v3_schema: Schema, decode_metadata: DecodeMetadata = _any_metadata) -> StructuralType:

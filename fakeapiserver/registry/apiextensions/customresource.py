@@ -3,33 +3,50 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/registry/customresource/{strategy.go,status_strategy.go,validator.go}.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery import field as field_errors
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, invalid
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.apimachinery.patch.go_format import go_type_verb, go_value
+from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, spec_changed
 
-_GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
-_MAX_INT32 = 2**31 - 1
+_METADATA: Final = Path("metadata")
+_MAX_INT32: Final = 2**31 - 1
+_STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 
 
 @dataclass(kw_only=True)
 class CustomResourceStrategy(Strategy):
-    """`scale_path` is where the scale subresource finds the wanted replicas (`.spec.replicas`), empty without one."""
+    """One served version. `scale` is its scale subresource (specReplicasPath, statusReplicasPath, labelSelectorPath), empty
+    without one. selectable_fields are those of all served versions, `served_fields` those that selectors of this one may
+    name."""
 
-    scale_path: str = ""
+    kind: CustomKind
+    namespaced: bool
+    scale: Mapping[str, Any] = field(default_factory=dict)
+    served_fields: Sequence[str] = ()
+    # All is checked below, since an object of another kind is told nothing else.
+    create_checks: tuple[MetaCheck, ...] = ("spec",)
+    update_meta_checks: tuple[MetaCheck, ...] = ()
+    status_meta_checks: tuple[MetaCheck, ...] = ()
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """A status write can't own spec nor anything of metadata."""
         return ("spec", "metadata") if subresource == "status" else super().reset_paths(subresource)
 
-    def validate(self, obj: Object) -> ErrorList:
-        return self._scale_errors(obj) if self.scale_path else []
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        return spec_changed(obj, old, ("metadata", "kind", "apiVersion"))
 
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+    def field_labels(self) -> frozenset[str]:
+        return frozenset(("metadata.name", *(("metadata.namespace",) if self.namespaced else ()), *self.served_fields))
+
+    def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
+        self.prepare_for_update(obj, old)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Only status and managedFields come from the request; metadata stays as it is stored."""
@@ -47,21 +64,105 @@ class CustomResourceStrategy(Strategy):
             if obj["metadata"][name] is None:
                 del obj["metadata"][name]
 
-    def _scale_errors(self, obj: Object) -> ErrorList:
-        value: Any = obj
-        for part in self.scale_path.lstrip(".").split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is None:
+    # ------------------------------------------------------------- validation
+
+    def validate(self, obj: Object) -> ErrorList:
+        if errors := self.kind.type_errors(obj):
+            return errors
+        errors = names.validate_object_meta(metadata(obj), self.namespaced, self.validate_name, _METADATA)
+        return errors + self._content_errors(obj, None)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        if errors := self.kind.type_errors(obj):
+            return errors
+        errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
+        return errors + self._content_errors(obj, old)
+
+    def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
+        return self.validate_update(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        """The rest of the object isn't looked at, but for the lists."""
+        if errors := self.kind.type_errors(obj):
+            return errors
+        errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
+        structural = self.kind.structural
+        if "status" in obj:
+            errors += structural.status_errors(obj, old)
+        return errors + self._scale_status_errors(obj) + structural.list_errors(obj, old)
+
+    def _content_errors(self, obj: Object, old: Object | None) -> ErrorList:
+        structural = self.kind.structural
+        errors = structural.value_errors(obj, old) + self._scale_spec_errors(obj) + self._scale_status_errors(obj)
+        return errors + structural.embedded_errors(obj) + structural.list_errors(obj, old)
+
+    def _scale_spec_errors(self, obj: Object) -> ErrorList:
+        return _replicas_errors(obj, self.scale["specReplicasPath"]) if self.scale else []
+
+    def _scale_status_errors(self, obj: Object) -> ErrorList:
+        if not self.scale:
             return []
-        if isinstance(value, bool) or not isinstance(value, int):
-            shown = value if isinstance(value, str) else field.go_value(value)
-            detail = (
-                f"{self.scale_path} accessor error: {shown} is of the type {_GO_TYPES.get(type(value))}, expected int64"
-            )
-            return [field.invalid(self.scale_path, 0, detail)]
-        if value < 0:
-            return [field.invalid(self.scale_path, value, "should be a non-negative integer")]
-        if value > _MAX_INT32:
-            detail = f"should be less than or equal to {_MAX_INT32}"
-            return [field.invalid(self.scale_path, value, detail)]
-        return []
+        errors = _replicas_errors(obj, self.scale["statusReplicasPath"])
+        path = self.scale.get("labelSelectorPath")
+        if path is not None:
+            try:
+                _nested(obj, path, str)
+            except ValueError as error:
+                errors.append(invalid(path, "", str(error)))
+        return errors
+
+    # --------------------------------------------------------------- warnings
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return _finalizer_warnings(metadata(obj).get("finalizers") or ())
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        known = metadata(old).get("finalizers") or ()
+        return _finalizer_warnings(name for name in metadata(obj).get("finalizers") or () if name not in known)
+
+
+def _finalizer_warnings(finalizers: Any) -> list[str]:
+    found: list[str] = []
+    for name in sorted(set(finalizers)):
+        shown = f"metadata.finalizers: {go_quote(name)}: "
+        found += [shown + text for text in names.is_qualified_name(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in name else ""
+            advice = f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
+            found.append(f"{shown}{advice} with other finalizer writers")
+    return found
+
+
+def _replicas_errors(obj: Object, path: str) -> ErrorList:
+    try:
+        value = _nested(obj, path, int)
+    except ValueError as error:
+        return [invalid(path, 0, str(error))]
+    if value is not None and value < 0:
+        return [invalid(path, value, "should be a non-negative integer")]
+    if value is not None and value > _MAX_INT32:
+        return [field_errors.invalid(path, value, f"should be less than or equal to {_MAX_INT32}")]
+    return []
+
+
+def _nested(obj: Object, path: str, wanted: type) -> Any:
+    """The value at a path such as `.spec.replicas`, None without one; ValueError in Go's words for one of another type."""
+    value: Any = obj
+    names_on_path = path.removeprefix(".").split(".")
+    for i, name in enumerate(names_on_path):
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            at = ".".join(names_on_path[: i + 1])
+            raise ValueError(_accessor_error(at, value, "map[string]interface{}"))
+        if name not in value:
+            return None
+        value = value[name]
+    if type(value) is not wanted:
+        raise ValueError(_accessor_error(".".join(names_on_path), value, "int64" if wanted is int else "string"))
+    return value
+
+
+def _accessor_error(at: str, value: Any, wanted: str) -> str:
+    shown = "<nil>" if value is None else go_type_verb(value)
+    return f".{at} accessor error: {go_value(value)} is of the type {shown}, expected {wanted}"

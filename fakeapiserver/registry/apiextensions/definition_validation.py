@@ -11,18 +11,17 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, invalid, json_text, not_supported, required
+from fakeapiserver.apimachinery.field import ErrorList, Path, invalid, json_text, not_supported, required
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_validation
 from fakeapiserver.apimachinery.schema.schema_rules import validate_schema
+from fakeapiserver.registry.apiextensions.api_approval import APPROVAL, approval, is_protected
 from fakeapiserver.registry.apiextensions.selectable_fields import selectable_field_errors
 from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem, conversion_errors
 
-APPROVAL: Final = "api-approved.kubernetes.io"
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -384,29 +383,6 @@ def _stored_version_errors(obj: Object) -> ErrorList:
             )
             errors.append(invalid(path.index(i), name, detail))
     return errors
-
-
-def is_protected(group: str) -> bool:
-    """Whether a group is the community's, which wants to approve its APIs."""
-    return any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io"))
-
-
-def approval(obj: Object) -> tuple[str, str]:
-    """(Missing, Unapproved, Approved or Invalid; why) of a definition in a protected group."""
-    text = (metadata(obj).get("annotations") or {}).get(APPROVAL, "")
-    where = "see https://github.com/kubernetes/enhancements/pull/1111"
-    if not text:
-        return "Missing", f"protected groups must have approval annotation {go_quote(APPROVAL)}, {where}"
-    if text.startswith("unapproved"):
-        return "Unapproved", f"not approved: {go_quote(text)}"
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme and parts.netloc and " " not in text:
-        return "Approved", f"approved in {text}"
-    reason = 'with either a URL or a reason starting with "unapproved"'
-    return "Invalid", f"protected groups must have approval annotation {go_quote(APPROVAL)} {reason}, {where}"
 
 
 def _approval_errors(obj: Object, old: Object | None) -> ErrorList:

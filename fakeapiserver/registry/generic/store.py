@@ -117,6 +117,7 @@ class Store:
         name_generator: NameGenerator,
         convert: Convert | None = None,
         kind_in: KindIn | None = None,
+        refresh: Callable[[Object], None] | None = None,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
     ) -> None:
         self.gvr = gvr
@@ -130,6 +131,8 @@ class Store:
         self._generate_name = name_generator
         self._convert = convert
         self._kind_in = kind_in
+        # Brings what was stored under an earlier schema up to date (custom resources).
+        self._refresh = refresh
         self._find = find
 
     @property
@@ -152,6 +155,8 @@ class Store:
     def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
         """The stored bytes as a fresh object in a served version (default: the stored one)."""
         found = canonical.decode(value, self.gvk)
+        if self._refresh is not None:
+            self._refresh(found)
         return found if gvk is None or gvk == self.gvk else self._converted(found, gvk)
 
     async def get(self, namespace: str, name: str, group: str | None = None) -> StoredObject:

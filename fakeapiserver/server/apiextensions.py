@@ -193,8 +193,11 @@ class CustomResources:
             change(new, self._scopes.clock.now())
             return new
 
-        if transform(obj)["status"] == obj.get("status"):
+        wanted = transform(obj)
+        if wanted["status"] == obj.get("status"):
             return obj
+        if not is_terminating(obj):
+            self._publish(wanted)  # at once: who has created it asks for it next
         request = self._request(definitions, metadata(obj)["name"], "status")
         request.uid_precondition = uid(obj)
         return definitions.decode((await definitions.update(request, transform)).value)

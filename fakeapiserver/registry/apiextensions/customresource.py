@@ -42,8 +42,9 @@ class CustomResourceStrategy(Strategy):
     def raises_generation(self, obj: Object, old: Object) -> bool:
         return spec_changed(obj, old, ("metadata", "kind", "apiVersion"))
 
-    def field_labels(self) -> frozenset[str]:
-        return frozenset(("metadata.name", *(("metadata.namespace",) if self.namespaced else ()), *self.served_fields))
+    def field_labels(self, namespaced: bool) -> Mapping[str, str]:
+        unserved = self.selectable_fields.keys() - set(self.served_fields)
+        return {label: found for label, found in super().field_labels(namespaced).items() if label not in unserved}
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         self.prepare_for_update(obj, old)

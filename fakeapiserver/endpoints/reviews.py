@@ -138,8 +138,10 @@ class TokenReview:
             text = "invalid bearer token" if error.__cause__ is None else f"[invalid bearer token, {error.__cause__}]"
             return {**obj, "status": {"user": {}, "error": text}}
         audiences = self._common(token, wanted)
-        if user is None or user.name == "system:anonymous" or not audiences:
+        if user is None or user.name == "system:anonymous":
             return {**obj, "status": {"user": {}}}
+        if not audiences:
+            return {**obj, "status": {"user": {}, "error": "invalid bearer token"}}
         return {**obj, "status": {"authenticated": True, "user": user_info(user), "audiences": audiences}}
 
     def _common(self, token: str, wanted: tuple[str, ...]) -> list[str]:
@@ -147,7 +149,7 @@ class TokenReview:
         from fakeapiserver.auth.authenticators.serviceaccount import audiences_of, unverified_claims
 
         named = audiences_of(unverified_claims(token) or {}) or self.audiences
-        return [audience for audience in named if audience in wanted]
+        return [audience for audience in wanted if audience in named]
 
 
 def user_info(user: UserInfo) -> Object:

@@ -82,11 +82,13 @@ class FixedPaths:
             exact |= {path: answer, f"{path}/": answer}
         self._exact: Final[Mapping[str, Answer]] = exact
         self._prefixes: Final[Mapping[str, Answer]] = {
+            ".well-known": openid.below,
             "api": self._group_version,
             "apis": self._group,
             "healthz": self._health,
             "livez": self._health,
             "openapi": self._openapi,
+            "openid": openid.below,
             "readyz": self._health,
             "version": self._below_version,
         }

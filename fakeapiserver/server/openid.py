@@ -5,7 +5,7 @@ Upstream: k8s.io/kubernetes/pkg/routes/openidmetadata.go, pkg/serviceaccount/ope
 
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed
+from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import JSON, check_route
 from fakeapiserver.endpoints.request import Request, Response
@@ -31,6 +31,12 @@ def configuration(request: Request, issuer: TokenIssuer, address: str) -> Respon
 
 def jwks(request: Request, issuer: TokenIssuer) -> Response:
     return _answer(request, _JWKS, {"keys": issuer.keys.jwks()})
+
+
+def below(request: Request) -> None:
+    """StatusError 404 below the two documents; None for what nobody registered."""
+    if request.path.startswith((f"{CONFIGURATION_PATH}/", f"{JWKS_PATH}/")):
+        raise new_generic_not_found()
 
 
 def is_published(issuer: TokenIssuer) -> bool:

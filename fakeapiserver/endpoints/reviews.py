@@ -100,13 +100,15 @@ class SelfRulesReview:
         namespace = (obj.get("spec") or {}).get("namespace", "")
         if not namespace:
             raise new_bad_request("no namespace on request")
+        # Upstream answers with an object of its own, which has nothing but the answer.
+        answer: Object = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {}, "spec": {}}
         if self.rules is None:
-            return {**obj, "status": {"resourceRules": [], "nonResourceRules": [], "incomplete": False}}
+            return {**answer, "status": {"resourceRules": [], "nonResourceRules": [], "incomplete": False}}
         resource_rules, other_rules, incomplete, error = await self.rules.rules_for(request.user, namespace)
         status: Object = {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": incomplete}
         if error:
             status["evaluationError"] = error
-        return {**obj, "status": status}
+        return {**answer, "status": status}
 
 
 @dataclass(frozen=True, slots=True)

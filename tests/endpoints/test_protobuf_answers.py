@@ -130,3 +130,10 @@ def test_metadata_alone_is_taken_from_the_stored_bytes() -> None:
             }
         ],
     }
+
+
+def test_a_rules_review_shows_nothing_of_the_question(client: Client) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    answer = send(client, "POST", path, "application/json", body={"spec": {"namespace": "default"}})["body"]
+    assert (answer["metadata"], answer["spec"]) == ({}, {})
+    assert answer["status"]["resourceRules"]

@@ -1,9 +1,11 @@
 """Random requests, valid and invalid, sent to a real server and to another one: prints each kind of difference once.
 
     python -m conformance.differential --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
+    python -m conformance.differential … --writes [--seed N] [--count N]
     python -m conformance.differential … --histories N [--seed N] [--only N]
 
 Both servers should be fresh; the same seed sends the same requests. Objects named f1 to f3 in the namespace `default` are used.
+With --writes, creates, updates and deletions of every kind are sent (conformance/writes.py).
 With --histories, that many objects of many kinds each see a sequence of writes by several managers (conformance/ownership.py);
 each history can be run alone by its number.
 """
@@ -17,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from conformance import ownership
+from conformance import ownership, writes
 from conformance.exchange import Answer, Client, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
@@ -195,6 +197,17 @@ def run_requests(oracle: Client, server: Client, seed: int, count: int, report: 
         report.add(str(number), request, difference(oracle.send(request, []), server.send(request, [])))
 
 
+def run_writes(oracle: Client, server: Client, seed: int, count: int, report: Report) -> None:
+    for request in writes.prepare():
+        oracle.send(request, [])
+        server.send(request, [])
+    time.sleep(2)
+    generator = writes.Generator(seed)
+    for number in range(count):
+        request = generator.request()
+        report.add(str(number), request, difference(oracle.send(request, []), server.send(request, [])))
+
+
 def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[int], report: Report) -> None:
     for request in ownership.setup():
         oracle.send(request, [])
@@ -224,6 +237,7 @@ def main() -> int:
         parser.add_argument(name, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--writes", action="store_true")
     parser.add_argument("--histories", type=int, default=0)
     parser.add_argument("--only", type=int)
     arguments = parser.parse_args()
@@ -232,6 +246,8 @@ def main() -> int:
     if arguments.histories:
         numbers = range(arguments.histories) if arguments.only is None else (arguments.only,)
         run_histories(oracle, server, arguments.seed, numbers, report)
+    elif arguments.writes:
+        run_writes(oracle, server, arguments.seed, arguments.count, report)
     else:
         run_requests(oracle, server, arguments.seed, arguments.count, report)
     print(report.summary())

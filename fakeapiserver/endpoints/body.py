@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML, unknown_format
 from fakeapiserver.registry.generic.kind import Kind
 
-Decode = Callable[[Object], object]
-# How a kind that the server knows is decoded (ValueError in Go's words); None for one that it doesn't know.
+Decode = Callable[[Object], list[str]]
+# How a kind that the server knows is decoded: the texts of unknown fields, or a ValueError in Go's words. None: not known.
 Recognizes = Callable[[GroupVersionKind], Decode | None]
 
 _GO_TYPE_META: Final = (
@@ -22,6 +23,7 @@ _GO_TYPE_META: Final = (
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _SHOWN_BYTES: Final = 30
+_ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core"}
 
@@ -71,10 +73,10 @@ def decode_object(
     except ValueError as error:
         raise _unrecognized(kind, data, type_meta_error(str(error))) from None
     try:
-        check_type(obj, kind, recognizes, data)
+        check_type(obj, kind, recognizes, data, lambda unknown: report_strictly(unknown, kind, validation, warnings))
     except StatusError:
         if kind.custom:
-            report_strictly(duplicates, kind, validation, warnings)
+            report_strictly(duplicates + _unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
     try:
         unknown = kind.decode(obj)
@@ -109,12 +111,28 @@ def _decode_protobuf(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
         raise cannot_be_handled(type_meta, kind, str(error)) from None
 
 
-def report_strictly(complaints: list[str], kind: Kind, validation: str, warnings: list[str]) -> None:
-    """StatusError 400 for Strict; Warn adds to `warnings`; Ignore says nothing."""
+def _unserved_fields(obj: Object, kind: Kind) -> list[str]:
+    """What is unknown in an object of another version of a custom kind: metadata is checked as ever (StatusError 400), and
+    a version that isn't served has no schema, so none of its fields are known."""
+    try:
+        unknown = kind.decode(dict(obj))
+    except ValueError as error:
+        raise cannot_be_handled(obj, kind, str(error)) from None
+    found = _named_type(obj, kind)
+    if (found.group, found.kind) != (kind.gvk.group, kind.gvk.kind):
+        return []
+    fields = [f"unknown field {go_quote(key)}" for key in obj if key not in _ALWAYS_KNOWN]
+    return sorted([text for text in unknown if text.startswith('unknown field "metadata.')] + fields)
+
+
+def report_strictly(
+    complaints: list[str], kind: Kind, validation: str, warnings: list[str], obj: Object | None = None
+) -> None:
+    """StatusError 400 for Strict, naming the type of `obj`; Warn adds to `warnings`; Ignore says nothing."""
     if not complaints or validation == "Ignore":
         return
     if validation == "Strict":
-        raise cannot_be_handled({}, kind, "strict decoding error: " + ", ".join(complaints))
+        raise cannot_be_handled(obj or {}, kind, "strict decoding error: " + ", ".join(complaints))
     for complaint in complaints:
         warnings += yaml_warnings(complaint)
 
@@ -132,8 +150,11 @@ def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
     return new_bad_request(f'{name} in version "{version}" cannot be handled as a {kind.gvk.kind}: {why}')
 
 
-def check_type(obj: Object, kind: Kind, recognizes: Recognizes, data: bytes = b"") -> None:
-    """StatusError 400 for an object of another kind or version than the path's; gives the object its type otherwise."""
+def check_type(
+    obj: Object, kind: Kind, recognizes: Recognizes, data: bytes, report: Callable[[list[str]], None]
+) -> None:
+    """StatusError 400 for an object of another kind or version than the path's; gives the object its type otherwise.
+    Unknown fields of another version of the kind are told to `report`."""
     found = _named_type(obj, kind)
     gvk = kind.gvk
     if found.group_version == gvk.group_version or (
@@ -152,11 +173,12 @@ def check_type(obj: Object, kind: Kind, recognizes: Recognizes, data: bytes = b"
     if decode is None:
         raise cannot_be_handled(obj, kind, not_registered(found))
     try:
-        decode(dict(obj))
+        unknown = decode(dict(obj))
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     package = internal_package(gvk.group)
     if (internal_package(found.group), found.kind) == (package, gvk.kind):
+        report(unknown)
         raise _other_version(found, gvk)
     why = f"converting ({found.version}.{found.kind}) to ({package}.{gvk.kind}): unknown conversion"
     raise cannot_be_handled(obj, kind, why)

@@ -46,7 +46,7 @@ class RequestScope:
     resource: APIResource
     kind: Kind
     clock: Clock
-    recognizes: Callable[[GroupVersionKind], Callable[[Object], object] | None]
+    recognizes: Callable[[GroupVersionKind], Callable[[Object], list[str]] | None]
     store: Store | None = None
     row: Row | None = None
     virtual: Virtual | None = None

@@ -139,7 +139,7 @@ class RequestScopes:
             return compile_builtin(self.table.definitions_of(row), row.definition).decode
         known = known_kinds()
         also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
-        return (lambda obj: obj) if also and row is None else None
+        return (lambda obj: []) if also and row is None else None
 
     def _store(self, row: APIResource) -> Store:
         """Two served versions of one kind share a store, and so do the two faces of events."""

@@ -67,6 +67,7 @@ _METADATA: Final = Path("metadata")
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 # Upstream: maxNameGenerationCreateAttempts.
 _NAME_ATTEMPTS: Final = 8
+_NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 # A write that loses this many races in a row is answered with a conflict rather than tried for ever.
 _WRITE_ATTEMPTS: Final = 100
 
@@ -181,15 +182,16 @@ class Store:
                 return await self._create(request, candidate)
             except KeyExists:
                 name = str(candidate["metadata"].get("name", ""))
-                if not generate:
-                    raise await self._already_exists(request, name) from None
-                if attempt == _NAME_ATTEMPTS:
-                    raise new_generate_name_conflict(self._named(request), name) from None
+                if attempt == _NAME_ATTEMPTS or not generate:
+                    raise await self._already_exists(request, candidate, name) from None
         raise AssertionError("unreachable: the last attempt answers or raises")
 
-    async def _already_exists(self, request: WriteRequest, name: str) -> StatusError:
-        """Upstream tells when the one in the way is on its way out."""
-        error = new_already_exists(self._named(request), name)
+    async def _already_exists(self, request: WriteRequest, obj: Object, name: str) -> StatusError:
+        """Upstream tells when the one in the way is on its way out; with a generateName it takes the name for a generated one."""
+        if metadata(obj).get("generateName"):
+            error = new_generate_name_conflict(self.resource, name)
+        else:
+            error = new_already_exists(self._named(request), name)
         found = await self.storage.get(self.key(request.namespace, name))
         if found is not None and is_terminating(self.decode(found.value)):
             error.status["message"] = f"object is being deleted: {error.message}"
@@ -215,7 +217,7 @@ class Store:
 
     async def _create(self, request: WriteRequest, obj: Object) -> Written:
         meta = obj["metadata"]
-        self._fill_system_fields(meta)
+        self._fill_system_fields(meta, posted=not request.name)
         if not request.applied:
             obj = self._own(request, None, obj)
         request.kind.drop_empty(obj)
@@ -283,6 +285,8 @@ class Store:
         from fakeapiserver.apimachinery import managedfields
 
         metadata(new)["resourceVersion"] = str(current.mod_revision)
+        if not request.dry_run:
+            metadata(new).pop("selfLink", None)
         if new == old or managedfields.keep_times_if_unchanged(old, new) is old:
             return Written(current.value)
         written = await self._put(current, new, request.dry_run)
@@ -412,9 +416,9 @@ class Store:
         owners = tuple(str(reference.get("uid", "")) for reference in owner_references(obj))
         return Index(meta.get("labels") or {}, self.strategy.fields_of(obj), owners, meta.get("uid", ""))
 
-    def _fill_system_fields(self, meta: Object) -> None:
-        """Upstream: rest.FillObjectMetaSystemFields and BeforeCreate."""
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+    def _fill_system_fields(self, meta: Object, *, posted: bool) -> None:
+        """Upstream: rest.FillObjectMetaSystemFields, and for a POST rest.WipeObjectMetaSystemFields."""
+        for name in _NEVER_POSTED if posted else ("selfLink",):
             meta.pop(name, None)
         meta["creationTimestamp"] = rfc3339(self._clock.now())
         meta["uid"] = str(uuid.uuid4())
@@ -444,7 +448,10 @@ class Store:
         return GroupResource(request.kind.gvk.group, self.gvr.resource)
 
     def in_version(self, obj: Object, api_version: str) -> Object:
-        """The object as a manager who wrote in this version sees it. LookupError: the version isn't served."""
+        """The object as a manager who wrote in this version sees it. LookupError: the version isn't served, or only under
+        another group's name (upstream forgets what was written to an event by its other name)."""
+        if obj["apiVersion"].rpartition("/")[0] != api_version.rpartition("/")[0]:
+            raise LookupError(api_version)
         source, target = self._kind(obj["apiVersion"]), self._kind(api_version)
         obj = dict(obj)
         if not source.custom:
@@ -486,7 +493,7 @@ class Store:
     def _check_resource_version(self, new: Object, current: StoredObject, request: WriteRequest) -> None:
         wanted = str(metadata(new).get("resourceVersion", ""))
         if wanted in ("", "0"):
-            if not self.strategy.allow_unconditional_update and not request.subresource:
+            if not self.strategy.allow_unconditional_update and request.subresource in ("", "status"):
                 detail = "must be specified for an update"
                 errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
                 # Upstream names the resource here, not the kind.
@@ -501,6 +508,8 @@ class Store:
 
     def _uid_conflict(self, request: WriteRequest, old: Object) -> StatusError:
         key = self.key(request.namespace, request.name)
+        if request.dry_run:  # upstream then looks itself, above the storage that adds the prefix
+            key = key.removeprefix("/registry")
         reason = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
             f"UID in precondition: {request.uid_precondition}, UID in object meta: {metadata(old).get('uid', '')}"

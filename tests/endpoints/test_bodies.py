@@ -1,0 +1,106 @@
+"""Bodies of other types, with repeated and unknown fields: what a client is told, in which order."""
+
+from typing import Any
+
+import pytest
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apis.scheme import known_kinds, load
+from fakeapiserver.endpoints.body import Decode, decode_object
+from fakeapiserver.registry.generic.kind import BuiltinKind
+
+_SCHEME = load()
+
+
+def _kind(group: str, version: str, name: str) -> BuiltinKind:
+    prefix = {"": "core", "events.k8s.io": "events"}.get(group, group)
+    definition = f"io.k8s.api.{prefix}.{version}.{name}"
+    return BuiltinKind(GroupVersionKind(group, version, name), definition, _SCHEME.definitions, lambda obj, _: None)
+
+
+CONFIG_MAP = _kind("", "v1", "ConfigMap")
+EVENT = _kind("events.k8s.io", "v1", "Event")
+
+
+def _recognizes(gvk: GroupVersionKind) -> Decode | None:
+    if gvk in (GroupVersionKind("", "v1", "Pod"), GroupVersionKind("", "v1", "Event")):
+        return _kind(*gvk).decode
+    return (lambda obj: []) if gvk.kind in known_kinds().get(str(gvk.group_version), ()) else None
+
+
+def _said(body: str, kind: BuiltinKind = CONFIG_MAP, validation: str = "Strict") -> str:
+    """The refusal's tail."""
+    with pytest.raises(StatusError) as raised:
+        decode_object(body.encode(), "application/json", kind, validation, [], _recognizes)
+    return raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("body", "complaints"),
+    [
+        ('{"a":1}', ["unknown a"]),
+        ('{"data":{"k":"1","k":"2","k":"3"}}', ["duplicate data.k"]),
+        ('{"data":{"k":"1","k":"2"},"a":1,"data":{}}', ["duplicate data.k", "unknown a", "duplicate data"]),
+        ('{"a":{"b":1,"b":2},"c":1}', ["unknown a", "unknown c"]),
+        ('{"metadata":{"x":1,"name":"n","name":"m"}}', ["unknown metadata.x", "duplicate metadata.name"]),
+    ],
+)
+def test_complaints_come_in_the_order_of_the_body(body: str, complaints: list[str]) -> None:
+    texts = ['{} field "{}"'.format(*complaint.split()) for complaint in complaints]
+    assert _said(body).partition("strict decoding error: ")[2] == ", ".join(texts)
+
+
+def test_repeated_objects_add_to_each_other() -> None:
+    body = b'{"metadata":{"name":"a","labels":{"x":"1","y":"1"}},"metadata":{"labels":{"y":"2"}}}'
+    warnings: list[str] = []
+    found = decode_object(body, "application/json", CONFIG_MAP, "Warn", warnings, _recognizes)
+    assert found["metadata"] == {"name": "a", "labels": {"x": "1", "y": "2"}}
+    assert warnings == ['duplicate field "metadata"']
+
+
+@pytest.mark.parametrize(
+    ("type_meta", "kind", "said"),
+    [
+        ({"kind": "Nope", "apiVersion": "v1"}, CONFIG_MAP, 'no kind "Nope" is registered for version "v1"'),
+        (
+            {"kind": "Pod", "apiVersion": "v1"},
+            CONFIG_MAP,
+            "converting (v1.Pod) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"kind": "Deployment", "apiVersion": "apps/v1beta1"},
+            CONFIG_MAP,
+            "converting (v1beta1.Deployment) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"kind": "Pod", "apiVersion": "v1", "spec": 5},
+            CONFIG_MAP,
+            "json: cannot unmarshal number into Go struct field Pod.spec of type v1.PodSpec",
+        ),
+        (
+            {"kind": "Event", "apiVersion": "v1"},
+            EVENT,
+            "the API version in the data (v1) does not match the expected API version (events.k8s.io/v1)",
+        ),
+        ({"kind": "ConfigMap", "apiVersion": "x/"}, CONFIG_MAP, "Object 'apiVersion' is missing in"),
+        ({"kind": "ConfigMap", "apiVersion": "a/b/c"}, CONFIG_MAP, "unexpected GroupVersion string: a/b/c"),
+        ({"KIND": "Nope"}, CONFIG_MAP, 'no kind "Nope" is registered for version "v1"'),
+    ],
+)
+def test_bodies_of_another_type(type_meta: dict[str, Any], kind: BuiltinKind, said: str) -> None:
+    import json
+
+    assert said in _said(json.dumps(type_meta), kind)
+
+
+@pytest.mark.parametrize("api_version", ["", "v1", "/v1", "v1/", None])
+def test_a_body_gets_its_type_in_full(api_version: str | None) -> None:
+    import json
+
+    body = json.dumps({"apiVersion": api_version, "kind": "", "metadata": {"name": "a"}})
+    if api_version == "v1/":
+        assert "Object 'apiVersion' is missing" in _said(body)
+        return
+    found = decode_object(body.encode(), "application/json", CONFIG_MAP, "Strict", [], _recognizes)
+    assert (found["apiVersion"], found["kind"]) == ("v1", "ConfigMap")

@@ -221,8 +221,8 @@ def test_pods_are_given_time_to_end(grace: int | None, node: str, phase: str, ex
 def test_fields_that_pods_are_selected_by() -> None:
     pods = RESOURCES["pods"]
     obj = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"nodeName": "n", "hostNetwork": True}}
-    found = pods.fields_of(obj)
-    assert found["spec.host"] == found["spec.nodeName"] == "n"
-    assert (found["spec.hostNetwork"], found["status.phase"]) == ("true", "")
-    assert found.keys() <= pods.field_labels()
-    assert "metadata.namespace" not in RESOURCES["nodes"].field_labels()
+    found, labels = pods.fields_of(obj), pods.field_labels(namespaced=True)
+    assert (found["spec.nodeName"], found["spec.hostNetwork"], found["status.phase"]) == ("n", "true", "")
+    assert labels["spec.host"] == "spec.nodeName"
+    assert found.keys() <= labels.keys()
+    assert "metadata.namespace" not in RESOURCES["nodes"].field_labels(namespaced=False)

@@ -16,7 +16,9 @@ from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.patch.go_format import go_value
+from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema import unstructured
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered, yaml_warnings
@@ -87,11 +89,10 @@ def _patcher(
         assert current is not None  # patches never create
         change = _change(scope, options, media_type, data)
         patched = change.apply(current)
-        shown = change.shown(current, patched)
-        unknown = _decode(patched, scope, change, shown)
-        warnings = [*change.complaints, *(sorted(unknown) if change.strategic else unknown)]
+        ordered = change.ordered(current, patched)
+        warnings = [*change.complaints, *_decode(patched, scope, change, ordered)]
         if warnings and options.field_validation == "Strict":
-            raise _invalid_patch(shown(), "strict decoding error: " + ", ".join(warnings))
+            raise _invalid_patch(change.shown(ordered), "strict decoding error: " + ", ".join(warnings))
         if options.field_validation != "Ignore":
             request.warnings += warnings
         match_namespace(patched, request, scope)
@@ -99,9 +100,6 @@ def _patcher(
         return patched  # type: ignore[no-any-return]
 
     return transform
-
-
-Shown = Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +113,21 @@ class _Change:
     strategic: Object | None = None
     operations: Sequence[json_patch.Operation] = ()
 
-    def shown(self, current: Object, patched: Any) -> Shown:
-        """What the message about a document that can't be decoded shows: the document, or of a strategic merge the patch."""
-        if self.strategic is not None:
-            strategic = self.strategic
-            return lambda: go_value(_without_nulls(strategic))
-        # Decoding replaces the root's members.
-        root = dict(patched) if isinstance(patched, dict) else patched
+    def ordered(self, current: Object, patched: Any) -> Callable[[], Any]:
+        """The document as its text shows it, to be asked for before or after it was decoded."""
         kind = self.scope.kind
+        # Decoding replaces the root's members, and what custom resources hold.
+        root = dict(patched) if isinstance(patched, dict) else patched
         if kind.custom:
-            text = patched_text.text_of(root, self.operations, current, None, {})
-            return lambda: text
+            found = patched_text.ordered(root, self.operations, current, None, {})
+            found = json.decode(json.encode(found))
+            return lambda: found
         definition = {"$ref": "#/components/schemas/" + kind.definition_name}
-        return lambda: patched_text.text_of(root, self.operations, current, definition, kind.definitions)
+        return lambda: patched_text.ordered(root, self.operations, current, definition, kind.definitions)
+
+    def shown(self, ordered: Callable[[], Any]) -> str:
+        """What the message about a document that can't be decoded shows: the document, or of a strategic merge the patch."""
+        return go_text(ordered()).decode() if self.strategic is None else go_value(_without_nulls(self.strategic))
 
 
 def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> _Change:
@@ -157,27 +157,42 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
     return _Change(strategically, duplicates, scope, strategic=document)
 
 
-def _decode(patched: Any, scope: RequestScope, change: _Change, shown: Shown) -> list[str]:
-    """The patched document back into its kind: what can't be is a 422 that shows the document."""
+def _decode(patched: Any, scope: RequestScope, change: _Change, ordered: Callable[[], Any]) -> list[str]:
+    """The patched document back into its kind; the unknown fields' texts. What can't be is a 422 that shows the document."""
     if not isinstance(patched, dict):
-        raise _invalid_patch(shown(), "json: cannot unmarshal the patched document into an object")
+        raise _invalid_patch(change.shown(ordered), "json: cannot unmarshal the patched document into an object")
     kind = scope.kind
     gvk = kind.gvk
     patched["kind"] = patched.get("kind") or gvk.kind
     patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
     found = GroupVersionKind(*GroupVersion.parse(str(patched["apiVersion"])), str(patched["kind"]))
+    if found != gvk and kind.custom:
+        raise _another_type(found, gvk, patched)
     if found != gvk:
-        raise _invalid_patch(shown(), not_registered(found))
+        raise _invalid_patch(change.shown(ordered), not_registered(found))
     try:
         if change.strategic is not None:
             unstructured.restore(patched, kind.definition_name, kind.definitions)
         unknown = kind.decode(patched)
+        if len(unknown) > 1:
+            # Told in the order of the document that upstream decodes.
+            unknown = sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(ordered())
     except ValueError as error:
-        raise _invalid_patch(shown(), str(error)) from None
+        raise _invalid_patch(change.shown(ordered), str(error)) from None
     if not isinstance(patched.get("metadata"), dict):
         patched["metadata"] = {}
     kind.default(patched)
     return unknown
+
+
+def _another_type(found: GroupVersionKind, wanted: GroupVersionKind, patched: Object) -> StatusError:
+    """What custom resources' own validation says of a type that isn't theirs."""
+    errors = []
+    if found.kind != wanted.kind:
+        errors.append(field.invalid("kind", found.kind, f"must be {wanted.kind}"))
+    if found.group_version != wanted.group_version:
+        errors.append(field.invalid("apiVersion", str(found.group_version), f"must be {wanted.group_version}"))
+    return new_invalid(found.group_kind, str(metadata(patched).get("name", "")), errors)
 
 
 def _without_nulls(value: Any) -> Any:

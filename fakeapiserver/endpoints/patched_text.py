@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
-from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.protobuf import messages
@@ -18,11 +17,14 @@ from fakeapiserver.apis.protobuf import messages
 _TYPE: Final = frozenset(("kind", "apiVersion"))
 
 
-def text_of(
+def ordered(
     patched: Any, operations: Sequence[Operation], current: Object, definition: Schema | None, definitions: Definitions
-) -> str:
-    """`patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource), and others with
-    the values of a JSON patch's operations."""
+) -> Any:
+    """The document with its members in the order of that text.
+
+    `patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource), and others with the
+    values of a JSON patch's operations.
+    """
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
     given: dict[int, Any] = {}
@@ -31,7 +33,7 @@ def text_of(
         # Looking at a part takes apart what it is in, as changing it does.
         if operation.op in ("test", "copy"):
             _touch(current, operation.path if operation.op == "test" else operation.source, untouched)
-    return go_text(_ordered(patched, untouched, given, definitions)).decode()
+    return _ordered(patched, untouched, given, definitions)
 
 
 def _touch(current: Any, pointer: str | None, untouched: dict[int, tuple[Any, Schema | None]]) -> None:

@@ -70,28 +70,44 @@ def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[t
     """The known fields with their values: a number, or bytes. Those of a later version are skipped."""
     at, end = 0, len(data)
     while at < end:
-        tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == _END_GROUP:
-            raise DecodeError(f"proto: {message}: wiretype end group for non-group")
-        if not number:
-            raise DecodeError(f"proto: {message}: illegal tag 0 (wire type {wire})")
-        field = table.get(number)
+        tag = data[at]
+        if tag < 128:
+            at += 1
+        else:
+            tag, at = _varint(data, at)
+        wire = tag & 7
+        field = table.get(tag >> 3)
         if field is None:
-            at = _skip(data, at, wire)
+            at = _skip_unknown(data, at, tag, message)
             continue
         name, kind, label = field
         if wire != (_DELIMITED if label == "map" else _WIRES.get(kind, _DELIMITED)):
-            raise DecodeError(f"proto: wrong wireType = {wire} for field {_go_name(name, kind)}")
+            raise _wrong_wire(tag, message, _go_name(name, kind))
         value, at = _read(data, at, wire)
         yield field, value
 
 
+def _skip_unknown(data: bytes, at: int, tag: int, message: str) -> int:
+    if tag & 7 == _END_GROUP or not tag >> 3:
+        raise _wrong_wire(tag, message, "")
+    return _skip(data, at, tag & 7)
+
+
+def _wrong_wire(tag: int, message: str, go_name: str) -> DecodeError:
+    """What is amiss with a tag, looked at in gogo's order."""
+    if tag & 7 == _END_GROUP:
+        return DecodeError(f"proto: {message}: wiretype end group for non-group")
+    if not tag >> 3:
+        return DecodeError(f"proto: {message}: illegal tag 0 (wire type {tag & 7})")
+    return DecodeError(f"proto: wrong wireType = {tag & 7} for field {go_name}")
+
+
 def _read(data: bytes, at: int, wire: int) -> tuple[Any, int]:
+    first = data[at] if at < len(data) else 128
     if wire == _VARINT:
-        return _varint(data, at)
+        return (first, at + 1) if first < 128 else _varint(data, at)
     if wire == _DELIMITED:
-        size, at = _varint(data, at)
+        size, at = (first, at + 1) if first < 128 else _varint(data, at)
         if size >= 1 << 63:
             raise DecodeError("proto: negative length found during unmarshaling")
     else:
@@ -174,6 +190,9 @@ def _plain(
         elif not json_name:
             _plain(value, kind, messages, depth + 1, found)
         else:
+            if scalar and not value and not (label or keep_zeros):
+                found.pop(json_name, None)  # a zero by value
+                continue
             before = found.get(json_name)
             into = before if isinstance(before, dict) else {}
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, into)

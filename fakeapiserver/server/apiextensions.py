@@ -269,12 +269,18 @@ class CustomResources:
         )
 
         def convert(found: Object, gvk: GroupVersionKind) -> Object:
-            """Conversion strategy None: nothing but the apiVersion differs, and what the other version doesn't know."""
-            converted = deepcopy(found) if refreshes else dict(found)
-            converted["apiVersion"] = str(gvk.group_version)
-            if refreshes:
+            """Conversion strategy None: nothing but the apiVersion differs, and what the other version doesn't know. What is
+            on its way to storage is validated in its own version first."""
+            converted = {**found, "apiVersion": str(gvk.group_version)}
+            if refreshes and gvk != stored.gvk:
+                converted = deepcopy(converted)
                 kinds[gvk.version].structural.prune(converted)
             return converted
+
+        def as_stored(found: Object) -> Object:
+            pruned = deepcopy(found)
+            stored.structural.prune(pruned)
+            return pruned
 
         def refresh(found: Object) -> None:
             stored.structural.prune(found)
@@ -293,6 +299,7 @@ class CustomResources:
             name_generator=generate_name,
             convert=convert,
             refresh=refresh if refreshes else None,
+            as_stored=as_stored if refreshes and kind is not stored else _unchanged,
             kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),
         )
 
@@ -401,6 +408,10 @@ def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
         parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
         found[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
     return found
+
+
+def _unchanged(obj: Object) -> Object:
+    return obj
 
 
 class _NoCreation:

@@ -111,7 +111,8 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
 
 def value_checks(schema: Schema) -> list[Check]:
     """The check of an enum."""
-    allowed: list[Any] = schema["enum"]
+    # What doesn't fit int64 is a float to Go.
+    allowed: list[Any] = [float(v) if type(v) is int and not _fits_int64(v) else v for v in schema["enum"]]
     shown = [v if isinstance(v, str) else json.encode(v).decode() for v in allowed]
 
     # In the schema's order, and numbers quoted too.
@@ -138,10 +139,14 @@ def _enum_equal(value: Any, allowed: Any) -> bool:
     return isinstance(value, int) and isinstance(allowed, str) and 0 < value < 0xD800 and chr(value) == allowed
 
 
+def _fits_int64(number: int) -> bool:
+    return -(1 << 63) <= number < 1 << 63
+
+
 def _int64(number: float) -> int:
     """Go's conversion: what doesn't fit becomes the smallest number."""
     whole = int(number)
-    return whole if -(1 << 63) <= whole < 1 << 63 else -(1 << 63)
+    return whole if _fits_int64(whole) else -(1 << 63)
 
 
 def go_number(number: float) -> str:

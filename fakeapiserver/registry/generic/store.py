@@ -119,6 +119,7 @@ class Store:
         convert: Convert | None = None,
         kind_in: KindIn | None = None,
         refresh: Callable[[Object], None] | None = None,
+        as_stored: Callable[[Object], Object] = lambda obj: obj,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
     ) -> None:
         self.gvr = gvr
@@ -134,6 +135,8 @@ class Store:
         self._kind_in = kind_in
         # Brings what was stored under an earlier schema up to date (custom resources).
         self._refresh = refresh
+        # What the stored version keeps of an object of another one (custom resources).
+        self._as_stored = as_stored
         self._find = find
 
     @property
@@ -234,7 +237,7 @@ class Store:
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(attributes)
-        value = canonical.encode(obj)
+        value = canonical.encode(self._as_stored(obj))
         name = metadata(obj)["name"]
         key = self.key(request.namespace, name)
         if request.dry_run:
@@ -390,7 +393,7 @@ class Store:
         try:
             stored = await self.storage.update(
                 current.key,
-                canonical.encode(new),
+                canonical.encode(self._as_stored(new)),
                 canonical.REVISION_OFFSET,
                 self.index(new),
                 expected_revision=current.mod_revision,

@@ -1,13 +1,13 @@
 """Random requests, valid and invalid, sent to a real server and to another one: prints each kind of difference once.
 
     python -m conformance.differential --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
-    python -m conformance.differential … --writes [--seed N] [--count N]
+    python -m conformance.differential … --reads | --writes [--seed N] [--count N]
     python -m conformance.differential … --histories N [--seed N] [--only N]
 
 Both servers should be fresh; the same seed sends the same requests. Objects named f1 to f3 in the namespace `default` are used.
-With --writes, creates, updates and deletions of every kind are sent (conformance/writes.py).
-With --histories, that many objects of many kinds each see a sequence of writes by several managers (conformance/ownership.py);
-each history can be run alone by its number.
+With --reads they are gets, lists and watches between small writes (conformance/random_reads.py), with --writes creates, updates and
+deletions of every kind (conformance/writes.py). With --histories, that many objects of many kinds each see a sequence of writes by
+several managers (conformance/ownership.py); each history can be run alone by its number.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from conformance import ownership, writes
+from conformance import ownership, random_reads, writes
 from conformance.exchange import Answer, Client, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
@@ -231,12 +231,27 @@ def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[i
             server.send(request, [])
 
 
+def run_reads(oracle: Client, server: Client, seed: int, count: int, report: Report) -> None:
+    for request in random_reads.setup():
+        oracle.send(request, [])
+        server.send(request, [])
+    generator = random_reads.Generator(seed)
+    expected: list[Answer] = []
+    got: list[Answer] = []
+    for number in range(count):
+        request = generator.request(number)
+        expected.append(oracle.send(request, expected))
+        got.append(server.send(request, got))
+        report.add(str(number), request, difference(expected[-1], got[-1]))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--oracle", "--oracle-token", "--server", "--token"):
         parser.add_argument(name, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--reads", action="store_true")
     parser.add_argument("--writes", action="store_true")
     parser.add_argument("--histories", type=int, default=0)
     parser.add_argument("--only", type=int)
@@ -246,6 +261,8 @@ def main() -> int:
     if arguments.histories:
         numbers = range(arguments.histories) if arguments.only is None else (arguments.only,)
         run_histories(oracle, server, arguments.seed, numbers, report)
+    elif arguments.reads:
+        run_reads(oracle, server, arguments.seed, arguments.count, report)
     elif arguments.writes:
         run_writes(oracle, server, arguments.seed, arguments.count, report)
     else:

@@ -1,8 +1,8 @@
 """What an exchange keeps beside or instead of an answer's body, where its request asks for it.
 
-`"show": [names]` keeps these headers. `"digest": true` keeps large documents readable in size: of each path, schema and parameter
-eight digits of its hash without prose (with a text instead of true: only those with it in their name), of bytes that aren't JSON
-the whole hash. `"metrics": [names]` keeps each metric's type and labels.
+`"show": [names]` keeps these headers, `"layout": true` how the body is laid out. `"digest": true` keeps large documents readable in
+size: of each path, schema and parameter eight digits of its hash without prose (with a text instead of true: only those with it in
+their name), of bytes that aren't JSON the whole hash. `"metrics": [names]` keeps each metric's type and labels.
 """
 
 import hashlib
@@ -24,6 +24,9 @@ def summarized(request: Mapping[str, Any], answer: dict[str, Any], headers: Mess
     if names := request.get("show"):
         shown = {name: ", ".join(headers.get_all(name, [])) for name in names if name in headers}
         answer["headers"] = {**answer.get("headers", {}), **shown}
+    if request.get("layout"):
+        # Members of an object may come in any order.
+        answer["layout"] = {"lines": data.count(b"\n") > 1, "ends": data[-1:].decode(errors="replace")}
     if request.get("digest"):
         whole = {key: value for key, value in answer.items() if key not in _BODIES}
         kept = (

@@ -56,5 +56,6 @@ class PartialForm:
 
     def list(self, values: list[bytes], list_meta: Object) -> bytes:
         """Stored objects' metadata, as a list in JSON."""
-        items = b",".join(map(self.object, values))
-        return b"".join((self._list_head, json.encode(list_meta), b',"items":[', items, b"]}"))
+        # Upstream's list of none is no list.
+        items = b"".join((b"[", b",".join(map(self.object, values)), b"]")) if values else b"null"
+        return b"".join((self._list_head, json.encode(list_meta), b',"items":', items, b"}"))

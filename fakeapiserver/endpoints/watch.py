@@ -140,10 +140,8 @@ class Form:
                 "rows": [table.row(self._scope, obj, include, version)],
             }
             self._columns_sent = True
-        elif self._accept.as_kind == "PartialObjectMetadata":
-            shown = table.partial_object(self._scope, obj, version)
         else:
-            raise NoSuchForm
+            shown = table.partial_object(self._scope, obj, version)
         return self._frame(kind, self._encoded(shown))
 
     def _served(self, value: bytes) -> bytes:
@@ -160,6 +158,8 @@ class Form:
         return json.encode(obj)
 
     def _frame(self, kind: str, obj: bytes) -> bytes:
+        if self._accept.as_kind == "PartialObjectMetadataList" and kind != "ERROR":
+            raise NoSuchForm
         if self._protobuf:
             from fakeapiserver.apimachinery.serializer.protobuf import watch_frame
 

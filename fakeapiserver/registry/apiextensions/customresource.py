@@ -44,6 +44,8 @@ class CustomResourceStrategy(Strategy):
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
         unserved = self.selectable_fields.keys() - set(self.served_fields)
+        if not namespaced:
+            unserved.add("metadata.namespace")
         return {label: found for label, found in super().field_labels(namespaced).items() if label not in unserved}
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:

@@ -10,7 +10,8 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
-from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
+from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
 
 _SPEC: Final = Path("spec")
 _HIGHEST: Final = {"groupPriorityMinimum": 20_000, "versionPriority": 1_000}
@@ -27,6 +28,15 @@ class APIServiceStrategy(Strategy):
         obj["status"] = {}
         if obj["spec"].get("service") is None:
             obj["status"]["conditions"] = [_local(metadata(obj)["creationTimestamp"])]
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        service = (obj.get("spec") or {}).get("service")
+        shown = f"{service.get('namespace', '')}/{service.get('name', '')}" if service is not None else "Local"
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        available = next((c for c in conditions if c.get("type") == "Available"), {"status": "Unknown"})
+        status, reason = available.get("status", ""), available.get("reason")
+        told = f"{status} ({reason})" if reason and status != "True" else status
+        return [metadata(obj).get("name", ""), shown, told, age(obj, now)]
 
     def name_rule(self, obj: Object) -> NameFunction:
         """A name says what is served: `v1.example.com`."""

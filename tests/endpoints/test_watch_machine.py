@@ -142,7 +142,8 @@ class Machine(RuleBasedStateMachine):
         assert status in (200, 201)
         full = {"kind": "ConfigMap", "apiVersion": "v1", **obj}
         revision = int(obj["metadata"]["resourceVersion"])
-        if not self.log or revision != self.log[-1].revision:
+        # A write that changes nothing is none.
+        if not self.log or revision > self.log[-1].revision:
             self.log.append(Write(revision, obj["metadata"]["name"], full))
 
     @rule(name=_NAMES, note=_NOTES)
@@ -296,4 +297,4 @@ def server() -> InProcess:
 
 @pytest.mark.usefixtures("server")
 def test_whatever_happens_every_reader_sees_one_history() -> None:
-    run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None, database=None))

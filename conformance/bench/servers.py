@@ -16,7 +16,7 @@ from socket import socket
 from typing import Final, Protocol
 
 TOKEN: Final = "bench-admin"
-_TOKENS: Final = f'{TOKEN},bench,1,"system:masters"\n'
+_TOKENS: Final = f'{TOKEN},admin,1,"system:masters"\n'
 _READY_SECONDS: Final = 60.0
 
 

@@ -79,10 +79,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if bool(arguments.server) != bool(arguments.token):
         parser.error("--server and --token belong together")
-    if arguments.server:
-        scores = replay(Client(arguments.server, arguments.token), arguments.area)
-    else:
-        scores = replay_fresh(arguments.area)
+    named = Client(arguments.server, arguments.token) if arguments.server else None
+    scores = replay(named, arguments.area) if named else replay_fresh(arguments.area)
     if arguments.output == "json":
         print(
             json.dumps(

@@ -70,8 +70,10 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if not _is_served_path(info, scope):
         raise new_generic_not_found()
     _check_name(info)
-    if scope.store is not None and scope.store.strategy.deprecation:
-        request.warnings.append(scope.store.strategy.deprecation)
+    # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
+    warns = scope.store is not None and scope.store.strategy.deprecation
+    if warns and (scope.kind.custom or _is_served_verb(request, scope)):
+        request.warnings.append(warns)
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 

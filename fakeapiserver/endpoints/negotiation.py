@@ -17,7 +17,7 @@ YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PROTOBUF_STREAM: Final = PROTOBUF + ";stream=watch"
 _SUPPORTED: Final = (JSON, YAML, PROTOBUF)
-_STREAMED: Final = (f"{JSON};stream=watch", PROTOBUF_STREAM)
+STREAMED: Final = (f"{JSON};stream=watch", PROTOBUF_STREAM)
 _META: Final = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
 # What an object may be asked for as -> the group versions of that form.
 _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -43,13 +43,13 @@ PLAIN: Final = Accept()
 
 
 @lru_cache(maxsize=1024)
-def negotiate(header: str, watchable: bool = False, custom: bool = False) -> Accept:
-    """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. Custom
-    resources have no protobuf form, but their metadata has."""
+def negotiate(header: str, also: tuple[str, ...] = (), custom: bool = False) -> Accept:
+    """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. The route lets
+    through what it is `also` said to produce. Custom resources have no protobuf form, but their metadata has."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
     if not custom:
-        check_route(header, (*_SUPPORTED, *_STREAMED) if watchable else _SUPPORTED)
+        check_route(header, (*_SUPPORTED, *also))
     for accepted in _accepted(header, server_version="v1"):
         served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
         if served:
@@ -89,7 +89,7 @@ def check_route(header: str, produced: Sequence[str] = _SUPPORTED) -> None:
 
 def not_streamable() -> StatusError:
     """406 for a watch in a form that can't be streamed."""
-    return new_not_acceptable(_STREAMED)
+    return new_not_acceptable(STREAMED)
 
 
 def _is_meta_form(accepted: Accept) -> bool:

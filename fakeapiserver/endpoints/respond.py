@@ -13,10 +13,21 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
-from fakeapiserver.endpoints.negotiation import JSON, PLAIN, PROTOBUF, YAML, Accept, negotiate, negotiate_status
+from fakeapiserver.endpoints.negotiation import (
+    JSON,
+    PLAIN,
+    PROTOBUF,
+    STREAMED,
+    YAML,
+    Accept,
+    negotiate,
+    negotiate_status,
+)
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 
+# What upstream says the log of a pod is, though it never takes it.
+_TEXT: Final = ("text/plain",)
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
 # What Go's strconv.ParseBool takes for true.
@@ -25,7 +36,8 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    return negotiate(request.header(b"accept"), request.info.verb in ("list", "watch"), scope.kind.custom)
+    also = STREAMED if request.info.verb in ("list", "watch") else _TEXT if request.info.subresource == "log" else ()
+    return negotiate(request.header(b"accept"), also, scope.kind.custom)
 
 
 def stored_object(

@@ -46,10 +46,10 @@ def transformed(
 def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
     """406, naming the Go type that upstream has at hand."""
     kind = scope.list_kind if is_list else scope.gvk.kind
-    if scope.kind.custom or scope.store is None:
+    if scope.kind.custom:
         go_type = "unstructured.UnstructuredList" if is_list else "unstructured.Unstructured"
     else:
-        go_type = f"{internal_package(scope.store.gvk.group)}.{kind}"
+        go_type = f"{internal_package(scope.gvk.group)}.{kind}"
     found = "a list" if is_list else "not a list"
     message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
     return status_error(406, "NotAcceptable", message)

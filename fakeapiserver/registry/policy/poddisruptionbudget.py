@@ -11,11 +11,14 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors
 from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
-_COUNTS: Final = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+_STATUS: Final = Path("status")
+_COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 
 
@@ -40,6 +43,13 @@ class PodDisruptionBudgetStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status = obj.get("status") or {}
+        errors = conditions_errors(status.get("conditions") or (), _STATUS.child("conditions"))
+        for name in _COUNTS:
+            errors += non_negative_errors(status.get(name) or 0, _STATUS.child(name))
+        return errors
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

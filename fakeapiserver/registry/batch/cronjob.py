@@ -3,10 +3,11 @@
 Upstream: pkg/registry/batch/cronjob/strategy.go, pkg/apis/batch/v1/defaults.go, pkg/apis/batch/validation/validation.go.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import cron, field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
@@ -21,6 +22,8 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 _SPEC: Final = Path("spec")
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _MAX_NAME: Final = 52
+_ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
+_LOCAL_ZONE: Final = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 _ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 
 
@@ -41,14 +44,14 @@ class CronJobStrategy(Strategy):
         return pod_name_warnings(obj)
 
     def validate(self, obj: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"], zone_allowed=False)
+        errors = _spec_errors(obj["spec"], {})
         name = str(metadata(obj).get("name", ""))
         if len(name) > _MAX_NAME:
             errors.append(field.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], zone_allowed="TZ" in old["spec"].get("schedule", ""))
+        return _spec_errors(obj["spec"], old["spec"])
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -67,9 +70,11 @@ class CronJobStrategy(Strategy):
         ]
 
 
-def _spec_errors(spec: Object, *, zone_allowed: bool) -> ErrorList:
-    errors = _schedule_errors(spec, zone_allowed)
+def _spec_errors(spec: Object, old: Object) -> ErrorList:
+    errors = _schedule_errors(spec, zone_allowed="TZ" in old.get("schedule", ""))
     errors += non_negative_errors(spec.get("startingDeadlineSeconds", 0), _SPEC.child("startingDeadlineSeconds"))
+    if "timeZone" in spec and spec["timeZone"] != old.get("timeZone"):
+        errors += _zone_errors(spec["timeZone"])
     errors += choice_errors(spec["concurrencyPolicy"], _POLICIES, _SPEC.child("concurrencyPolicy"))
     errors += _template_errors(spec["jobTemplate"]["spec"], _SPEC.child("jobTemplate", "spec"))
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
@@ -78,15 +83,33 @@ def _spec_errors(spec: Object, *, zone_allowed: bool) -> ErrorList:
 
 
 def _schedule_errors(spec: Object, zone_allowed: bool) -> ErrorList:
-    schedule, path = spec.get("schedule", ""), _SPEC.child("schedule")
+    schedule, path, errors = spec.get("schedule", ""), _SPEC.child("schedule"), ErrorList()
     if not schedule:
         return [field.required(path)]
-    if "TZ" not in schedule:
-        return []
-    if not zone_allowed:
-        return [field.invalid(path, schedule, _ZONE_IN_SCHEDULE)]
-    both = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-    return [field.invalid(path, schedule, both)] if "timeZone" in spec else []
+    try:
+        cron.parse(schedule)
+    except ValueError as error:
+        errors.append(field.invalid(path, schedule, str(error)))
+    if "TZ" in schedule and not zone_allowed:
+        errors.append(field.invalid(path, schedule, _ZONE_IN_SCHEDULE))
+    elif "TZ" in schedule and "timeZone" in spec:
+        errors.append(field.invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+    return errors
+
+
+def _zone_errors(zone: str) -> ErrorList:
+    path = _SPEC.child("timeZone")
+    if not zone:
+        return [field.invalid(path, zone, "timeZone must be nil or non-empty string")]
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _ZONE_PART.fullmatch(part):
+            return [field.invalid(path, zone, f"unknown time zone {zone}")]
+    errors = [field.invalid(path, zone, _LOCAL_ZONE)] if zone.lower() == "local" else ErrorList()
+    try:
+        cron.check_zone(zone)
+    except ValueError as error:
+        errors.append(field.invalid(path, zone, str(error)))
+    return errors
 
 
 def _template_errors(job: Object, path: Path) -> ErrorList:

@@ -1,0 +1,137 @@
+"""Cron schedules: five fields, or a descriptor such as `@hourly` and `@every 1h30m`.
+
+Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), pkg/util/parsers/parsers.go.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.field import go_quote
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_EVERY: Final = "@every "
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+
+_BOUNDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When something is due: at these minutes, hours, days of the month, months and days of the week (0 is Sunday) in a time
+    zone ("" is the machine's); or every so many seconds, and then the sets are empty."""
+
+    fields: tuple[frozenset[int], ...] = ()
+    every: float = 0.0
+    zone: str = ""
+
+
+def parse(text: str) -> Schedule:
+    """ValueError worded as upstream words it.
+
+    >>> [sorted(field) for field in parse("*/20 0-2 1 jan,dec 6").fields]
+    [[0, 20, 40], [0, 1, 2], [1], [1, 12], [6]]
+    """
+    if not text:
+        raise ValueError("empty spec string")
+    zone = ""
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        named, space, rest = text.partition(" ")
+        if not space:
+            raise ValueError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+        zone, text = named.partition("=")[2], rest.strip()
+        try:
+            check_zone(zone)
+        except ValueError as error:
+            raise ValueError(f"provided bad location {zone}: {error}") from None
+    if text.startswith(_EVERY):
+        try:
+            return Schedule(every=parse_duration(text.removeprefix(_EVERY)), zone=zone)
+        except ValueError as error:
+            raise ValueError(f"failed to parse duration {text}: {error}") from None
+    if text.startswith("@"):
+        if text not in _DESCRIPTORS:
+            raise ValueError(f"unrecognized descriptor: {text}")
+        text = _DESCRIPTORS[text]
+    parts = text.split()
+    if len(parts) != len(_BOUNDS):
+        raise ValueError(f"expected exactly {len(_BOUNDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
+    return Schedule(tuple(_field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True)), zone=zone)
+
+
+def check_zone(name: str) -> None:
+    """ValueError for a time zone that nobody knows (Go: time.LoadLocation)."""
+    from zoneinfo import ZoneInfo
+
+    if name in ("", "UTC", "Local"):
+        return
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"unknown time zone {name}") from None
+
+
+def _field(text: str, bounds: _Bounds) -> frozenset[int]:
+    return frozenset(value for part in text.split(",") if part for value in _range(part, bounds))
+
+
+def _range(text: str, bounds: _Bounds) -> range:
+    """`number`, `low-high` or `*`, each with `/step` or without."""
+    first, *steps = text.split("/")
+    low, *highs = first.split("-")
+    if low in ("*", "?"):
+        start, end = bounds.low, bounds.high
+    else:
+        start = _number_or_name(low, bounds.names)
+        if len(highs) > 1:
+            raise ValueError(f"too many hyphens: {text}")
+        end = _number_or_name(highs[0], bounds.names) if highs else start
+    if len(steps) > 1:
+        raise ValueError(f"too many slashes: {text}")
+    step = _number(steps[0]) if steps else 1
+    if steps and not highs:
+        end = bounds.high  # "5/15" goes on to the end
+    if start < bounds.low:
+        raise ValueError(f"beginning of range ({start}) below minimum ({bounds.low}): {text}")
+    if end > bounds.high:
+        raise ValueError(f"end of range ({end}) above maximum ({bounds.high}): {text}")
+    if start > end:
+        raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {text}")
+    if not step:
+        raise ValueError(f"step of range should be a positive number: {text}")
+    return range(start, end + 1, step)
+
+
+def _number_or_name(text: str, names: tuple[str, ...]) -> int:
+    name = text.lower()
+    return names.index(name) + (len(names) == len(_MONTHS)) if name in names else _number(text)
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    number = int(text) if len(text) <= len(str(1 << 63)) + 1 else 1 << 64
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    if number < 0:
+        raise ValueError(f"negative number ({number}) not allowed: {text}")
+    return number

@@ -38,6 +38,7 @@ _REVISION: Final = re.compile(
     r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|in object meta: |in the precondition \('
     r"|resource version: \d+ \()\d+"
 )
+_YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 # What generateName adds.
 _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
@@ -281,6 +282,7 @@ def plain(value: Any) -> Any:
         return value
     text = _TIME.sub("TIME", _UID.sub("UID", value))
     text = _REVISION.sub(r"\1REVISION", text)
+    text = _YAML_TOKEN.sub(r"\1TOKEN", text)
     text = _HTTP_DATE.sub("DATE", _HASH.sub("hash=HASH", text))
     text = _SUFFIX.sub("-SUFFIX", _DATE.sub("DATE", text))
     return "AGE" if _AGE.match(text) else text

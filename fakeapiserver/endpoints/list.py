@@ -75,7 +75,7 @@ async def _partial(request: Request, scope: RequestScope, accept: Accept, found:
 
 
 def _converted(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
-    objects = [scope.decode(item.value) for item in found.items]
+    objects = [scope.internal(item.value) for item in found.items]
     return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
 
 

@@ -24,8 +24,8 @@ _decode: Final = msgspec.json.Decoder(_Metadata).decode
 
 
 class PartialForm:
-    """One kind's objects in one version of PartialObjectMetadata. `restored` gives stored bytes in the version that is served,
-    `converted_annotations` is the strategy's."""
+    """One kind's objects in one version of PartialObjectMetadata. `restored` gives stored bytes in the version whose metadata
+    is shown, `converted_annotations` is the strategy's."""
 
     def __init__(
         self, version: str, restored: Callable[[bytes], bytes], converted_annotations: Mapping[str, str]

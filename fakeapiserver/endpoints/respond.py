@@ -47,7 +47,9 @@ def stored_object(
     if accept is None:
         accept = accepted(request, scope)
     if accept.as_kind:
-        return encoded(request, table.transformed(request, scope, accept, [scope.decode(value)], None), accept, status)
+        return encoded(
+            request, table.transformed(request, scope, accept, [scope.internal(value)], None), accept, status
+        )
     if accept.media_type == PROTOBUF:
         return answer(request, scope.protobuf.object(value), PROTOBUF, status)
     return raw(request, scope.served(value), accept, status)

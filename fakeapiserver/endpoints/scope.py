@@ -91,7 +91,8 @@ class RequestScope:
             from fakeapiserver.endpoints.partial import PartialForm
 
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
-            form = self._partials[version] = PartialForm(version, self._restored, internal)
+            restored = self._restored if self.kind.custom else bytes
+            form = self._partials[version] = PartialForm(version, restored, internal)
         return form
 
     @cached_property
@@ -140,3 +141,13 @@ class RequestScope:
         """The stored bytes as a fresh object of this version."""
         assert self.store is not None
         return self.store.decode(value, self.gvk)
+
+    def internal(self, value: bytes) -> Object:
+        """The stored bytes as what Tables and PartialObjectMetadata are made of: upstream has the internal version at hand
+        there, which is alike to the stored one. Custom resources are converted first."""
+        assert self.store is not None
+        return self.store.decode(value, self.gvk if self.kind.custom else None)
+
+    def served_version(self, obj: Object) -> Object:
+        """What `internal` has given, as it is served."""
+        return obj if self.store is None or self.kind.custom else self.store.converted(obj, self.gvk)

@@ -14,15 +14,19 @@ from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
 
 _INCLUDE_OBJECT: Final = ("Metadata", "None", "Object")
+# The time of a bookmark's object.
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 
 
 def transformed(
     request: Request, scope: RequestScope, accept: Accept, objects: list[Object], list_meta: Object | None
 ) -> Object:
-    """`objects` in the form `accept` asks for; `list_meta` is None for a single object."""
+    """`objects` (RequestScope.internal) in the form `accept` asks for; `list_meta` is None for a single object."""
     api_version = f"meta.k8s.io/{accept.as_version}"
     if accept.as_kind == "Table":
         include = include_object(request)
+        if scope.store is not None:
+            objects = scope.store.strategy.table_order(objects)
         rows = [row(scope, obj, include, accept.as_version) for obj in objects]
         meta = list_meta if list_meta is not None else _single_list_meta(objects[0])
         return {
@@ -70,10 +74,12 @@ def columns(scope: RequestScope) -> list[Any]:
 def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> Object:
     cells = scope.row(obj, scope.clock.now()) if scope.row is not None else None
     if cells is None:
-        cells = _generic_cells(scope, obj)
+        cells = _generic_cells(obj)
     shown: Object = {"cells": cells}
+    if scope.store is not None and (conditions := scope.store.strategy.table_conditions(obj)):
+        shown["conditions"] = conditions
     if include == "Object":
-        shown["object"] = obj
+        shown["object"] = scope.served_version(obj)
     elif include == "Metadata":
         shown["object"] = partial_object(scope, obj, version)
     else:
@@ -81,9 +87,9 @@ def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> 
     return shown
 
 
-def _generic_cells(scope: RequestScope, obj: Object) -> list[object]:
+def _generic_cells(obj: Object) -> list[object]:
     meta = metadata(obj)
-    return [meta.get("name", ""), meta.get("creationTimestamp")]
+    return [meta.get("name", ""), meta.get("creationTimestamp") or _ZERO_TIME]
 
 
 def partial_object(scope: RequestScope, obj: Object, version: str = "v1") -> Object:

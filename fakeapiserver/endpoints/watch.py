@@ -94,7 +94,7 @@ class Form:
 
     def event(self, event: Event) -> bytes:
         if self._accept.as_kind == "Table":
-            return self._transformed(event.type, self._scope.decode(event.object.value))
+            return self._transformed(event.type, self._scope.internal(event.object.value))
         frame = event.frames.get(self._key)
         if frame is None:
             frame = event.frames[self._key] = self._frame(event.type, self._served(event.object.value))
@@ -102,16 +102,16 @@ class Form:
 
     def added(self, item: StoredObject) -> bytes:
         if self._accept.as_kind == "Table":
-            return self._transformed("ADDED", self._scope.decode(item.value))
+            return self._transformed("ADDED", self._scope.internal(item.value))
         return self._frame("ADDED", self._served(item.value))
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         scope = self._scope
         assert scope.store is not None
-        strategy = scope.store.strategy
-        obj: Object = {"kind": scope.gvk.kind, "apiVersion": str(scope.gvk.group_version)}
+        strategy, gvk = scope.store.strategy, scope.gvk if scope.kind.custom else scope.store.gvk
+        obj: Object = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
         if not scope.kind.custom:
-            scope.kind.decode(obj)
+            scope.store.kind_in(obj["apiVersion"]).decode(obj)
         if strategy.blank_spec:
             obj["spec"] |= strategy.blank_spec
         obj["metadata"] = {"resourceVersion": str(revision)}
@@ -119,7 +119,7 @@ class Form:
             obj["metadata"]["annotations"] = {**strategy.converted_annotations, **(annotations or {})}
         if self._accept.as_kind:
             return self._transformed("BOOKMARK", obj)
-        return self._frame("BOOKMARK", self._encoded(obj))
+        return self._frame("BOOKMARK", self._encoded(scope.served_version(obj)))
 
     def error(self, status: Status) -> bytes:
         return self._frame("ERROR", self._encoded(status))

@@ -110,7 +110,8 @@ class APIServer:
 
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
-        await bootstrap.store_objects(self.scopes, self.config.kubernetes_version, self.clock.now())
+        version, port = self.config.kubernetes_version, self.config.secure_port
+        await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
         self._tasks = [asyncio.create_task(self.custom_resources.run(), name="customresources")]
 
     def snapshot(self) -> Snapshot:

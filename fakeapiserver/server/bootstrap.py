@@ -16,11 +16,13 @@ from fakeapiserver.registry.generic import canonical
 
 # Says since when unused service account tokens are looked for.
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
+_DEFAULT_PORT: Final = 6443
 _CONDITION_TIMES: Final = ("lastTransitionTime",)
 
 
-async def store_objects(scopes: RequestScopes, version: str, now: float) -> None:
-    """Straight into storage: they are as the real server stored them, but for identity and time."""
+async def store_objects(scopes: RequestScopes, version: str, now: float, secure_port: int) -> None:
+    """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
+    that leads to this one (`secure_port` 0: upstream's default)."""
     stamp = rfc3339(now)
     for obj in bootstrap.objects(version):
         gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
@@ -30,6 +32,8 @@ async def store_objects(scopes: RequestScopes, version: str, now: float) -> None
             continue
         if obj["metadata"]["name"] == _TOKEN_TRACKING:
             obj["data"] = {"since": stamp[:10]}
+        if gvk.kind == "Service":
+            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
         await store_object(scope, obj, stamp)
 
 

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.admissionregistration.webhook_configuration import default_matching, default_scopes
+from fakeapiserver.registry.apps.label_selector import go_label_selector
 from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -88,7 +89,11 @@ class AdmissionPolicyBindingStrategy(Strategy):
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         reference = spec.get("paramRef") or {}
-        shown = f"{reference.get('namespace') or '*'}/{reference['name']}" if reference.get("name") else UNSET
+        shown, selector = UNSET, reference.get("selector")
+        if reference.get("name"):
+            shown = f"{reference.get('namespace') or '*'}/{reference['name']}"
+        elif selector is not None:
+            shown = go_label_selector(selector)
         return [metadata(obj).get("name", ""), spec.get("policyName", ""), shown, age(obj, now)]
 
 

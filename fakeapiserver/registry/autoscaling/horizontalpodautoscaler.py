@@ -101,10 +101,6 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
 
 def _metrics(spec: Object, status: Object) -> str:
-    if "targetCPUUtilizationPercentage" in spec:
-        current = status.get("currentCPUUtilizationPercentage")
-        shown = _UNKNOWN if current is None else f"{current}%"
-        return f"cpu: {shown}/{spec['targetCPUUtilizationPercentage']}%"
     specs, statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
     if not specs:
         return NONE
@@ -119,14 +115,19 @@ def _metric(metric: Object, status: Object) -> str:
         return "<unknown type>"
     source = metric.get(_SOURCES[kind]) or {}
     target = source.get("target") or {}
-    current = (status.get(_SOURCES[kind]) or {}).get("current") or {}
+    reported = status.get(_SOURCES[kind])
+    current = (reported or {}).get("current") or {}
+    # A missing quantity of a metric that is there shows as Go shows it, but where only the average may be meant.
+    missing = _UNKNOWN if reported is None else "<nil>"
     average = "averageValue" in target
     if kind in ("Resource", "ContainerResource"):
         if average:
-            return f"{source.get('name', '')}: {current.get('averageValue', _UNKNOWN)}/{target['averageValue']}"
+            return f"{source.get('name', '')}: {current.get('averageValue', missing)}/{target['averageValue']}"
         used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
         shown = _UNKNOWN if used is None else f"{used}%"
         return f"{source.get('name', '')}: {shown}/{'<auto>' if wanted is None else f'{wanted}%'}"
-    name = "averageValue" if average or kind == "Pods" else "value"
-    suffix = " (avg)" if average and kind != "Pods" else ""
-    return f"{current.get(name, _UNKNOWN)}/{target.get(name, '')}{suffix}"
+    if kind == "Pods":
+        return f"{current.get('averageValue', missing)}/{target.get('averageValue', '<nil>')}"
+    if average:
+        return f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']} (avg)"
+    return f"{current.get('value', missing)}/{target.get('value', '<nil>')}"

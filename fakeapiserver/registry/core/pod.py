@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
-from fakeapiserver.registry.core.pod_printer import pod_row
+from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
@@ -116,6 +116,9 @@ class PodStrategy(Strategy):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return pod_row(obj, now)
+
+    def table_conditions(self, obj: Object) -> list[Object]:
+        return pod_conditions(obj)
 
 
 def _set_or_drop(target: Object, name: str, value: object) -> None:

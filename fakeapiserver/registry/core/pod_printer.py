@@ -11,7 +11,7 @@ from fakeapiserver.registry.core.table_cells import age, or_none
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 
 _UNREACHABLE = "NodeLost"
-_ENDED = ("Failed", "Succeeded")
+_ENDED = {"Failed": "The pod failed.", "Succeeded": "The pod has completed successfully."}
 
 
 @dataclass(slots=True)
@@ -47,6 +47,14 @@ def pod_row(obj: Object, now: float) -> list[object]:
         or_none(status.get("nominatedNodeName")),
         _readiness_gates(spec, status),
     ]
+
+
+def pod_conditions(obj: Object) -> list[Object]:
+    """What a row says of a pod that is over."""
+    phase = (obj.get("status") or {}).get("phase", "")
+    if phase not in _ENDED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
 
 
 def _ending(obj: Object, status: Object) -> str:
@@ -111,7 +119,7 @@ def _run(summary: _Summary, status: Object) -> None:
             running = True
             summary.ready += 1
     if summary.reason == "Completed":
-        if running and _condition_is_true(status, "Ready"):
+        if running and any(c.get("type") == "Ready" and c.get("status") == "True" for c in _conditions(status)):
             summary.reason = "Running"
         elif error:
             summary.reason = error

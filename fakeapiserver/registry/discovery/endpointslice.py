@@ -40,7 +40,5 @@ class EndpointSliceStrategy(Strategy):
 
 
 def _first(items: list[str]) -> str:
-    if not items:
-        return UNSET
     more = f" + {len(items) - _SHOWN} more..." if len(items) > _SHOWN else ""
-    return ",".join(items[:_SHOWN]) + more
+    return ",".join(items[:_SHOWN]) + more or UNSET

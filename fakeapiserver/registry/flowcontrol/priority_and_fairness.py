@@ -47,6 +47,10 @@ class FlowSchemaStrategy(Strategy):
             next((c.get("status", "") for c in conditions if c.get("type") == "Dangling"), "?"),
         ]
 
+    def table_order(self, objects: list[Object]) -> list[Object]:
+        """As requests are matched: by precedence, then by name."""
+        return sorted(objects, key=lambda obj: (obj["spec"].get("matchingPrecedence", 0), metadata(obj)["name"]))
+
 
 @dataclass(kw_only=True)
 class PriorityLevelConfigurationStrategy(Strategy):

@@ -161,7 +161,7 @@ class Store:
         found = canonical.decode(value, self.gvk)
         if self._refresh is not None:
             self._refresh(found)
-        return found if gvk is None or gvk == self.gvk else self._converted(found, gvk)
+        return found if gvk is None or gvk == self.gvk else self.converted(found, gvk)
 
     async def get(self, namespace: str, name: str, group: str | None = None) -> StoredObject:
         """StatusError 404 when there is none, in the words of the group that was asked."""
@@ -455,20 +455,21 @@ class Store:
         another group's name (upstream forgets what was written to an event by its other name)."""
         if obj["apiVersion"].rpartition("/")[0] != api_version.rpartition("/")[0]:
             raise LookupError(api_version)
-        source, target = self._kind(obj["apiVersion"]), self._kind(api_version)
+        source, target = self.kind_in(obj["apiVersion"]), self.kind_in(api_version)
         obj = dict(obj)
         if not source.custom:
             source.decode(obj)  # through Go's types, so with zeroes for what a merge has taken out
-        converted = self._converted(obj, target.gvk)
+        converted = self.converted(obj, target.gvk)
         if not target.custom:
             target.decode(converted)
         return converted
 
     def typed(self, api_version: str) -> "TypedSchema":
         """A version's type. LookupError: the version isn't served."""
-        return self._kind(api_version).typed
+        return self.kind_in(api_version).typed
 
-    def _kind(self, api_version: str) -> Kind:
+    def kind_in(self, api_version: str) -> Kind:
+        """Its kind as a version serves it. LookupError: the version doesn't."""
         if self._kind_in is None:
             raise LookupError(api_version)
         return self._kind_in(api_version)
@@ -596,9 +597,10 @@ class Store:
         gvk = self.gvk
         if obj.get("apiVersion") == str(gvk.group_version):
             return obj
-        return self._converted(obj, gvk)
+        return self.converted(obj, gvk)
 
-    def _converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
+    def converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
+        """The object in a version."""
         if self._convert is None:
             raise new_internal_error(f"no conversion to {gvk}")
         return self._convert(obj, gvk)

@@ -202,6 +202,14 @@ class Strategy:
         """The cells of the recorded columns; None for the generic row (name and creation time)."""
         return None
 
+    def table_conditions(self, obj: Object) -> list[Object]:
+        """What a table row says of the object besides its cells."""
+        return []
+
+    def table_order(self, objects: list[Object]) -> list[Object]:
+        """The order of a table's rows."""
+        return objects
+
     def on_created(self, obj: Object) -> None:
         """After a commit: what upstream's AfterCreate hooks do."""
 

@@ -72,14 +72,16 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     _check_name(info)
     # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
     warns = scope.store is not None and scope.store.strategy.deprecation
-    if warns and (scope.kind.custom or _is_served_verb(request, scope)):
+    # A watch of what can only be listed has the list's route.
+    watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
+    if warns and (scope.kind.custom or watches or _is_served_verb(request, scope)):
         request.warnings.append(warns)
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 
         return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
-    if info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs:
+    if watches:
         raise new_method_not_supported(scope.resource.gvr.group_resource, "watch")
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()

@@ -3,8 +3,9 @@
 Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 """
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
@@ -22,6 +23,8 @@ from fakeapiserver.server.metrics import Metrics
 
 if TYPE_CHECKING:
     from fakeapiserver.server.impersonation import Impersonation
+
+_WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
 @dataclass(slots=True)
@@ -55,9 +58,13 @@ class HandlerChain:
         return response
 
     async def _serve(self, request: Request) -> Response:
-        if request.info.resource_request:
-            return await dispatch(request, self.scopes)
-        return await self.fixed_paths.answer(request)
+        if not request.info.resource_request:
+            return await self.fixed_paths.answer(request)
+        response = await dispatch(request, self.scopes)
+        if request.info.verb in _WRITES:
+            # Whoever watches is woken by now, and goes first: controllers that hear of their own writes late work on old states.
+            await asyncio.sleep(0)
+        return response
 
     async def _authenticate(self, request: Request) -> UserInfo:
         user = await self.authenticator.authenticate(credentials(request))

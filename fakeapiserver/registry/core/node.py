@@ -4,6 +4,8 @@ Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conv
 """
 
 from dataclasses import dataclass
+from ipaddress import ip_network
+from operator import ne
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -55,15 +57,14 @@ class NodeStrategy(Strategy):
     def validate(self, obj: Object) -> ErrorList:
         spec = obj.get("spec") or {}
         errors = _taint_errors(spec.get("taints") or [])
-        for i, cidr in enumerate(spec.get("podCIDRs") or ()):
-            errors += cidr_errors(cidr, Path("spec.podCIDRs").index(i))
-        return errors
+        return errors + _pod_cidr_errors(spec.get("podCIDRs") or [])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         spec, before = obj.get("spec") or {}, old.get("spec") or {}
-        errors = self.validate(obj)
-        if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
-            errors.append(field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR")))
+        cidrs, assigned = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
+        same_length = len(cidrs) == len(assigned)
+        changed = sum(map(ne, cidrs, assigned)) if same_length else int(bool(assigned))
+        errors = [field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
         if before.get("providerID") and spec.get("providerID") != before["providerID"]:
             errors.append(field.forbidden("spec.providerID", _ONCE.format("providerID")))
         errors += _taint_errors(spec.get("taints") or [])  # upstream looks at them twice
@@ -123,6 +124,30 @@ def _roles(obj: Object) -> str:
 
 def _address(status: Object, kind: str) -> str:
     return next((a.get("address", "") for a in status.get("addresses") or () if a.get("type") == kind), NONE)
+
+
+def _pod_cidr_errors(cidrs: list[str]) -> ErrorList:
+    """One range, or one of each IP family."""
+    path = Path("spec.podCIDRs")
+    errors = [error for i, cidr in enumerate(cidrs) for error in cidr_errors(cidr, path.index(i))]
+    if len(cidrs) < 2:
+        return errors
+    families = [_family(cidr) for cidr in cidrs]
+    if None in families:
+        i = families.index(None)
+        problem = f"invalid CIDR[{i}]: <nil> (invalid CIDR address: {cidrs[i]})"
+        errors.append(field.internal(path, f"invalid PodCIDRs. failed to check with dual stack with error:{problem}"))
+    if None in families or len(set(families)) < 2 or len(cidrs) > 2:
+        errors.append(field.invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
+def _family(cidr: str) -> int | None:
+    """4 or 6, None for what is no CIDR."""
+    try:
+        return ip_network(cidr, strict=False).version if "/" in cidr else None
+    except ValueError:
+        return None
 
 
 def _taint_errors(taints: list[Object]) -> ErrorList:

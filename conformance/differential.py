@@ -2,12 +2,13 @@
 
     python -m conformance.differential --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
     python -m conformance.differential … --reads | --writes [--seed N] [--count N]
-    python -m conformance.differential … --histories N [--seed N] [--only N]
+    python -m conformance.differential … --histories N [--every-kind] [--broken SHARE] [--seed N] [--only N]
 
 Both servers should be fresh; the same seed sends the same requests. Objects named f1 to f3 in the namespace `default` are used.
 With --reads they are gets, lists and watches between small writes (conformance/random_reads.py), with --writes creates, updates and
 deletions of every kind (conformance/writes.py). With --histories, that many objects of many kinds each see a sequence of writes by
-several managers (conformance/ownership.py); each history can be run alone by its number.
+several managers (conformance/ownership.py); each history can be run alone by its number. With --every-kind the objects are of all
+kinds and have fields from all of their schema (conformance/random_objects.py), the given share of the values being odd.
 """
 
 import argparse
@@ -16,10 +17,10 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from conformance import ownership, random_reads, writes
+from conformance import ownership, random_objects, random_reads, writes
 from conformance.exchange import Answer, Client, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
@@ -175,13 +176,23 @@ class Report:
             body = json.dumps(request.get("body", request.get("changes")))[:600]
             print(f"{label} {request['method']} {request['path']} {body}\n    {found[:900]}", flush=True)
 
+    def judge(self, label: str, request: Request, expected: Answer, got: Answer) -> None:
+        """Adds two answers; those that only a kind's own validation sets apart begin with `validation:`."""
+        found = _outcome(expected, got) or difference(expected, got)
+        details = (expected.get("body") or {}).get("details") or {}
+        judged = expected["status"] == 422 and details.get("kind") and got["status"] in (200, 201, 409, 422)
+        if found and judged:
+            causes = (f"{cause['field']} {cause['message']}" for cause in details["causes"])
+            found = f"validation: {details['kind']} {next(causes, '')} | {found}"
+        self.add(label, request, found)
+
     def summary(self) -> str:
         return f"{self._requests} requests, {sum(self._kinds.values())} differ in {len(self._kinds)} ways"
 
 
 def _outcome(expected: Answer, got: Answer) -> str:
     """Two answers of different status, with what they say."""
-    if expected["status"] == got["status"]:
+    if expected["status"] == got["status"] or (expected["status"], got["status"]) == (500, 400):
         return ""
     said = ((answer.get("body") or {}).get("message", "no message") for answer in (expected, got))
     return " != ".join(f"{answer['status']} {text}" for answer, text in zip((expected, got), said, strict=True))
@@ -208,7 +219,14 @@ def run_writes(oracle: Client, server: Client, seed: int, count: int, report: Re
         report.add(str(number), request, difference(oracle.send(request, []), server.send(request, [])))
 
 
-def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[int], report: Report) -> None:
+def run_histories(
+    oracle: Client,
+    server: Client,
+    seed: int,
+    numbers: Iterable[int],
+    report: Report,
+    subjects: Sequence[ownership.Subject] = ownership.SUBJECTS,
+) -> None:
     for request in ownership.setup():
         oracle.send(request, [])
         server.send(request, [])
@@ -217,13 +235,13 @@ def run_histories(oracle: Client, server: Client, seed: int, numbers: Iterable[i
             while client.send({"method": "GET", "path": path}, [])["status"] != 200:
                 time.sleep(0.1)
     for number in numbers:
-        history = ownership.History(random.Random(f"{seed}/{number}"), f"h{seed}-{number}")
+        history = ownership.History(random.Random(f"{seed}/{number}"), f"h{seed}-{number}", subjects)
         revisions: dict[str, str] = {}
         for step, request in enumerate(history.requests()):
             expected, got = (ownership.send(client, request, revisions) for client in (oracle, server))
             if not expected["status"]:
                 break
-            report.add(f"{number}[{step}]", request, _outcome(expected, got) or difference(expected, got))
+            report.judge(f"{number}[{step}]", request, expected, got)
             if not ownership.alike(expected, got):
                 break  # the two objects differ now, and so will all that follows
         for request in history.cleanup():
@@ -255,12 +273,17 @@ def main() -> int:
     parser.add_argument("--writes", action="store_true")
     parser.add_argument("--histories", type=int, default=0)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--every-kind", action="store_true")
+    parser.add_argument("--broken", type=float, default=0.01)
     arguments = parser.parse_args()
     oracle, server = Client(arguments.oracle, arguments.oracle_token), Client(arguments.server, arguments.token)
     report = Report()
     if arguments.histories:
         numbers = range(arguments.histories) if arguments.only is None else (arguments.only,)
-        run_histories(oracle, server, arguments.seed, numbers, report)
+        subjects: Sequence[ownership.Subject] = ownership.SUBJECTS
+        if arguments.every_kind:
+            subjects = tuple(random_objects.Types(oracle, arguments.broken).subjects())
+        run_histories(oracle, server, arguments.seed, numbers, report, subjects)
     elif arguments.reads:
         run_reads(oracle, server, arguments.seed, arguments.count, report)
     elif arguments.writes:

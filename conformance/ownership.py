@@ -9,7 +9,7 @@ import http.client
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.exchange import Answer, Client, difference
@@ -18,6 +18,10 @@ Request = dict[str, Any]
 Make = Callable[[random.Random], Any]
 
 GROUP: Final = "own.example.com"
+DELETIONS: Final[tuple[Any, ...]] = (
+    *({}, {"gracePeriodSeconds": 0}, {"dryRun": ["All"]}, {"propagationPolicy": "Foreground"}),
+    *({"propagationPolicy": "Orphan"}, {"gracePeriodSeconds": 1000}, {"preconditions": {"uid": "x"}}),
+)
 MANAGERS: Final = ("a", "b", "kubectl")
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -144,19 +148,22 @@ THING_SPEC: Final = struct(
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A kind to write to. `versions`: group version -> content of that version; `statuses`: what its status may hold."""
+    """A kind to write to. `versions`: group version -> content of that version; `status`: what its status may hold.
+
+    `others`: subresources that hold the object itself. `namespace` is empty for those that have none.
+    """
 
     kind: str
     resource: str
     versions: Mapping[str, Make]
     status: Make | None = None
     scaled: bool = False
-    namespaced: bool = True
-    base: Any = field(default_factory=dict)
+    namespace: str = "default"
+    others: tuple[str, ...] = ()
 
     def path(self, version: str, name: str) -> str:
         prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        return f"{prefix}{'/namespaces/default' if self.namespaced else ''}/{self.resource}/{name}"
+        return f"{prefix}{f'/namespaces/{self.namespace}' if self.namespace else ''}/{self.resource}/{name}"
 
 
 def spec(make: Make) -> Make:
@@ -259,7 +266,7 @@ SUBJECTS: Final = (
     Subject(
         kind="Node",
         resource="nodes",
-        namespaced=False,
+        namespace="",
         versions={
             "v1": spec(
                 struct(
@@ -468,9 +475,9 @@ def served() -> Iterator[str]:
 class History:
     """The writes to one object, in order."""
 
-    def __init__(self, rng: random.Random, name: str) -> None:
+    def __init__(self, rng: random.Random, name: str, subjects: Sequence[Subject] = SUBJECTS) -> None:
         self._rng, self._name = rng, name
-        self._subject = rng.choice(SUBJECTS)
+        self._subject = rng.choice(subjects)
 
     def requests(self) -> Iterator[Request]:
         yield self._first()
@@ -501,6 +508,9 @@ class History:
             self._reset: 3,
             self._status: 12 if self._subject.status else 0,
             self._scale: 8 if self._subject.scaled else 0,
+            self._other: 6 if self._subject.others else 0,
+            self._delete: 3,
+            self._again: 2,
         }
         (maker,) = self._rng.choices(list(makers), list(makers.values()))
         return maker()
@@ -703,6 +713,27 @@ class History:
             return {"method": "PUT", "path": path + self._query(), "body": full}
         options = {"force": "true"} if kind == "apply-patch+yaml" and self._rng.random() < 0.5 else {}
         return self._patch(path + self._query(**options), full if kind == "apply-patch+yaml" else body, kind)
+
+    def _other(self) -> Request:
+        """A write to a subresource that holds the object itself."""
+        version = self._version()
+        path = f"{self._subject.path(version, self._name)}/{self._rng.choice(self._subject.others)}"
+        kind = self._rng.choice(("apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json", "put"))
+        if kind == "put":
+            live = self._subject.path(version, self._name)
+            return {"method": "PUT", "path": path + self._query(), "live": live, "changes": self._object(version)}
+        body = self._object(version) if kind == "apply-patch+yaml" else self._part(version)
+        return self._patch(path + self._query(), body, kind)
+
+    def _delete(self) -> Request:
+        path = self._subject.path(self._version(), self._name)
+        return {"method": "DELETE", "path": path, "body": self._rng.choice(DELETIONS)}
+
+    def _again(self) -> Request:
+        """A creation, most often of what is there already."""
+        version = self._version()
+        path = self._subject.path(version, self._name).rpartition("/")[0]
+        return {"method": "POST", "path": path + self._query(), "body": self._object(version)}
 
 
 def send(client: Client, request: Request, revisions: dict[str, str]) -> Answer:

@@ -240,8 +240,6 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, data:
             scope.kind.settle(result)
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
-        if current is None:
-            metadata(result).setdefault("name", info.name)
         match_namespace(result, request, scope)
         match_name(result, info.name)
         return result
@@ -251,8 +249,9 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, data:
 
 def _not_converted(applied: Object, scope: RequestScope, why: str) -> StatusError:
     """Upstream has no code for a merged object that fits its schema and not its Go type."""
-    where = f"{metadata(applied).get('namespace', '')}/{metadata(applied).get('name', '')}; {scope.gvk}"
-    message = f"to proper version: unable to convert unstructured object to {scope.gvk}: {why}"
+    gvk = f"{scope.gvk.group}/{scope.gvk.version}, Kind={scope.gvk.kind}"
+    where = f"{metadata(applied).get('namespace', '')}/{metadata(applied).get('name', '')}; {gvk}"
+    message = f"to proper version: unable to convert unstructured object to {gvk}: {why}"
     return status_error(500, "", f"failed to convert new object ({where}) {message}")
 
 

@@ -125,7 +125,9 @@ def apply(
     fit its type.
     """
     versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
-    _check_applied(applied, versions, kind or (live or applied).get("kind", ""))
+    version = applied.get("apiVersion", "")
+    if version != api_version or applied.get("kind", "") != (kind or (live or applied).get("kind", "")):
+        raise new_bad_request(f"invalid object type: {_gvk(version, applied.get('kind', ''))}")
     try:
         managed = decode(metadata(live or {}).get("managedFields"), trusted=True)
     except ValueError as error:
@@ -136,9 +138,15 @@ def apply(
         if not managed and before is not None:
             first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
             managed = cap_update_managers(_update((None, before), managed, versions, first, now))
+    except ValueError as error:
+        problem = _untyped(before, versions, "convert new object", " to smd typed") or str(error)
+        raise status_error(500, "", f"failed to create manager for existing fields: {problem}") from None
+    _check_applied(applied, versions)
+    try:
         result, managed = _apply_or_upgrade(before, applied, managed, versions, key, force=force, now=now)
     except ValueError as error:
-        raise status_error(500, "", str(error)) from None
+        problem = _untyped(before, versions, "create typed live object", "") or str(error)
+        raise status_error(500, "", problem) from None
     if manager == "kubectl":
         result = refresh_last_applied(result, applied)
     return _with_managed_fields(result, managed)
@@ -193,16 +201,23 @@ def _apply(
     return result, managed
 
 
-def _check_applied(applied: Object, versions: Versions, kind: str) -> None:
-    version = applied.get("apiVersion", "")
-    if version != versions.current or applied.get("kind", "") != kind:
-        raise new_bad_request(f"invalid object type: {_gvk(version, applied.get('kind', ''))}")
+def _check_applied(applied: Object, versions: Versions) -> None:
     if metadata(applied).get("managedFields") is not None:
         raise new_bad_request("metadata.managedFields must be nil")
     if problem := validate(applied, versions.schema):
-        meta = metadata(applied)
-        where = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {_gvk(version, applied.get('kind', ''))}"
-        raise status_error(500, "", f"failed to create typed patch object ({where}): {problem}")
+        raise status_error(500, "", f"failed to create typed patch object ({_described(applied)}): {problem}")
+
+
+def _untyped(live: Object | None, versions: Versions, what: str, more: str) -> str:
+    """What upstream says where the stored object doesn't fit its type; empty if it does."""
+    problem = validate(live, versions.schema, duplicates=True) if live is not None else ""
+    return f"failed to {what} ({_described(live)}){more}: {problem}" if live is not None and problem else ""
+
+
+def _described(obj: Object) -> str:
+    meta = metadata(obj)
+    gvk = _gvk(obj.get("apiVersion", ""), obj.get("kind", ""))
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {gvk}"
 
 
 def _gvk(version: str, kind: str) -> str:

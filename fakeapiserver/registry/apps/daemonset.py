@@ -20,6 +20,7 @@ from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_er
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
 from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -53,6 +54,12 @@ class DaemonSetStrategy(Strategy):
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)
         _set_template_generation(obj, _template_generation(old))
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_template_warnings(obj["spec"]["template"], SPEC.child("template"))
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj) if _template_generation(obj) != _template_generation(old) else []
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]

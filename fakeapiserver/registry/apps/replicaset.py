@@ -12,6 +12,7 @@ from fakeapiserver.registry.apps.label_selector import format_label_selector, im
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.table_cells import age, container_cells
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -27,7 +28,10 @@ class ReplicaSetStrategy(Strategy):
         obj["status"] = {"replicas": 0}
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return pod_name_warnings(obj)
+        return pod_name_warnings(obj) + pod_template_warnings(obj["spec"]["template"], SPEC.child("template"))
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return updated_template_warnings(obj, old, obj["spec"]["template"], SPEC.child("template"))
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]

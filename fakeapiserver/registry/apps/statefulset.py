@@ -16,6 +16,11 @@ from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_er
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod_warnings import (
+    claim_warnings,
+    pod_template_warnings,
+    updated_template_warnings,
+)
 from fakeapiserver.registry.core.table_cells import age, container_cells
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -62,10 +67,12 @@ class StatefulSetStrategy(Strategy):
         obj["status"] = {"replicas": 0, "availableReplicas": 0}
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return [_NEGATIVE_LIMIT] if obj["spec"].get("revisionHistoryLimit", 0) < 0 else []
+        found = pod_template_warnings(obj["spec"]["template"], SPEC.child("template"))
+        return found + _own_warnings(obj["spec"], "")
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return self.warnings_on_create(obj)
+        found = updated_template_warnings(obj, old, obj["spec"]["template"], SPEC.child("template"))
+        return found + _own_warnings(obj["spec"], "Spec")
 
     def validate(self, obj: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"])
@@ -85,6 +92,15 @@ class StatefulSetStrategy(Strategy):
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
         return [metadata(obj).get("name", ""), ready, age(obj, now), *container_cells(spec.get("template"))]
+
+
+def _own_warnings(spec: Object, part: str) -> list[str]:
+    """`part` stands between a claim and its field in upstream's paths."""
+    found: list[str] = []
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        at = SPEC.child("volumeClaimTemplates").index(i)
+        found += claim_warnings(claim.get("spec") or {}, at.child(part) if part else at)
+    return [*found, _NEGATIVE_LIMIT] if spec.get("revisionHistoryLimit", 0) < 0 else found
 
 
 def _default_update_strategy(strategy: Object) -> None:

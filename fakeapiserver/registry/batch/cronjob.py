@@ -14,12 +14,18 @@ from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.apps.label_selector import format_label_selector
 from fakeapiserver.registry.batch.job import default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
+from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
 from fakeapiserver.registry.core.table_cells import NONE, age, container_cells
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
+_JOB: Final = _SPEC.child("jobTemplate").child("spec")
+_ZONE_WARNING: Final = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _MAX_NAME: Final = 52
 _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
@@ -41,7 +47,13 @@ class CronJobStrategy(Strategy):
         obj["status"] = {}
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return pod_name_warnings(obj)
+        return pod_name_warnings(obj) + job_spec_warnings(obj["spec"]["jobTemplate"]["spec"], _JOB)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        found = []
+        if metadata(obj).get("generation") != metadata(old).get("generation"):
+            found = job_spec_warnings(obj["spec"]["jobTemplate"]["spec"], _JOB)
+        return [*found, _ZONE_WARNING] if "TZ" in obj["spec"].get("schedule", "") else found
 
     def validate(self, obj: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"], {})

@@ -6,12 +6,13 @@ Upstream: pkg/registry/batch/job/strategy.go, pkg/apis/batch/v1/defaults.go.
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.apps.label_selector import format_label_selector
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
+from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.table_cells import age, container_cells
 from fakeapiserver.registry.generic.printing import human_duration
@@ -48,7 +49,12 @@ class JobStrategy(Strategy):
         obj["status"] = {}
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return pod_name_warnings(obj)
+        return pod_name_warnings(obj) + job_spec_warnings(obj["spec"], Path("spec"))
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        if metadata(obj).get("generation") == metadata(old).get("generation"):
+            return []
+        return job_spec_warnings(obj["spec"], Path("spec"))
 
     def validate(self, obj: Object) -> ErrorList:
         return job_errors(obj)

@@ -4,5 +4,10 @@ from fakeapiserver.registry.coordination.lease import LeaseStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
-    "leases": LeaseStrategy(kube_finalizers=False, allow_create_on_update=True, allow_unconditional_update=False)
+    "leases": LeaseStrategy(
+        kube_finalizers=False,
+        allow_create_on_update=True,
+        allow_unconditional_update=False,
+        disabled_fields=(("spec", "strategy"), ("spec", "preferredHolder")),
+    )
 }

@@ -9,7 +9,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, labels, metadata
 from fakeapiserver.registry.core.field_formats import (
     endpoint_ip_errors,
     ip_errors,
@@ -17,6 +17,7 @@ from fakeapiserver.registry.core.field_formats import (
     port_errors,
     protocol_errors,
 )
+from fakeapiserver.registry.core.ip_warnings import ip_warnings
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -33,6 +34,20 @@ class EndpointsStrategy(Strategy):
 
     def validate(self, obj: Object) -> ErrorList:
         return [e for i, subset in enumerate(obj.get("subsets") or ()) for e in _subset_errors(subset, _PATH.index(i))]
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        if labels(obj).get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
+            return []
+        found: list[str] = []
+        for i, subset in enumerate(obj.get("subsets") or ()):
+            for name in ("addresses", "notReadyAddresses"):
+                for j, address in enumerate(subset.get(name) or ()):
+                    at = Path("subsets").index(i).child(name).index(j).child("ip")
+                    found += ip_warnings(address.get("ip", ""), at)
+        return found
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if (obj.get("subsets") or []) == (old.get("subsets") or []):

@@ -5,7 +5,7 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/api
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -77,17 +77,31 @@ def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:
 
 def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
     """Addresses that were accepted before stay accepted."""
-    if ip in known or _parses(ip_address, ip):
+    if ip in known:
         return []
+    if _parses(ip_address, ip):
+        mapped = ":" in ip and IPv6Address(ip).ipv4_mapped
+        return [field.invalid(path, ip, "must not be an IPv4-mapped IPv6 address")] if mapped else []
     if _LEADING_ZEROS.search(ip) and _parses(ip_address, _LEADING_ZEROS.sub("", ip)):
         return [field.invalid(path, ip, "must not have leading 0s")]
     return [field.invalid(path, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
 
 
 def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList:
-    if text in known or ("/" in text and _parses(lambda value: ip_network(value, strict=False), text)):
+    """As ip_errors, of subnets."""
+    if text in known:
         return []
-    return [field.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    address, _, length = text.partition("/")
+    plain = f"{_LEADING_ZEROS.sub('', address) if '.' in address else address}/{_LEADING_ZEROS.sub('', length)}"
+    if not length.isdigit() or not _parses(lambda value: ip_network(value, strict=False), plain):
+        return [field.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    if plain != text:
+        return [field.invalid(path, text, "must not have leading 0s in IP or prefix length")]
+    if ":" in address and IPv6Address(address).ipv4_mapped:
+        return [field.invalid(path, text, "must not have an IPv4-mapped IPv6 address")]
+    if not _parses(ip_network, text):
+        return [field.invalid(path, text, "must not have bits set beyond the prefix length")]
+    return []
 
 
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
+from fakeapiserver.registry.core.ip_warnings import cidr_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -79,6 +80,8 @@ class NodeStrategy(Strategy):
             found.append("spec.configSource: the feature is removed")
         if spec.get("externalID"):
             found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        for i, subnet in enumerate(spec.get("podCIDRs") or ()):
+            found += cidr_warnings(subnet, Path("spec").child("podCIDRs").index(i))
         return found
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:

@@ -9,7 +9,9 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.registry.core.node_label_warnings import node_term_warnings
 from fakeapiserver.registry.core.pod_template import default_azure_disk, default_host_path
+from fakeapiserver.registry.core.pod_warnings import DEPRECATED_VOLUMES
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
 from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
@@ -33,6 +35,14 @@ _NO_SOURCES: Final = frozenset(
         "volumeMode",
     )
 )
+_DEPRECATED_ANNOTATIONS: Final = {
+    "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_DEPRECATED_SOURCES: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
+_RECYCLE: Final = (
+    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+)
 _SOURCE_IMMUTABLE: Final = "spec.persistentvolumesource is immutable after creation"
 
 
@@ -48,6 +58,22 @@ class PersistentVolumeStrategy(Strategy):
             default_host_path(spec["hostPath"])
         if "azureDisk" in spec:
             default_azure_disk(spec["azureDisk"])
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        spec, annotations = obj["spec"], metadata(obj).get("annotations") or {}
+        at = Path("metadata.annotations")
+        found = [f"{at.key(key)}: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations]
+        if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+            found.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
+        terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+        for i, term in enumerate(terms):
+            at = _SPEC.child("nodeAffinity").child("required").child("nodeSelectorTerms").index(i)
+            found += node_term_warnings(term, at)
+        shown = ((source, DEPRECATED_VOLUMES[source]) for source in _DEPRECATED_SOURCES if source in spec)
+        return [*found, *(f"spec.{'storageOS' if name == 'storageos' else name}: {text}" for name, text in shown)]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"phase": "Pending"}

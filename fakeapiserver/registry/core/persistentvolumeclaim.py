@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.registry.core.pod_template import default_claim_spec
+from fakeapiserver.registry.core.pod_warnings import claim_warnings
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
 from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
@@ -19,6 +20,8 @@ _SPEC: Final = Path("spec")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
+_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_OLD_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 _IMMUTABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
@@ -31,6 +34,14 @@ class PersistentVolumeClaimStrategy(Strategy):
         status.setdefault("phase", "Pending")
         round_up_resources(status, ("capacity", "allocatedResources"))
         default_claim_spec(obj.setdefault("spec", {}))
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        old_class = _CLASS in (metadata(obj).get("annotations") or {})
+        found = [f"{Path('metadata.annotations').key(_CLASS)}: {_OLD_CLASS}"] if old_class else []
+        return [*found, *claim_warnings(obj["spec"], _SPEC)]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         # Upstream leaves the phase to the defaults of the next read, which its answer already shows.

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
-from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
+from fakeapiserver.registry.core.pod_warnings import pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field
+from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field, keep_metadata
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -49,7 +49,9 @@ class PodStrategy(Strategy):
         _default_status(obj.get("status") or {})
 
     def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {"phase": "Pending", "qosClass": pod_qos.qos_class(obj["spec"])}
+        # A class that the client has put there is taken for one computed before.
+        quality = (obj.get("status") or {}).get("qosClass") or pod_qos.qos_class(obj["spec"])
+        obj["status"] = {"phase": "Pending", "qosClass": quality}
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]
         _merge_label_keys(obj)
@@ -70,13 +72,16 @@ class PodStrategy(Strategy):
             obj["spec"] = dict(old["spec"])
             _set_or_drop(obj["spec"], "ephemeralContainers", added)
         elif subresource == "resize":
+            if _containers_differ(obj["spec"], old["spec"]):
+                return  # for validation to refuse
             obj["spec"] = _resized(obj["spec"], old["spec"])
         else:
             return
         _set_or_drop(obj, "status", old.get("status"))
+        keep_metadata(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = pod_spec_warnings(obj["spec"], Path("spec"))
+        found = pod_warnings(obj)
         problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
         if not problems:
             return found
@@ -129,15 +134,18 @@ def _set_or_drop(target: Object, name: str, value: object) -> None:
         target[name] = value
 
 
+def _containers_differ(spec: Object, before: Object) -> bool:
+    return any(len(spec.get(name) or ()) != len(before.get(name) or ()) for name in ("containers", "initContainers"))
+
+
 def _resized(spec: Object, before: Object) -> Object:
-    """The old spec with the new resources; as it is where containers don't match, for validation to refuse."""
+    """The old spec with the new resources; a list whose names don't match stays new, for validation to refuse."""
     resized = dict(before)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
-        if [container.get("name") for container in now] != [container.get("name") for container in then]:
-            return spec
+        same = all(a.get("name") == b.get("name") for a, b in zip(then, now, strict=True))
         if then:
-            resized[name] = [_with_resources(*pair) for pair in zip(then, now, strict=True)]
+            resized[name] = [_with_resources(*pair) for pair in zip(then, now, strict=True)] if same else now
     _set_or_drop(resized, "resources", spec.get("resources"))
     return resized
 

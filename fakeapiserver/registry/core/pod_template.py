@@ -20,11 +20,22 @@ _SPEC_DEFAULTS: Final = {
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
 }
+# Of a PodSpec, what belongs to features that are off (pkg/api/pod/util.go, DropDisabledPodFields).
+_DISABLED: Final = (
+    ("schedulingGroup",),
+    *((containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS),
+    *(("volumes", "*", "projected", "sources", "*", source) for source in ("clusterTrustBundle", "podCertificate")),
+)
 _MODE_0644: Final = 0o644
 # Annotations of clients from before initContainers was a field.
 _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
     f"pod.{stage}.kubernetes.io/init-container{kind}" for stage in ("beta", "alpha") for kind in ("s", "-statuses")
 )
+
+
+def disabled_pod_fields(*spec: str) -> tuple[tuple[str, ...], ...]:
+    """Paths of fields that features which are off would need; `spec` is the PodSpec's own."""
+    return tuple((*spec, *path) for path in _DISABLED)
 
 
 def default_pod_template(template: Object) -> None:

@@ -1,17 +1,35 @@
 """What a client is warned of in pods and templates that are accepted all the same.
 
-Upstream: pkg/api/pod/warnings.go, the frequent part.
+Upstream: pkg/api/pod/warnings.go, pkg/api/persistentvolumeclaim/util.go.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery.field import Path, go_quote
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.ip_warnings import ip_warnings
+from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS, node_term_warnings
+from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS
 from fakeapiserver.registry.core.resource_list import is_whole
 
+_CRITICAL: Final = "scheduler.alpha.kubernetes.io/critical-pod"
+_SYSCTLS: Final = ("security.alpha.kubernetes.io/sysctls", "security.alpha.kubernetes.io/unsafe-sysctls")
+_DEPRECATED_ANNOTATIONS: Final = {
+    _CRITICAL: 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    **dict.fromkeys(_SYSCTLS, 'non-functional in v1.11+; use the "sysctls" field instead'),
+}
+_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_NO_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_NO_APPARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_MATCHES_NOTHING: Final = "a null labelSelector results in matching no pod"
+
 # Volume source -> since when it is no longer meant to be used.
-_DEPRECATED_VOLUMES: Final = {
+DEPRECATED_VOLUMES: Final = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
@@ -26,23 +44,176 @@ _SHOWN: Final = {"storageos": "storageOS"}
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
-def pod_spec_warnings(spec: Object, path: Path) -> list[str]:
-    """`path` is the spec's own: `spec` of a pod, `spec.template.spec` of a deployment."""
-    return [*_spread(spec, path), *_volumes(spec, path), *_twice_named(spec, path), *_containers(spec, path)]
+def pod_warnings(pod: Object) -> list[str]:
+    """A pod's; of its AppArmor annotations something else is told."""
+    return _warnings(pod, None)
+
+
+def pod_template_warnings(template: Object, path: Path) -> list[str]:
+    """A template's; `path` is its own: `spec.template` of a deployment."""
+    return _warnings(template, path)
+
+
+def updated_template_warnings(obj: Object, old: Object, template: Object, path: Path) -> list[str]:
+    """A template's, where an update has raised the generation."""
+    if metadata(obj).get("generation") == metadata(old).get("generation"):
+        return []
+    return pod_template_warnings(template, path)
+
+
+def claim_warnings(spec: Object, path: Path) -> Iterator[str]:
+    """A PersistentVolumeClaimSpec's."""
+    resources = spec.get("resources") or {}
+    for kind in ("requests", "limits"):
+        yield from _fraction((resources.get(kind) or {}).get("storage"), path.child("resources").child(kind), "storage")
+
+
+def _warnings(pod: Object, template: Path | None) -> list[str]:
+    at = Path("spec") if template is None else template.child("spec")
+    annotations_at = (
+        Path("metadata.annotations") if template is None else template.child("metadata").child("annotations")
+    )
+    spec, annotations = pod["spec"], (pod.get("metadata") or {}).get("annotations") or {}
+    return [
+        *_nodes(spec, at),
+        *_spread(spec, at),
+        *_annotations(annotations, annotations_at),
+        *_volumes(spec, at),
+        *_overlapping_paths(spec),
+        *_twice_named(spec, at),
+        *(w for name in _BYTES for w in _fraction((spec.get("overhead") or {}).get(name), at.child("overhead"), name)),
+        *_pod_seccomp(spec, annotations, annotations_at),
+        *_containers(spec, at, annotations, annotations_at, in_template=template is not None),
+        *_affinity(spec.get("affinity") or {}, at.child("affinity")),
+        *_addresses(spec, at),
+    ]
+
+
+def _nodes(spec: Object, path: Path) -> Iterator[str]:
+    for label in spec.get("nodeSelector") or ():
+        if label in DEPRECATED_NODE_LABELS:
+            yield f"{path.child('nodeSelector').key(label)}: {DEPRECATED_NODE_LABELS[label]}"
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    at = path.child("affinity").child("nodeAffinity")
+    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    for i, term in enumerate(terms):
+        yield from node_term_warnings(term, at.child(_REQUIRED).child("nodeSelectorTerms").index(i), preferred=False)
+    for i, weighted in enumerate(affinity.get(_PREFERRED) or ()):
+        term = weighted.get("preference") or {}
+        yield from node_term_warnings(term, at.child(_PREFERRED).index(i).child("preference"), preferred=True)
 
 
 def _spread(spec: Object, path: Path) -> Iterator[str]:
     for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        at, key = path.child("topologySpreadConstraints").index(i), constraint.get("topologyKey", "")
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{at.child('topologyKey')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
         if "labelSelector" not in constraint:
-            at = path.child("topologySpreadConstraints").index(i).child("labelSelector")
-            yield f"{at}: a null labelSelector results in matching no pod"
+            yield f"{at.child('labelSelector')}: {_MATCHES_NOTHING}"
+
+
+def _affinity(affinity: Object, path: Path) -> Iterator[str]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms, at = affinity.get(kind) or {}, path.child(kind)
+        for i, term in enumerate(terms.get(_REQUIRED) or ()):
+            if "labelSelector" not in term:
+                yield f"{at.child(_REQUIRED).index(i).child('labelSelector')}: {_MATCHES_NOTHING}"
+        for i, weighted in enumerate(terms.get(_PREFERRED) or ()):
+            if "labelSelector" not in (weighted.get("podAffinityTerm") or {}):
+                below = at.child(_PREFERRED).index(i).child("podAffinityTerm")
+                yield f"{below.child('labelSelector')}: {_MATCHES_NOTHING}"
+
+
+def _annotations(annotations: Object, path: Path) -> Iterator[str]:
+    for key, text in _DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"{path.key(key)}: {text}"
+
+
+def _pod_seccomp(spec: Object, annotations: Object, path: Path) -> Iterator[str]:
+    if "seccompProfile" not in (spec.get("securityContext") or {}) and _SECCOMP_POD in annotations:
+        yield f"{path.key(_SECCOMP_POD)}: {_NO_SECCOMP}"
+
+
+def _addresses(spec: Object, path: Path) -> Iterator[str]:
+    for i, address in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        yield from ip_warnings(address, path.child("dnsConfig").child("nameservers").index(i))
+    for i, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from ip_warnings(alias.get("ip", ""), path.child("hostAliases").index(i).child("ip"))
 
 
 def _volumes(spec: Object, path: Path) -> Iterator[str]:
     for i, volume in enumerate(spec.get("volumes") or ()):
-        for source, text in _DEPRECATED_VOLUMES.items():
+        at = path.child("volumes").index(i)
+        for source, text in DEPRECATED_VOLUMES.items():
             if source in volume:
-                yield f"{path.child('volumes').index(i).child(_SHOWN.get(source, source))}: {text}"
+                yield f"{at.child(_SHOWN.get(source, source))}: {text}"
+            if source == "glusterfs":
+                claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}
+                yield from claim_warnings(
+                    claim.get("spec") or {}, at.child("ephemeral").child("volumeClaimTemplate").child("spec")
+                )
+
+
+_Mapped = tuple[str, str]
+# Volume source, how it is shown, which field names what it shows.
+_ITEM_VOLUMES: Final = (
+    ("configMap", "ConfigMap", "name"),
+    ("secret", "Secret", "secretName"),
+    ("downwardAPI", "DownwardAPI", ""),
+)
+
+
+def _overlapping_paths(spec: Object) -> Iterator[str]:
+    """Items of a volume that lie on or below each other."""
+    for volume in spec.get("volumes") or ():
+        name = go_quote(volume.get("name", ""))
+        for kind, shown, named in _ITEM_VOLUMES:
+            if kind in volume:
+                source = volume[kind]
+                text = f"{shown} {go_quote(source.get(named, ''))}" if named else shown
+                for pair in _overlaps(_mapped(source, ""), []):
+                    yield f"volume {name} ({text}): overlapping paths: {pair}"
+        if "projected" in volume:
+            known: list[_Mapped] = []
+            for source in volume["projected"].get("sources") or ():
+                if not source:
+                    yield f"volume {name} (Projected) has no sources provided"
+                for pair in _overlaps(_projected(source), known):
+                    yield f"volume {name} (Projected): overlapping paths: {pair}"
+
+
+def _mapped(source: Object, shown: str) -> list[_Mapped]:
+    return [(item.get("path", ""), shown) for item in source.get("items") or ()]
+
+
+def _projected(source: Object) -> list[_Mapped]:
+    for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
+        if (source.get(kind) or {}).get("items"):
+            return _mapped(source[kind], f"{shown} {go_quote(source[kind].get('name', ''))}")
+    if (source.get("downwardAPI") or {}).get("items"):
+        return _mapped(source["downwardAPI"], "DownwardAPI")
+    if "serviceAccountToken" in source:
+        return [(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
+    return []
+
+
+def _overlaps(paths: Iterable[_Mapped], known: list[_Mapped]) -> Iterator[str]:
+    """Each with those before that are the same, above or below; they are added to `known`."""
+    for path, source in paths:
+        mine = (path.rstrip("/"), source)
+        for other in known:
+            if mine[0] and other[0] and _nested(mine[0] + "/", other[0] + "/"):
+                yield f"{_place(mine)} with {_place(other)}"
+        known.append(mine)
+
+
+def _nested(a: str, b: str) -> bool:
+    return a.startswith(b) or b.startswith(a)
+
+
+def _place(mapped: _Mapped) -> str:
+    return f"{go_quote(mapped[0])} ({mapped[1]})" if mapped[1] else go_quote(mapped[0])
 
 
 def _twice_named(spec: Object, path: Path) -> Iterator[str]:
@@ -58,26 +229,53 @@ def _twice_named(spec: Object, path: Path) -> Iterator[str]:
             yield f'{path.child("imagePullSecrets").index(i).child("name")}: invalid empty name ""'
 
 
-def _containers(spec: Object, path: Path) -> Iterator[str]:
+def _containers(
+    spec: Object, path: Path, annotations: Object, annotations_at: Path, *, in_template: bool
+) -> Iterator[str]:
     placed = [
         (container, path.child(name).index(i))
-        for name in ("initContainers", "containers")
+        for name in CONTAINER_LISTS
         for i, container in enumerate(spec.get(name) or ())
     ]
     for container, at in placed:
-        yield from _fractions(container.get("resources") or {}, at.child("resources"))
+        if annotations:
+            yield from _profiles(spec, container, annotations, annotations_at, in_template=in_template)
+        resources = container.get("resources") or {}
+        for name in _BYTES:
+            for kind in ("limits", "requests"):
+                yield from _fraction((resources.get(kind) or {}).get(name), at.child("resources").child(kind), name)
         yield from _hidden_variables(container.get("env") or (), at.child("env"))
     yield from _ports(
         (port, at.child("ports").index(i)) for c, at in placed for i, port in enumerate(c.get("ports") or ())
     )
 
 
-def _fractions(resources: Object, path: Path) -> Iterator[str]:
-    for name in _BYTES:
-        for kind in ("limits", "requests"):
-            text = (resources.get(kind) or {}).get(name, "0")
-            if not is_whole(text):
-                yield f"{path.child(kind).key(name)}: fractional byte value {go_quote(text)} is invalid, must be an integer"
+def _profiles(spec: Object, container: Object, annotations: Object, path: Path, *, in_template: bool) -> Iterator[str]:
+    """Annotations of a container that fields have taken the place of."""
+    context = container.get("securityContext") or {}
+    key = _SECCOMP_CONTAINER + container.get("name", "")
+    if "seccompProfile" not in context and key in annotations:
+        yield f"{path.key(key)}: {_NO_SECCOMP}"
+    key = _APPARMOR + container.get("name", "")
+    if in_template and "appArmorProfile" not in context and key in annotations:
+        profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+        if profile is None or profile != _apparmor_field(annotations[key]):
+            yield f"{path.key(key)}: {_NO_APPARMOR}"
+
+
+def _apparmor_field(annotation: str) -> Object | None:
+    """The field that says what an annotation says."""
+    if annotation == "unconfined":
+        return {"type": "Unconfined"}
+    if annotation == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    profile = annotation.removeprefix("localhost/")
+    return {"type": "Localhost", "localhostProfile": profile} if profile and profile != annotation else None
+
+
+def _fraction(text: str | None, path: Path, name: str) -> Iterator[str]:
+    if text is not None and not is_whole(text):
+        yield f"{path.key(name)}: fractional byte value {go_quote(text)} is invalid, must be an integer"
 
 
 def _hidden_variables(variables: Iterable[Object], path: Path) -> Iterator[str]:
@@ -96,6 +294,8 @@ def _ports(placed: Iterable[tuple[Object, Path]]) -> Iterator[str]:
     named: dict[str, Path] = {}
     of_names = []
     for port, at in placed:
+        if port.get("hostIP") and not port.get("hostPort"):
+            yield f"{at}: hostIP set without hostPort: {_shown_port(port)}"
         for other, other_at in known:
             if any(port.get(key) != other.get(key) for key in ("containerPort", "protocol")):
                 continue
@@ -110,6 +310,14 @@ def _ports(placed: Iterable[tuple[Object, Path]]) -> Iterator[str]:
         elif name:
             named[name] = at
     yield from of_names
+
+
+def _shown_port(port: Object) -> str:
+    """As Go prints the struct."""
+    values = (port.get("name", ""), port.get("hostPort", 0), port.get("containerPort", 0))
+    name, host_port, container_port = values
+    numbers = f"HostPort:{host_port} ContainerPort:{container_port}"
+    return f"{{Name:{name} {numbers} Protocol:{port.get('protocol', '')} HostIP:{port.get('hostIP', '')}}}"
 
 
 def _overlap(port: Object, other: Object) -> str:

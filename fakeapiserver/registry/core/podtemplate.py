@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
+from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.table_cells import container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -26,7 +26,10 @@ class PodTemplateStrategy(Strategy):
         return self.validate(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return pod_spec_warnings(obj["template"]["spec"], Path("template.spec"))
+        return pod_template_warnings(obj["template"], Path("template"))
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return updated_template_warnings(obj, old, obj["template"], Path("template"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         template = obj.get("template") or {}

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import pod_spec_warnings
+from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -57,7 +57,12 @@ class ReplicationControllerStrategy(Strategy):
         if problems := names.is_dns1123_label(str(metadata(obj).get("name", ""))):
             found.append(f"metadata.name: {_IN_HOSTNAMES}: [{' '.join(problems)}]")
         template = obj["spec"].get("template")
-        return found + (pod_spec_warnings(template["spec"], _TEMPLATE.child("spec")) if template is not None else [])
+        return found + (pod_template_warnings(template, _TEMPLATE) if template is not None else [])
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        """Upstream looks at the template that was."""
+        template = old["spec"].get("template")
+        return [] if template is None else updated_template_warnings(obj, old, template, _TEMPLATE)
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)

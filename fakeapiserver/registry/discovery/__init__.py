@@ -4,5 +4,9 @@ from fakeapiserver.registry.discovery.endpointslice import EndpointSliceStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
-    "endpointslices": EndpointSliceStrategy(has_generation=True, update_meta_checks=("create",))
+    "endpointslices": EndpointSliceStrategy(
+        has_generation=True,
+        update_meta_checks=("create",),
+        disabled_fields=(("endpoints", "*", "deprecatedTopology"),),  # what v1 no longer says
+    )
 }

@@ -9,10 +9,13 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, labels, metadata
 from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.field_formats import choice_errors
+from fakeapiserver.registry.core.ip_warnings import ip_warnings
 from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SHOWN = 3
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
 @dataclass(kw_only=True)
@@ -24,6 +27,13 @@ class EndpointSliceStrategy(Strategy):
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         return super().raises_generation(obj, old) or labels(obj) != labels(old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        found = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
+        return found + _address_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return _address_warnings(obj)
 
     def validate(self, obj: Object) -> ErrorList:
         return choice_errors(obj.get("addressType", ""), ("FQDN", "IPv4", "IPv6"), Path("addressType"))
@@ -37,6 +47,16 @@ class EndpointSliceStrategy(Strategy):
         addresses = [address for point in obj.get("endpoints") or () for address in point.get("addresses") or ()]
         name, kind = metadata(obj).get("name", ""), obj.get("addressType", "")
         return [name, kind, _first(ports), _first(addresses), age(obj, now)]
+
+
+def _address_warnings(obj: Object) -> list[str]:
+    if labels(obj).get(_MANAGED_BY) in _CONTROLLERS:
+        return []
+    found: list[str] = []
+    for i, endpoint in enumerate(obj.get("endpoints") or ()):
+        for j, address in enumerate(endpoint.get("addresses") or ()):
+            found += ip_warnings(address, Path("endpoints").index(i).child("addresses").index(j))
+    return found
 
 
 def _first(items: list[str]) -> str:

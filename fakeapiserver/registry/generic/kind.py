@@ -46,7 +46,7 @@ class Kind(Protocol):
         none, worded as Go's converter of maps words it."""
 
     def drop_empty(self, obj: Object) -> None:
-        """Makes empty lists among the object's own fields nulls, in place, where storage doesn't tell one from the other."""
+        """Makes empty lists among the object's and its spec's fields nulls, in place, where storage doesn't tell one from the other."""
 
     def default(self, obj: Object) -> None:
         """Sets the version's defaults in place."""
@@ -85,12 +85,17 @@ class BuiltinKind:
 
     def decode(self, obj: Object) -> list[str]:
         # Go's types tell an empty list from none until they are stored; so do owners, and whoever resets them.
+        spec = obj.get("spec")
         empty = [key for key, value in obj.items() if value == []]
+        empty_below = [key for key, value in spec.items() if value == []] if isinstance(spec, dict) else ()
         reset = metadata(obj).get("managedFields") == []
         unknown = self._type.decode(obj)
         for key in empty:
             if key in obj:
                 obj[key] = []
+        for key in empty_below:
+            if key in obj["spec"]:
+                obj["spec"][key] = []
         if reset:
             metadata(obj)["managedFields"] = []
         return unknown
@@ -103,9 +108,10 @@ class BuiltinKind:
         self.default(obj)
 
     def drop_empty(self, obj: Object) -> None:
-        for key, value in obj.items():
-            if value == []:
-                obj[key] = None
+        for fields in (obj, obj.get("spec") or {}):
+            for key, value in fields.items():
+                if value == []:
+                    fields[key] = None
 
     def default(self, obj: Object) -> None:
         self._type.default(obj)

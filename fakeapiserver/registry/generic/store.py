@@ -45,7 +45,7 @@ from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_fields
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -230,6 +230,7 @@ class Store:
         self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
         self.strategy.record_user(obj, request.user)
+        drop_fields(obj, self.strategy.disabled_fields)
         self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
@@ -382,9 +383,8 @@ class Store:
             if found is None:
                 return Written(written.value, deleted=True)
             current, old = found, plan.marked
-        if not dry_run:
-            await self._remove(current, old)
-        return Written(current.value, deleted=True)
+        removed = current if dry_run else await self._remove(current, old)
+        return Written(removed.value, deleted=True)
 
     async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
         """Compare-and-swap, or what it would be."""
@@ -402,14 +402,15 @@ class Store:
             raise _too_large(error) from None
         return Written(stored.value)
 
-    async def _remove(self, current: StoredObject, last: Object) -> None:
-        """Watchers see the last stored state with the deletion's revision."""
-        await self.storage.delete(current.key, expected_revision=current.mod_revision)
+    async def _remove(self, current: StoredObject, last: Object) -> StoredObject:
+        """The last stored state with the deletion's revision, as watchers see it."""
+        removed = await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
         for resource in self.strategy.companions:
             if companion := self._find(resource):
                 with suppress(StatusError):  # where there is none
                     await companion.remove(str(metadata(last).get("namespace", "")), metadata(last)["name"], Deletion())
+        return removed
 
     # ------------------------------------------------------------ the details
 
@@ -530,6 +531,7 @@ class Store:
         elif request.subresource:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
+            drop_fields(new, self.strategy.disabled_fields)
             self.strategy.prepare_for_update(new, old)
         meta = metadata(new)
         if not meta.get("uid"):

@@ -68,6 +68,8 @@ class Strategy:
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
+    # Fields of features that are off: dropped from whatever is written (drop_fields tells what a path is).
+    disabled_fields: tuple[tuple[str, ...], ...] = ()
     # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
     # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
@@ -123,8 +125,7 @@ class Strategy:
             if name not in ("status", "metadata"):
                 obj[name] = old[name]
         if "metadata" in self.status_reset_fields:
-            for name in _KEPT_METADATA:
-                copy_field(name, metadata(old), metadata(obj))
+            keep_metadata(obj, old)
 
     def validate(self, obj: Object) -> ErrorList:
         return []
@@ -221,6 +222,35 @@ class Strategy:
 
     def on_restored(self, objects: Iterable[Object]) -> None:
         """Another state was brought back: these are all the objects there are now."""
+
+
+def keep_metadata(obj: Object, old: Object) -> None:
+    """What a subresource's write leaves of metadata as it is (upstream: ResetObjectMetaForStatus)."""
+    for name in _KEPT_METADATA:
+        copy_field(name, metadata(old), metadata(obj))
+
+
+def drop_fields(obj: Object, paths: Sequence[tuple[str, ...]]) -> None:
+    """Removes what the paths name, in place; "*" is every item of a list, "x?" an x that goes too if it is left empty."""
+    for path in paths:
+        _drop(obj, path)
+
+
+def _drop(value: object, path: tuple[str, ...]) -> None:
+    head, rest = path[0], path[1:]
+    if head == "*":
+        for item in value if isinstance(value, list) else ():
+            _drop(item, rest)
+        return
+    name = head.removesuffix("?")
+    found = value.get(name) if isinstance(value, dict) else None
+    if found is None:
+        return
+    had = bool(found)
+    if rest:
+        _drop(found, rest)
+    if not rest or (head != name and had and not found):
+        del value[name]  # type: ignore[attr-defined]
 
 
 def copy_field(name: str, source: Object, target: Object) -> None:

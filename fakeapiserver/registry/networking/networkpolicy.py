@@ -3,15 +3,17 @@
 Upstream: pkg/registry/networking/networkpolicy/strategy.go, pkg/apis/networking/{v1/defaults.go,validation/validation.go}.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.label_selector import format_label_selector, label_selector_errors
-from fakeapiserver.registry.core.field_formats import is_valid_port_name, port_errors
+from fakeapiserver.registry.core.field_formats import cidr_errors, is_valid_port_name, port_errors
+from fakeapiserver.registry.core.ip_warnings import cidr_warnings
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -32,17 +34,16 @@ class NetworkPolicyStrategy(Strategy):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
     def validate(self, obj: Object) -> ErrorList:
-        spec = obj["spec"]
-        errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
-        for path, rule, peers in _rules(spec):
-            for i, port in enumerate(rule.get("ports") or ()):
-                errors += _port_errors(port, path.child("ports").index(i))
-            for i, peer in enumerate(rule.get(peers) or ()):
-                errors += _peer_errors(peer, path.child(peers).index(i))
-        return errors + _type_errors(spec["policyTypes"], _SPEC.child("policyTypes"))
+        return _spec_errors(obj["spec"], ())
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return [warning for subnet, path in _subnets(obj["spec"]) for warning in cidr_warnings(subnet, path)]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return _spec_errors(obj["spec"], {subnet for subnet, _ in _subnets(old["spec"])})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         selector = (obj.get("spec") or {}).get("podSelector") or {}
@@ -54,6 +55,27 @@ def _rules(spec: Object) -> Iterator[tuple[Path, Object, str]]:
     for direction, peers in _DIRECTIONS:
         for i, rule in enumerate(spec.get(direction) or ()):
             yield _SPEC.child(direction).index(i), rule, peers
+
+
+def _subnets(spec: Object) -> Iterator[tuple[str, Path]]:
+    """Every subnet that the rules name."""
+    for path, rule, peers in _rules(spec):
+        for i, peer in enumerate(rule.get(peers) or ()):
+            block, at = peer.get("ipBlock") or {}, path.child(peers).index(i).child("ipBlock")
+            yield block.get("cidr", ""), at.child("cidr")
+            for j, subnet in enumerate(block.get("except") or ()):
+                yield subnet, at.child("except").index(j)
+
+
+def _spec_errors(spec: Object, known: Collection[str]) -> ErrorList:
+    """`known`: subnets that were accepted before."""
+    errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
+    for path, rule, peers in _rules(spec):
+        for i, port in enumerate(rule.get("ports") or ()):
+            errors += _port_errors(port, path.child("ports").index(i))
+        for i, peer in enumerate(rule.get(peers) or ()):
+            errors += _peer_errors(peer, path.child(peers).index(i), known)
+    return errors + _type_errors(spec["policyTypes"], _SPEC.child("policyTypes"))
 
 
 def _type_errors(types: list[str], path: Path) -> ErrorList:
@@ -82,12 +104,38 @@ def _port_errors(item: Object, path: Path) -> ErrorList:
     return errors
 
 
-def _peer_errors(peer: Object, path: Path) -> ErrorList:
+def _peer_errors(peer: Object, path: Path, known: Collection[str]) -> ErrorList:
     errors = label_selector_errors(peer.get("podSelector"), path.child("podSelector"))
     errors += label_selector_errors(peer.get("namespaceSelector"), path.child("namespaceSelector"))
+    if "ipBlock" in peer:
+        errors += _block_errors(peer["ipBlock"], path.child("ipBlock"), known)
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if name in peer]
     if not given:
         errors.append(field.required(path, "must specify a peer"))
     elif len(given) > 1 and "ipBlock" in given:
         errors.append(field.forbidden(path, "may not specify both ipBlock and another peer"))
     return errors
+
+
+def _block_errors(block: Object, path: Path, known: Collection[str]) -> ErrorList:
+    if not block.get("cidr"):
+        return [field.required(path.child("cidr"), "")]
+    errors = cidr_errors(block["cidr"], path.child("cidr"), known)
+    network = _network(block["cidr"])
+    for i, text in enumerate(block.get("except") or () if network else ()):
+        at, inner = path.child("except").index(i), _network(text)
+        errors += cidr_errors(text, at, known)
+        if network and inner and not (network.version == inner.version and _holds(network, inner)):
+            errors.append(field.invalid(at, text, "must be a strict subset of `cidr`"))
+    return errors
+
+
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def _holds(network: IPv4Network | IPv6Network, inner: IPv4Network | IPv6Network) -> bool:
+    return inner.network_address in network and network.prefixlen < inner.prefixlen

@@ -28,6 +28,7 @@ RESOURCES: dict[str, Strategy] = {
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         returns_deleted_object=True,
+        disabled_fields=(("spec", "devices", "*", "nodeAllocatableResourceMappings"),),
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
         unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
     ),

@@ -10,7 +10,11 @@ from fakeapiserver.registry.storage.csi import (
 from fakeapiserver.registry.storage.storageclass import StorageClassStrategy, VolumeAttributesClassStrategy
 
 RESOURCES: dict[str, Strategy] = {
-    "csidrivers": CSIDriverStrategy(allow_unconditional_update=False, returns_deleted_object=True),
+    "csidrivers": CSIDriverStrategy(
+        allow_unconditional_update=False,
+        returns_deleted_object=True,
+        disabled_fields=(("spec", "preventPodSchedulingIfMissing"),),
+    ),
     "csinodes": CSINodeStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)
     ),

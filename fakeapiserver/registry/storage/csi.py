@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.label_selector import immutable_errors, label_selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.core.node_label_warnings import node_selector_warnings
 from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -41,6 +42,10 @@ class CSIDriverStrategy(Strategy):
             return [_TOKENS_LOGGED]
         return []
 
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        same = obj["spec"].get("tokenRequests") == old["spec"].get("tokenRequests")
+        return [] if same else self.warnings_on_create(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         requests = spec.get("tokenRequests")
@@ -65,6 +70,12 @@ class CSINodeStrategy(Strategy):
 
 @dataclass(kw_only=True)
 class CSIStorageCapacityStrategy(Strategy):
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return node_selector_warnings(obj.get("nodeTopology"), Path("nodeTopology"))
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
     def validate(self, obj: Object) -> ErrorList:
         errors = label_selector_errors(obj.get("nodeTopology"), Path("nodeTopology"))
         return errors + name_errors(

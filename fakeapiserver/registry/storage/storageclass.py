@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.label_selector import immutable_errors
+from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -36,6 +37,18 @@ class StorageClassStrategy(Strategy):
         for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
             errors += immutable_errors(obj.get(name, _ABSENT.get(name)), old.get(name, _ABSENT.get(name)), Path(name))
         return errors
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        found = []
+        for i, topology in enumerate(obj.get("allowedTopologies") or ()):
+            for j, expression in enumerate(topology.get("matchLabelExpressions") or ()):
+                if text := DEPRECATED_NODE_LABELS.get(expression.get("key", "")):
+                    at = Path("allowedTopologies").index(i).child("matchLabelExpressions").index(j).child("key")
+                    found.append(f"{at}: {text}")
+        return found
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         annotations = metadata(obj).get("annotations") or {}

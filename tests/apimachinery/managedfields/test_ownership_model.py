@@ -67,7 +67,8 @@ def written(live: Object | None, operation: str, manager: str, content: dict[str
     obj: Object = {"apiVersion": VERSION, "kind": "Map", "metadata": meta, "data": dict(content)}
     arguments: dict[str, Any] = {"schema": DEDUCED, "manager": manager, "api_version": VERSION, "now": None}
     found = apply(live, obj, force=force, **arguments) if operation == "Apply" else update(live, obj, **arguments)
-    return {**found, "metadata": {**found["metadata"], "uid": "1"}}
+    # The null that is left where an apply takes the last key out would be dropped by a Go type's decoder.
+    return {**found, "data": found.get("data") or {}, "metadata": {**found["metadata"], "uid": "1"}}
 
 
 def owners_of(obj: Object) -> dict[Owner, set[str]]:

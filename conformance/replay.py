@@ -8,8 +8,9 @@ addresses, continue tokens) nor the prose of column descriptions, which is not r
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.bench.servers import TOKEN, Ours
@@ -103,15 +104,24 @@ def write_readme(scores: dict[str, Score]) -> None:
     path = HERE / "README.md"
     before, _, rest = path.read_text().partition("<!-- score -->")
     _, _, after = rest.partition("<!-- end of score -->")
-    misses = [
-        f"- `{area}/{scenario}` request {i}, `{line[:90]}`: {found[:160].replace('|', ' ')}"
-        for area, score in scores.items()
-        for scenario, i, line, found in score.misses
-    ]
-    listed = "\n".join(misses) or "None."
+    listed = "\n".join(explained_misses(scores)) or "None."
     path.write_text(
         f"{before}<!-- score -->\n{table(scores)}\n\n### Every miss\n{listed}\n<!-- end of score -->{after}"
     )
+
+
+def explained_misses(scores: dict[str, Score]) -> Iterator[str]:
+    """A list item for each reason (explanations.json: the first that matches), and below it the misses that it explains."""
+    reasons = [(re.compile(row["match"]), row["why"]) for row in json.loads((HERE / "explanations.json").read_text())]
+    misses: dict[str, list[str]] = {}
+    for area, score in scores.items():
+        for scenario, i, line, found in score.misses:
+            told = f"{area}/{scenario} request {i}, `{line[:90]}`: {found[:160]}"
+            why = next((why for pattern, why in reasons if pattern.search(f"{told} {found}")), "Not explained yet.")
+            misses.setdefault(why, []).append(told)
+    for why, rows in misses.items():
+        yield f"- {why}"
+        yield from (f"  - {row}" for row in rows)
 
 
 if __name__ == "__main__":

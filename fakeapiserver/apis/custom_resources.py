@@ -28,7 +28,8 @@ def resources_of(definition: Object) -> tuple[APIResource, ...]:
     Names are those its status accepted, or the wanted ones while there is no status.
     """
     spec = definition["spec"]
-    names = {**spec["names"], **(definition.get("status", {}).get("acceptedNames") or {})}
+    accepted = definition.get("status", {}).get("acceptedNames") or {}
+    names = {**spec["names"], **{name: value for name, value in accepted.items() if value}}
     served = [version for version in spec["versions"] if version.get("served")]
     # Told only where the stored version is itself served.
     stored = next(

@@ -37,15 +37,17 @@ class _Internal:
 
     shared: Mapping[str, Any]
     versions: Sequence[Mapping[str, Any]]
+    # Messages show a list that isn't there as null.
+    is_nil: bool = False
 
     def common(self, key: str) -> Any:
         return self.shared.get(key)
 
 
 def _internal(spec: Object) -> _Internal:
-    versions = spec.get("versions") or []
+    versions = spec.get("versions")
     if not versions:
-        return _Internal({}, [])
+        return _Internal({}, [], is_nil=versions is None)
     alike = [key for key in _SHARED if all(version.get(key) == versions[0].get(key) for version in versions)]
     shared = {key: versions[0][key] for key in alike if versions[0].get(key) is not None}
     return _Internal(shared, [{k: v for k, v in version.items() if k not in alike} for version in versions])
@@ -223,7 +225,7 @@ def _versions_errors(internal: _Internal) -> ErrorList:
         errors.append(invalid(path, _go_versions(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(invalid(path, _go_versions(versions), detail))
+        errors.append(invalid(path, None if internal.is_nil else _go_versions(versions), detail))
     return errors
 
 

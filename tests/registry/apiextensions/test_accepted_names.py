@@ -28,7 +28,7 @@ GEARS = {"plural": "gears", "singular": "gear", "kind": "Gear", "listKind": "Gea
             {},
             "KindConflict",
             '"WidgetList" is already in use',
-            {"plural": "gears", "listKind": "GearList"},
+            {"plural": "gears", "kind": "", "listKind": "GearList"},
         ),
         # what it has already it keeps, until the new name is free
         ({**GEARS, "singular": "widget"}, GEARS, "SingularConflict", '"widget" is already in use', GEARS),

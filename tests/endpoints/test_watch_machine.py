@@ -129,7 +129,7 @@ class Machine(RuleBasedStateMachine):
         self.log: list[Write] = []
         self.known_from = self.server.api.storage.revision
         self.watchers: list[Watcher] = []
-        self.page: tuple[str, int, list[str]] | None = None
+        self.page: tuple[str, int, list[str]] | None = None  # token, revision, the name shown last and those to come
 
     def ask(self, method: str, path: str, query: str = "", body: Any = None, kind: str = "") -> tuple[int, Any]:
         return self.server.run(self.server.ask(method, path, query, body, kind))
@@ -203,28 +203,26 @@ class Machine(RuleBasedStateMachine):
         assert meta.get("remainingItemCount", 0) == max(len(self.now) - 1, 0)
         if "continue" in meta:
             revision = int(meta["resourceVersion"])
-            self.page = (meta["continue"], revision, sorted(state_at(self.log, revision))[1:])
+            self.page = (meta["continue"], revision, sorted(state_at(self.log, revision)))
 
     @precondition(lambda self: self.page is not None)
     @rule()
     def next_page(self) -> None:
         """Shows the state of the first page; once that is forgotten, a token leads on at the newest."""
         assert self.page is not None
-        token, revision, names = self.page
+        token, revision, (shown, *names) = self.page
         status, found = self.ask("GET", self.path, f"limit=1&continue={token}")
         if revision < self.server.api.storage.compacted:
             assert (status, found["reason"]) == (410, "Expired")
             rest = self.ask("GET", self.path, f"continue={found['metadata']['continue']}")[1]
-            assert [item["metadata"]["name"] for item in rest["items"]] == [
-                n for n in sorted(self.now) if n >= names[0]
-            ]
+            assert [item["metadata"]["name"] for item in rest["items"]] == [n for n in sorted(self.now) if n > shown]
             self.page = None
             return
         assert [item["metadata"]["name"] for item in found["items"]] == names[:1]
         assert found["metadata"]["resourceVersion"] == str(revision)
         token = found["metadata"].get("continue", "")
         assert bool(token) == (len(names) > 1)
-        self.page = (token, revision, names[1:]) if token else None
+        self.page = (token, revision, names) if token else None
 
     def open(self, query: str, start: int | None, selects: bool) -> None:
         query = f"watch=true&allowWatchBookmarks=true{query}" + ("&labelSelector=note%3Din" if selects else "")

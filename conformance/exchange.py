@@ -9,7 +9,8 @@ requests can use it. Its recording in `exchanges/<area>/` has the same name and 
 where they are not what every answer has.
 `show`, `digest` and `metrics` ask for what `summary.py` tells; `${N.headers.ETag}` is a shown header.
 Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
-back the Nth answer.
+back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
+An area whose servers need flags has them in `areas.json`.
 """
 
 import gzip
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from conformance import wire
+from conformance import cbor, wire
 from conformance.summary import summarized
 
 HERE: Final = Path(__file__).parent
@@ -100,8 +101,7 @@ class Client:
             headers["Authorization"] = f"Bearer {token}"
         data = _body(request, answers)
         if data is not None:
-            binary = wire.MEDIA_TYPE if "protobuf" in request or "protobufOf" in request else "application/json"
-            headers["Content-Type"] = request.get("type", binary)
+            headers["Content-Type"] = request.get("type", _usual_type(request))
         path = _filled(request["path"], answers)
         try:
             return self._exchange(request, path, data, headers)
@@ -124,11 +124,19 @@ class Client:
         return summarized(request, _recorded(response, content), response.headers, content)
 
 
+def _usual_type(request: Mapping[str, Any]) -> str:
+    if "protobuf" in request or "protobufOf" in request:
+        return wire.MEDIA_TYPE
+    return cbor.MEDIA_TYPE if "cbor" in request else "application/json"
+
+
 def _body(request: Mapping[str, Any], answers: Sequence[Answer]) -> bytes | None:
     if "protobuf" in request:
         return wire.encoded(request["protobuf"])
     if "protobufOf" in request:
         return wire.encoded(answers[request["protobufOf"]].get("protobuf", []))
+    if "cbor" in request:
+        return cbor.encoded(json.loads(_filled(json.dumps(request["cbor"]), answers)))
     if "text" in request:
         text = str(request["text"]) * int(request.get("repeat", 1))
         text = text.replace("PADDING", "x" * int(request["pad"])) if "pad" in request else text
@@ -164,6 +172,10 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
         if "stream=watch" in kind:
             return {**answer, "frames": wire.decoded_frames(data)}
         return {**answer, "protobuf": wire.decoded(data)}
+    if answer["type"] == cbor.MEDIA_TYPE:
+        return {**answer, "body": cbor.decoded(data)}
+    if answer["type"] == cbor.SEQUENCE:
+        return {**answer, "events": cbor.decoded_events(data)}
     text = _PADDING.sub(lambda match: f"({len(match[0])} x)", data.decode(errors="replace"))
     try:
         answer["body"] = json.loads(text)
@@ -192,6 +204,12 @@ def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
     for path in sorted((HERE / "scenarios").glob("*/*.json")):
         if not areas or path.parent.name in areas:
             yield path.parent.name, path
+
+
+def flags_of(area: str) -> list[str]:
+    """The flags that an area's servers are started with, the recorded one and those that are compared with it."""
+    flags: dict[str, list[str]] = json.loads((HERE / "areas.json").read_text())
+    return flags.get(area, [])
 
 
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:

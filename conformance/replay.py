@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.bench.servers import TOKEN, Ours
-from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
+from conformance.exchange import HERE, Client, difference, flags_of, recording_of, run, scenarios
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def replay_fresh(areas: Sequence[str] = ()) -> dict[str, Score]:
     """Every area against a server of its own, so that what one leaves behind isn't another's."""
     scores: dict[str, Score] = {}
     for area in dict.fromkeys(area for area, _ in scenarios(areas)):
-        server = Ours()
+        server = Ours(flags=flags_of(area))
         server.start()
         try:
             scores |= replay(Client(server.url, TOKEN), [area])

@@ -89,6 +89,7 @@ class Ours:
     """`fakeapiserver serve`, as users run it."""
 
     name: str = "fakeapiserver"
+    flags: Sequence[str] = ()
     url: str = ""
     ready_seconds: float = 0.0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -108,6 +109,7 @@ class Ours:
             "serve",
             f"--secure-port={port}",
             f"--token-auth-file={tokens}",
+            *self.flags,
         ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
         self._processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, env=_as_installed())]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apis.scheme import read_table
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.config import FEATURE_GATES, Config
 
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 _BUILT_MODES: Final = ("AlwaysAllow", "AlwaysDeny", "RBAC", "Node")
@@ -94,6 +94,17 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _feature_gates(text: str) -> dict[str, bool]:
+    """`A=true,kube:B=false`: each gate may have the name of its component in front."""
+    gates = {}
+    for item in _list(text):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--feature-gates needs gates such as {FEATURE_GATES[0]}=true, not {item!r}")
+        gates[name.removeprefix("kube:").strip()] = _boolean(value.strip())
+    return gates
+
+
 # flag -> (field of Config, how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "anonymous-auth": ("anonymous_auth", _boolean),
@@ -106,6 +117,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "disable-admission-plugins": ("disable_admission_plugins", _list),
     "enable-admission-plugins": ("enable_admission_plugins", _list),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", _boolean),
+    "feature-gates": ("feature_gates", _feature_gates),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
     "min-request-timeout": ("min_request_timeout", _count),
@@ -180,6 +192,11 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
         read_value = read(value)
         if isinstance(read_value, tuple) and name in parsed.given:  # a list flag given again adds to the list
             read_value = getattr(parsed.config, attribute) + read_value
+        if name == "feature-gates":
+            parsed.warnings += [
+                f"--feature-gates: {gate} has no effect here" for gate in read_value if gate not in FEATURE_GATES
+            ]
+            read_value = {**parsed.config.feature_gates, **read_value}
         setattr(parsed.config, attribute, read_value)
         if name == "controllers":
             _check_controllers(parsed, table)

@@ -4,19 +4,30 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserv
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML, unknown_format
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML, body_media_type, unknown_format
+from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic.kind import Kind
 
-Decode = Callable[[Object], list[str]]
-# How a kind that the server knows is decoded: the texts of unknown fields, or a ValueError in Go's words. None: not known.
-Recognizes = Callable[[GroupVersionKind], Decode | None]
+
+class KnownKind(Protocol):
+    """A kind that the server knows, of whatever path. ValueError in Go's words for what doesn't fit it."""
+
+    def decode(self, obj: Object) -> list[str]:
+        """The texts of unknown fields; the object is brought into the kind's form."""
+
+    def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
+        """The same of a body in CBOR; without `strict` nothing is told of unknown fields."""
+
+
+# None: not known.
+Recognizes = Callable[[GroupVersionKind], KnownKind | None]
 
 _GO_TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -55,16 +66,39 @@ def _decode_yaml(data: bytes) -> tuple[Any, list[str]]:
     return yaml.decode_with_duplicates(data)
 
 
+def object_media_type(request: Request, kind: Kind) -> str:
+    """The media type of an object's body. StatusError 415."""
+    media_type = body_media_type(request.header(b"content-type"), request.supported)
+    if media_type == PROTOBUF and kind.custom:
+        raise unknown_format([supported for supported in request.supported if supported != PROTOBUF])
+    return media_type
+
+
 def decode_object(
     data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
 ) -> Object:
     """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
     fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others."""
-    if media_type == PROTOBUF and kind.custom:
-        raise unknown_format((JSON, YAML))
+    if media_type == CBOR and not kind.custom:
+        obj = _decode_cbor(data, kind, validation, warnings, recognizes)
+    else:
+        obj = _decode(data, media_type, kind, validation, warnings, recognizes)
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    kind.default(obj)
+    return obj
+
+
+def _decode(
+    data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
+) -> Object:
+    duplicates: list[str] = []
     in_order = None
     try:
-        document, duplicates = _decode_protobuf(data, kind) if media_type == PROTOBUF else decode_body(data, media_type)
+        if media_type in _DECODERS:
+            document: Any = _DECODERS[media_type](data, kind)
+        else:
+            document, duplicates = decode_body(data, media_type)
         if duplicates and media_type == JSON and not kind.custom:
             document, in_order = json.with_duplicates_merged(data)
         obj = checked_type_meta(document, any_case=not kind.custom)
@@ -73,7 +107,14 @@ def decode_object(
     except ValueError as error:
         raise _unrecognized(kind, data, type_meta_error(str(error))) from None
     try:
-        check_type(obj, kind, recognizes, data, lambda unknown: report_strictly(unknown, kind, validation, warnings))
+        check_type(
+            obj,
+            kind,
+            recognizes,
+            lambda known: known.decode(dict(obj)),
+            lambda unknown: report_strictly(unknown, kind, validation, warnings),
+            lambda: data.decode(errors="replace"),
+        )
     except StatusError:
         if kind.custom:
             report_strictly(duplicates + _unserved_fields(obj, kind), kind, validation, warnings, obj)
@@ -83,13 +124,67 @@ def decode_object(
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
-    if not isinstance(obj.get("metadata"), dict):
-        obj["metadata"] = {}
-    kind.default(obj)
     return obj
 
 
-def _decode_protobuf(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
+def _decode_cbor(data: bytes, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes) -> Object:
+    """A body of a built-in kind: its type first, then the whole of it as that type. StatusError 400."""
+    from fakeapiserver.apimachinery.schema import from_cbor
+    from fakeapiserver.apimachinery.serializer import cbor
+
+    try:
+        type_meta = from_cbor.type_meta(data)
+        GroupVersion.parse(type_meta.get("apiVersion") or "")
+    except ValueError as error:
+        raise _unrecognized(kind, data, str(error)) from None
+    strict = validation != "Ignore"
+    check_type(
+        type_meta,
+        kind,
+        recognizes,
+        lambda known: known.decode_cbor(data, strict=strict),
+        lambda complaints: report_strictly(complaints, kind, validation, warnings),
+        lambda: cbor.diagnose(data),
+    )
+    try:
+        document = from_cbor.decode(data, kind.definitions, kind.definition_name, strict=strict)
+        obj = {**document.obj, **type_meta}
+        kind.decode(obj)
+    except ValueError as error:
+        raise cannot_be_handled(type_meta, kind, str(error)) from None
+    report_strictly([document.complaint] if document.complaint else [], kind, validation, warnings)
+    return obj
+
+
+def _decode_custom_cbor(data: bytes, kind: Kind) -> Object:
+    """A body of a custom resource. StatusError 400, which names the type where one can be made out."""
+    from fakeapiserver.apimachinery.schema import from_cbor
+    from fakeapiserver.apimachinery.serializer import cbor
+
+    try:
+        document = cbor.decode_map(data) or {}
+    except ValueError as error:
+        type_meta = from_cbor.type_meta(data)
+        named = _named_type({key: value for key, value in type_meta.items() if value}, kind)
+        raise cannot_be_handled(
+            {"kind": named.kind, "apiVersion": str(named.group_version)}, kind, str(error)
+        ) from None
+    for name in ("kind", "apiVersion"):
+        if not isinstance(document.get(name), str):
+            document.pop(name, None)
+    try:
+        GroupVersion.parse(document.get("apiVersion", ""))
+    except ValueError:
+        document.pop("kind", None)
+    if not document.get("kind"):
+        raise ValueError(f"Object 'Kind' is missing in '{cbor.diagnose(data)}'")
+    if not document.get("apiVersion"):
+        why = f"Object 'apiVersion' is missing in '{cbor.diagnose(data)}'"
+        raise new_bad_request(f'{document["kind"]} in version "" cannot be handled as a {kind.gvk.kind}: {why}')
+    return document
+
+
+def _decode_protobuf(data: bytes, kind: Kind) -> Object:
     """The enveloped object; one that names no type is of the wanted kind. StatusError 400."""
     from fakeapiserver.apimachinery.serializer import protobuf
     from fakeapiserver.apis.protobuf import message_finder, messages
@@ -106,9 +201,15 @@ def _decode_protobuf(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
             type_meta, kind, not_registered(GroupVersionKind(*group_version, str(type_meta["kind"])))
         )
     try:
-        return {**type_meta, **protobuf.decode_message(raw, message, messages())}, []
+        return {**type_meta, **protobuf.decode_message(raw, message, messages())}
     except ValueError as error:
         raise cannot_be_handled(type_meta, kind, str(error)) from None
+
+
+_DECODERS: Final[Mapping[str, Callable[[bytes, Kind], Object]]] = {
+    PROTOBUF: _decode_protobuf,
+    CBOR: _decode_custom_cbor,
+}
 
 
 def _unserved_fields(obj: Object, kind: Kind) -> list[str]:
@@ -151,10 +252,16 @@ def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
 
 
 def check_type(
-    obj: Object, kind: Kind, recognizes: Recognizes, data: bytes, report: Callable[[list[str]], None]
+    obj: Object,
+    kind: Kind,
+    recognizes: Recognizes,
+    decode: Callable[[KnownKind], list[str]],
+    report: Callable[[list[str]], None],
+    shown: Callable[[], str],
 ) -> None:
     """StatusError 400 for an object of another kind or version than the path's; gives the object its type otherwise.
-    Unknown fields of another version of the kind are told to `report`."""
+    `decode` reads the body as another kind, and unknown fields of another version of the kind are told to `report`;
+    `shown` is the body as messages show it."""
     found = _named_type(obj, kind)
     gvk = kind.gvk
     if found.group_version == gvk.group_version or (
@@ -168,12 +275,12 @@ def check_type(
     elif kind.custom:
         raise _other_version(found, gvk)
     if not found.version:
-        raise cannot_be_handled(obj, kind, f"Object 'apiVersion' is missing in '{data.decode(errors='replace')}'")
-    decode = recognizes(found)
-    if decode is None:
+        raise cannot_be_handled(obj, kind, f"Object 'apiVersion' is missing in '{shown()}'")
+    known = recognizes(found)
+    if known is None:
         raise cannot_be_handled(obj, kind, not_registered(found))
     try:
-        unknown = decode(dict(obj))
+        unknown = decode(known)
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     package = internal_package(gvk.group)

@@ -3,8 +3,7 @@
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_object
-from fakeapiserver.endpoints.negotiation import body_media_type
+from fakeapiserver.endpoints.body import decode_object, object_media_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -15,7 +14,7 @@ from fakeapiserver.registry.generic.store import WriteRequest
 async def create(request: Request, scope: RequestScope) -> Response:
     options = write_options(request.query, "CreateOptions")
     accept = respond.accepted(request, scope)
-    media_type = body_media_type(request.header(b"content-type"))
+    media_type = object_media_type(request, scope.kind)
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)

@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.endpoints.body import checked_type_meta, decode_body, not_registered, type_meta_error
-from fakeapiserver.endpoints.negotiation import PROTOBUF, body_media_type
+from fakeapiserver.endpoints.negotiation import CBOR, PROTOBUF, body_media_type
 from fakeapiserver.endpoints.options import DeleteOptions, delete_options
 from fakeapiserver.endpoints.request import Request
 
@@ -32,7 +32,9 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
     data = await request.body()
     if not data:
         return delete_options(request.query, None)
-    media_type = body_media_type(request.header(b"content-type"))
+    media_type = body_media_type(request.header(b"content-type"), request.supported)
+    if media_type == CBOR:
+        return delete_options(request.query, _decode_cbor(data, definitions))
     try:
         document, _ = decode_body(data, media_type)
         body = checked_type_meta(document)
@@ -40,6 +42,16 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
         raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(str(error))) from None
     _check_kind(body)
     return delete_options(request.query, _decoded(body, definitions))
+
+
+def _decode_cbor(data: bytes, definitions: Definitions) -> Object:
+    from fakeapiserver.apimachinery.schema import from_cbor
+
+    try:
+        _check_kind(from_cbor.type_meta(data))
+        return from_cbor.decode(data, definitions, _DEFINITION, strict=False).obj
+    except ValueError as error:
+        raise new_bad_request(str(error)) from None
 
 
 def _check_kind(body: Object) -> None:

@@ -79,12 +79,15 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 
+        request.supported = scopes.media_types
         return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
     if watches:
         raise new_method_not_supported(scope.resource.gvr.group_resource, "watch")
     if handler is None or not _is_served_verb(request, scope):
         raise new_generic_method_not_allowed()
+    # What was refused up to here upstream answers without the resource's own media types.
+    request.supported = scopes.media_types
     if scope.resource.gvr.group_resource == _BINDINGS:
         from fakeapiserver.endpoints.binding import bind
 

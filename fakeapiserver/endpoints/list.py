@@ -7,7 +7,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
 from fakeapiserver.endpoints.get import parse_revision, too_large
-from fakeapiserver.endpoints.negotiation import PROTOBUF, Accept
+from fakeapiserver.endpoints.negotiation import CBOR, PROTOBUF, Accept
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -56,6 +56,8 @@ async def answer(request: Request, scope: RequestScope, accept: Accept, found: L
     if accept.media_type == PROTOBUF:
         body = await scope.protobuf.list([item.value for item in found.items], meta)
         return respond.answer(request, body, PROTOBUF)
+    if accept.media_type == CBOR:
+        return respond.answer(request, scope.cbor.list(_listing(scope, found, meta)), CBOR)
     return respond.raw(request, _listing(scope, found, meta), accept)
 
 

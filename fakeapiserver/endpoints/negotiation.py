@@ -16,8 +16,11 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PROTOBUF_STREAM: Final = PROTOBUF + ";stream=watch"
-_SUPPORTED: Final = (JSON, YAML, PROTOBUF)
-STREAMED: Final = (f"{JSON};stream=watch", PROTOBUF_STREAM)
+CBOR: Final = "application/cbor"
+CBOR_SEQUENCE: Final = "application/cbor-seq"
+# What every server speaks, and one that has CBOR as well.
+SUPPORTED: Final[tuple[str, ...]] = (JSON, YAML, PROTOBUF)
+WITH_CBOR: Final[tuple[str, ...]] = (*SUPPORTED, CBOR)
 _META: Final = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
 # What an object may be asked for as -> the group versions of that form.
 _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -43,26 +46,28 @@ PLAIN: Final = Accept()
 
 
 @lru_cache(maxsize=1024)
-def negotiate(header: str, also: tuple[str, ...] = (), custom: bool = False) -> Accept:
+def negotiate(
+    header: str, also: tuple[str, ...] = (), custom: bool = False, supported: tuple[str, ...] = SUPPORTED
+) -> Accept:
     """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. The route lets
     through what it is `also` said to produce. Custom resources have no protobuf form, but their metadata has."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
     if not custom:
-        check_route(header, (*_SUPPORTED, *also))
-    for accepted in _accepted(header, server_version="v1"):
+        check_route(header, (*supported, *also))
+    for accepted in _accepted(header, supported, server_version="v1"):
         served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
         if served:
             return accepted
-    raise new_not_acceptable(_SUPPORTED)
+    raise new_not_acceptable(supported)
 
 
 @lru_cache(maxsize=256)
-def negotiate_document(header: str) -> Accept:
+def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept:
     """How discovery is answered: StatusError 406."""
-    accepted = _plain_form(header)
+    accepted = _plain_form(header, supported)
     if accepted is None:
-        raise new_not_acceptable(_SUPPORTED)
+        raise new_not_acceptable(supported)
     return accepted
 
 
@@ -73,12 +78,12 @@ def negotiate_aggregated(header: str) -> Accept | None:
 
 
 @lru_cache(maxsize=256)
-def negotiate_status(header: str) -> Accept:
+def negotiate_status(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept:
     """How a Status is answered: a client that takes no form of it gets indented JSON."""
-    return _plain_form(header) or Accept(pretty=True)
+    return _plain_form(header, supported) or Accept(pretty=True)
 
 
-def check_route(header: str, produced: Sequence[str] = _SUPPORTED) -> None:
+def check_route(header: str, produced: Sequence[str] = SUPPORTED) -> None:
     """StatusError 406 in the words of upstream's router, which looks first: at media types only, without wildcards but one."""
     named = [part.partition(";")[0].strip(" ") for part in (header or "*/*").split(",")]
     taken = [media_type for media_type in produced if ";" not in media_type]
@@ -87,24 +92,30 @@ def check_route(header: str, produced: Sequence[str] = _SUPPORTED) -> None:
         raise status_error(406, "NotAcceptable", message, {})
 
 
-def not_streamable() -> StatusError:
+def not_streamable(supported: tuple[str, ...]) -> StatusError:
     """406 for a watch in a form that can't be streamed."""
-    return new_not_acceptable(STREAMED)
+    return new_not_acceptable(streamed(supported))
+
+
+@lru_cache
+def streamed(supported: tuple[str, ...]) -> tuple[str, ...]:
+    """The media types of watches."""
+    return (f"{JSON};stream=watch", PROTOBUF_STREAM, *([CBOR_SEQUENCE] if CBOR in supported else []))
 
 
 def _is_meta_form(accepted: Accept) -> bool:
     if accepted.as_kind == "Table":
-        return accepted.media_type != PROTOBUF
+        return accepted.media_type in (JSON, YAML)
     return accepted.as_kind != "APIGroupDiscoveryList"
 
 
-def _plain_form(header: str) -> Accept | None:
+def _plain_form(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept | None:
     if not header:
         return PLAIN
-    return next((accepted for accepted in _accepted(header) if not accepted.as_kind), None)
+    return next((accepted for accepted in _accepted(header, supported) if not accepted.as_kind), None)
 
 
-def _accepted(header: str, server_version: str = "") -> Iterator[Accept]:
+def _accepted(header: str, supported: tuple[str, ...] = SUPPORTED, server_version: str = "") -> Iterator[Accept]:
     """What the clauses allow, best first, without a look at what is served in that form. `server_version` is the one that
     the endpoint can be asked for."""
     for clause in parse(header):
@@ -112,7 +123,7 @@ def _accepted(header: str, server_version: str = "") -> Iterator[Accept]:
         if form is None or clause.parameters.get("sv", "") not in ("", server_version):
             continue
         stream = clause.parameters.get("stream")
-        for media_type in _SUPPORTED:
+        for media_type in supported:
             if not clause.takes(media_type) or (stream and (stream != "watch" or media_type == YAML)):
                 continue
             yield Accept(media_type, *form, pretty=clause.parameters.get("pretty") == "1")
@@ -135,7 +146,7 @@ _PARAMETER_NAME: Final = re.compile(rf";\s*({_TOKEN})\s*=(?:\s*{_QUOTED})?", re.
 
 
 @lru_cache(maxsize=256)
-def body_media_type(header: str) -> str:
+def body_media_type(header: str, supported: tuple[str, ...] = SUPPORTED) -> str:
     """The media type of a request's body: JSON where none is named, StatusError 415 for one that nobody decodes, and for
     parameters that can't be read (Go: mime.ParseMediaType)."""
     if not header:
@@ -144,9 +155,9 @@ def body_media_type(header: str) -> str:
     if match is not None:
         media_type = match[1].lower()
         named = [name.lower() for name in _PARAMETER_NAME.findall(match[2])]
-        if media_type in _SUPPORTED and len(named) == len(set(named)):
+        if media_type in supported and len(named) == len(set(named)):
             return media_type
-    raise unknown_format(_SUPPORTED)
+    raise unknown_format(supported)
 
 
 def unknown_format(accepted: Sequence[str]) -> StatusError:

@@ -23,7 +23,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered, yaml_warnings
 from fakeapiserver.endpoints.create import match_namespace, write_request
-from fakeapiserver.endpoints.negotiation import JSON, YAML
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, YAML
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -34,6 +34,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+APPLY_CBOR_PATCH: Final = "application/apply-patch+cbor"
 
 _PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 Patcher = Callable[[Object], Any]
@@ -56,19 +57,21 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     """
     # Upstream takes off what follows a semicolon, and nothing else.
     media_type = request.header(b"content-type").partition(";")[0]
-    _check_media_type(media_type, custom)
+    _check_media_type(media_type, custom, CBOR in request.supported)
     respond.accepted(request, scope)
     data = await request.body()
-    applied = media_type == APPLY_PATCH
+    applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = write_options(request.query, "PatchOptions", apply=applied)
     if applied:
-        return options, _applier(request, scope, options, data), True
+        return options, _applier(request, scope, options, media_type, data), True
     return options, _patcher(request, scope, options, media_type, data), False
 
 
-def _check_media_type(media_type: str, custom: bool) -> None:
+def _check_media_type(media_type: str, custom: bool, cbor: bool) -> None:
     """Strategic merge patch needs Go types, so custom resources don't have it. StatusError 415."""
     allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
+    if cbor:
+        allowed.append(APPLY_CBOR_PATCH)
     if media_type in allowed:
         return
     # The router, which custom resources don't have, lets surrounding spaces pass that the handler doesn't know.
@@ -208,11 +211,11 @@ def _invalid_patch(shown: str, why: str) -> StatusError:
 # -------------------------------------------------------------------- apply
 
 
-def _applier(request: Request, scope: RequestScope, options: WriteOptions, data: bytes) -> Transform:
+def _applier(request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> Transform:
     store, info = scope.store, request.info
 
     def transform(current: Object | None) -> Object:
-        applied, duplicates = _decode_applied(data)
+        applied, duplicates = _decode_applied(data) if media_type == APPLY_PATCH else (_decode_applied_cbor(data), [])
         _check_applied_type(applied, scope)
         stated = metadata(applied).get("uid")
         result = managedfields.apply(
@@ -268,9 +271,19 @@ def _decode_applied(data: bytes) -> tuple[Object, list[str]]:
     return document or {}, duplicates
 
 
+def _decode_applied_cbor(data: bytes) -> Object:
+    from fakeapiserver.apimachinery.serializer import cbor
+
+    try:
+        return cbor.decode_map(data) or {}
+    except ValueError as error:
+        # Upstream calls it YAML all the same.
+        raise new_bad_request(f"error decoding YAML: {error}") from None
+
+
 def _check_applied_type(applied: Object, scope: RequestScope) -> None:
     gvk = scope.gvk
-    api_version, kind = str(applied.get("apiVersion") or ""), str(applied.get("kind") or "")
+    api_version, kind = (value if isinstance(value := applied.get(key), str) else "" for key in ("apiVersion", "kind"))
     if kind != gvk.kind or api_version != str(gvk.group_version):
         version = GroupVersion.parse(api_version)
         raise new_bad_request(f"invalid object type: {version.group}/{version.version}, Kind={kind}")

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.negotiation import SUPPORTED
 from fakeapiserver.endpoints.request_info import RequestInfo
 
 Scope = MutableMapping[str, Any]
@@ -35,7 +36,8 @@ Query = dict[str, list[str]]
 
 @dataclass(slots=True)
 class Request:
-    """One request on its way through the handler chain. `response_headers` are the filters': every answer has them."""
+    """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
+    are the media types that whoever answers it speaks."""
 
     method: str
     path: str
@@ -47,6 +49,7 @@ class Request:
     user: UserInfo = _NOBODY
     warnings: list[str] = field(default_factory=list)
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    supported: tuple[str, ...] = SUPPORTED
 
     def header(self, name: bytes) -> str:
         """The first header of this (lower-case) name, empty when there is none."""

@@ -14,14 +14,15 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
 from fakeapiserver.endpoints.negotiation import (
+    CBOR,
     JSON,
     PLAIN,
     PROTOBUF,
-    STREAMED,
     YAML,
     Accept,
     negotiate,
     negotiate_status,
+    streamed,
 )
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -36,8 +37,9 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    also = STREAMED if request.info.verb in ("list", "watch") else _TEXT if request.info.subresource == "log" else ()
-    return negotiate(request.header(b"accept"), also, scope.kind.custom)
+    supported, reading = request.supported, request.info.verb in ("list", "watch")
+    also = streamed(supported) if reading else _TEXT if request.info.subresource == "log" else ()
+    return negotiate(request.header(b"accept"), also, scope.kind.custom, supported)
 
 
 def stored_object(
@@ -52,6 +54,8 @@ def stored_object(
         )
     if accept.media_type == PROTOBUF:
         return answer(request, scope.protobuf.object(value), PROTOBUF, status)
+    if accept.media_type == CBOR:
+        return answer(request, scope.cbor.object(value), CBOR, status)
     return raw(request, scope.served(value), accept, status)
 
 
@@ -60,17 +64,23 @@ def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int =
         from fakeapiserver.endpoints import protobuf
 
         return answer(request, protobuf.encode(obj), PROTOBUF, status)
+    if accept.media_type == CBOR:
+        from fakeapiserver.apimachinery.serializer import cbor
+
+        return answer(request, cbor.encode(obj), CBOR, status)
     return raw(request, json.encode(obj), accept, status)
 
 
 def status_response(request: Request, status: Status) -> Response:
     """A Status. Where the client's Accept can't be met the answer is JSON all the same."""
-    return encoded(request, status, negotiate_status(request.header(b"accept")), int(status.get("code") or 200))
+    return encoded(
+        request, status, negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
+    )
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
-    """JSON bytes as they are (with or without a newline behind them), or indented, or as YAML or protobuf."""
-    if accept.media_type == PROTOBUF:
+    """JSON bytes as they are (with or without a newline behind them), or indented, or as YAML, protobuf or CBOR."""
+    if accept.media_type in (PROTOBUF, CBOR):
         return encoded(request, msgspec.json.decode(body), accept, status)
     if accept.media_type == YAML:
         from fakeapiserver.apimachinery.serializer import yaml

@@ -10,12 +10,14 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.body import Recognizes
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 
 if TYPE_CHECKING:
+    from fakeapiserver.endpoints.cbor import CBORForm
     from fakeapiserver.endpoints.partial import PartialForm
     from fakeapiserver.endpoints.protobuf import StoredForm
 
@@ -46,7 +48,7 @@ class RequestScope:
     resource: APIResource
     kind: Kind
     clock: Clock
-    recognizes: Callable[[GroupVersionKind], Callable[[Object], list[str]] | None]
+    recognizes: Recognizes
     store: Store | None = None
     row: Row | None = None
     virtual: Virtual | None = None
@@ -83,6 +85,13 @@ class RequestScope:
         from fakeapiserver.endpoints.protobuf import StoredForm
 
         return StoredForm(self.gvk, self.list_kind, self._restored)
+
+    @cached_property
+    def cbor(self) -> "CBORForm":
+        """How stored objects are answered as CBOR."""
+        from fakeapiserver.endpoints.cbor import CBORForm
+
+        return CBORForm(self.kind, self.served)
 
     def partial(self, version: str) -> "PartialForm":
         """How objects are answered as PartialObjectMetadata of a version."""

@@ -13,9 +13,8 @@ from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, st
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_object
+from fakeapiserver.endpoints.body import decode_object, object_media_type
 from fakeapiserver.endpoints.create import match_namespace
-from fakeapiserver.endpoints.negotiation import body_media_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -80,7 +79,7 @@ async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Ob
     """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
     options = write_options(request.query, "CreateOptions")
     respond.accepted(request, scope)
-    media_type = body_media_type(request.header(b"content-type"))
+    media_type = object_media_type(request, kind)
     data = await request.body()
     obj = decode_object(data, media_type, kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)

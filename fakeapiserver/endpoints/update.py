@@ -3,9 +3,8 @@
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, metadata
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.body import decode_object
+from fakeapiserver.endpoints.body import decode_object, object_media_type
 from fakeapiserver.endpoints.create import match_namespace, write_request
-from fakeapiserver.endpoints.negotiation import body_media_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -27,7 +26,7 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
     """The options of a PUT, and its object."""
     options = write_options(request.query, "UpdateOptions")
     respond.accepted(request, scope)
-    media_type = body_media_type(request.header(b"content-type"))
+    media_type = object_media_type(request, scope.kind)
     data = await request.body()
     obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
     match_namespace(obj, request, scope)

@@ -8,12 +8,23 @@ from collections.abc import AsyncGenerator
 from math import inf
 from typing import Final
 
+import msgspec
+
 from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
 from fakeapiserver.endpoints.get import parse_revision, too_large
-from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, PROTOBUF_STREAM, YAML, Accept, not_streamable
+from fakeapiserver.endpoints.negotiation import (
+    CBOR,
+    CBOR_SEQUENCE,
+    JSON,
+    PROTOBUF,
+    PROTOBUF_STREAM,
+    YAML,
+    Accept,
+    not_streamable,
+)
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -82,15 +93,15 @@ class Form:
         self.clock = scope.clock
         self.min_request_timeout = scope.min_request_timeout
         self._accept = accept
-        self._protobuf = accept.media_type == PROTOBUF
+        self._protobuf, self._cbor = accept.media_type == PROTOBUF, accept.media_type == CBOR
         self._key = (
             f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type} {accept.as_kind}/{accept.as_version}"
         )
         self._columns_sent = False
         self._include = table.include_object(request) if accept.as_kind == "Table" else ""
         if accept.media_type == YAML:
-            raise not_streamable()
-        self.content_type = PROTOBUF_STREAM if self._protobuf else JSON
+            raise not_streamable(request.supported)
+        self.content_type = PROTOBUF_STREAM if self._protobuf else CBOR_SEQUENCE if self._cbor else JSON
 
     def event(self, event: Event) -> bytes:
         if self._accept.as_kind == "Table":
@@ -147,7 +158,11 @@ class Form:
     def _served(self, value: bytes) -> bytes:
         if self._accept.as_kind:
             form = self._scope.partial(self._accept.as_version)
+            if self._cbor:
+                return self._encoded(msgspec.json.decode(form.object(value)))
             return form.protobuf.object(value) if self._protobuf else form.object(value)
+        if self._cbor:
+            return self._scope.cbor.object(value)
         return self._scope.protobuf.object(value) if self._protobuf else self._scope.served(value)
 
     def _encoded(self, obj: Object) -> bytes:
@@ -155,6 +170,10 @@ class Form:
             from fakeapiserver.endpoints import protobuf
 
             return protobuf.encode(obj)
+        if self._cbor:
+            from fakeapiserver.apimachinery.serializer import cbor
+
+            return cbor.encode(obj)
         return json.encode(obj)
 
     def _frame(self, kind: str, obj: bytes) -> bytes:
@@ -164,6 +183,10 @@ class Form:
             from fakeapiserver.apimachinery.serializer.protobuf import watch_frame
 
             return watch_frame(kind, obj)
+        if self._cbor:
+            from fakeapiserver.apimachinery.serializer import cbor
+
+            return cbor.watch_frame(kind, obj)
         return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
 
 

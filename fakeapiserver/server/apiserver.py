@@ -13,6 +13,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, TokenIssuer
@@ -20,7 +21,7 @@ from fakeapiserver.server import authn_authz, bootstrap
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.chain import HandlerChain
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.metrics import Metrics
@@ -47,6 +48,7 @@ class APIServer:
         self.metrics = Metrics(self.table, self._stored, self.started)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
+        self.media_types = WITH_CBOR if config.feature_gates.get(CBOR_SERVING_AND_STORAGE) else SUPPORTED
         self.scopes = RequestScopes(
             table=self.table,
             storage=self.storage,
@@ -54,6 +56,7 @@ class APIServer:
             clock=self.clock,
             service_cluster_ip_range=config.service_cluster_ip_range,
             min_request_timeout=config.min_request_timeout,
+            media_types=self.media_types,
         )
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects)

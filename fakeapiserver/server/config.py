@@ -3,13 +3,17 @@
 Upstream: cmd/kube-apiserver/app/options.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 # Off until the service account controller runs by default, as envtest has it.
 OFF_BY_DEFAULT: Final = ("ServiceAccount",)
+# The feature gates that change something here; all of them are off by default (upstream: k8s.io/apiserver/pkg/features).
+CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
+FEATURE_GATES: Final = (CBOR_SERVING_AND_STORAGE,)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,6 +39,7 @@ class Config:
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
     controllers: tuple[str, ...] = ("*",)
     enable_priority_and_fairness: bool = True
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     request_timeout: float = 60.0  # seconds

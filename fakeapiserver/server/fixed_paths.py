@@ -16,7 +16,14 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
-from fakeapiserver.endpoints.negotiation import JSON, Accept, check_route, negotiate_aggregated, negotiate_document
+from fakeapiserver.endpoints.negotiation import (
+    JSON,
+    SUPPORTED,
+    Accept,
+    check_route,
+    negotiate_aggregated,
+    negotiate_document,
+)
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.endpoints.scopes import TokenIssuer
 from fakeapiserver.server import health, openid, status_pages
@@ -37,6 +44,7 @@ class ServingState(Protocol):
 
     address: str
     shutting_down: bool
+    media_types: tuple[str, ...]
 
     @property
     def flags(self) -> Mapping[str, object]:
@@ -196,16 +204,25 @@ class FixedPaths:
         built_in = version in self._table.scheme.groups.get(group, ())
         if served is None and group in self._table.scheme.groups:
             raise new_generic_not_found()
+        supported = SUPPORTED
         if built_in:
-            _check_route(request)
+            supported = self._server.media_types
+            _check_route(request, *supported)
         key = ("resources", group, version)
-        return self._document(request, key, lambda: discovery.api_resource_list(self._table, group, version))
+        build = lambda: discovery.api_resource_list(self._table, group, version)  # noqa: E731
+        return self._document(request, key, build, supported)
 
     def _document(
-        self, request: Request, key: object, build: Callable[[], discovery.Document | None]
+        self,
+        request: Request,
+        key: object,
+        build: Callable[[], discovery.Document | None],
+        supported: tuple[str, ...] = SUPPORTED,
     ) -> Response | None:
         body = self._documents.get(key, lambda: _encoded(build()))
-        return respond.raw(request, body, negotiate_document(request.header(b"accept"))) if body is not None else None
+        if body is None:
+            return None
+        return respond.raw(request, body, negotiate_document(request.header(b"accept"), supported))
 
     def _aggregated(self, request: Request, chosen: Accept, *, legacy: bool) -> Response:
         body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))

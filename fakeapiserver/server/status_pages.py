@@ -64,6 +64,8 @@ def _flag(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return f"[{','.join(map(str, value))}]"
+    if isinstance(value, Mapping):  # of gates, each with the name of its component, which is empty
+        return ",".join(f":{name}={_flag(on)}" for name, on in value.items())
     return "" if value is None else str(value)
 
 

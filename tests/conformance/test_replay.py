@@ -7,19 +7,21 @@ from pathlib import Path
 import pytest
 
 from conformance import exchange, replay
+from fakeapiserver.cli.flags import parse
+from fakeapiserver.cluster import Cluster
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.testing.background import running_server
 
 FLOORS = json.loads((exchange.HERE / "floors.json").read_text())
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[LocalServer, str]]:
-    """A fresh server with the user whom the recordings were made as, and that user's token."""
+def server(tmp_path: Path, area: str) -> Iterator[tuple[LocalServer, str]]:
+    """A fresh server with the area's flags and the user whom the recordings were made as, and that user's token."""
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('conformance,admin,1,"system:masters"\n')
-    with running_server(token_auth_file=tokens) as found:
-        yield found, "conformance"
+    config = parse([f"--token-auth-file={tokens}", *exchange.flags_of(area)]).config
+    with Cluster.from_config(config) as cluster:
+        yield cluster.server, "conformance"
 
 
 @pytest.mark.parametrize("area", sorted({area for area, _ in exchange.scenarios()}))

@@ -1,0 +1,28 @@
+"""Answers as CBOR, from the JSON that is stored.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/cbor/cbor.go.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.serializer import cbor
+from fakeapiserver.registry.generic.kind import Kind
+
+
+class CBORForm:
+    """One kind's stored objects. `served` gives stored bytes as one object in JSON, with its type."""
+
+    def __init__(self, kind: Kind, served: Callable[[bytes], bytes]) -> None:
+        self._served = served
+        self._shape = None if kind.custom else from_cbor.shape_of(kind.definitions, kind.definition_name)
+        self._list_shape = from_cbor.list_shape(self._shape)
+
+    def object(self, value: bytes) -> bytes:
+        return cbor.encode(msgspec.json.decode(self._served(value)), self._shape)
+
+    def list(self, listing: bytes) -> bytes:
+        """The bytes of a list in JSON as CBOR."""
+        return cbor.encode(msgspec.json.decode(listing), self._list_shape)

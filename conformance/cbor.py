@@ -3,7 +3,7 @@ r"""CBOR as data: what recordings hold of such answers, and what scenarios send.
 A document is written down as JSON. Its texts are byte strings, as Kubernetes writes them; what JSON lacks is an object with one key:
 `{"$text": "a"}` a text string, `{"$bytes": "ff"}` a byte string that is no text, `{"$tag": [22, value]}`, `{"$map": [[key, value], …]}`
 a map with any keys, `{"$indefinite": value}` a list or map (or of chunks: `[text, …]` under "$chunks") of no given length,
-`{"$hex": "f7"}` bytes as they are, and `{"$hex": "81", "times": 3}` three times.
+`{"$hex": "f7"}` bytes as they are, `{"$hex": "81", "times": 3}` three times, and `{"$sequence": [value, …]}` one after another.
 
     encoded({"kind": "Pod"})                    -> b"\xa1DkindCPod"
     decoded(b"\xd9\xd9\xf7\xa1DkindCPod")       -> {"kind": "Pod"}
@@ -67,6 +67,7 @@ _FORMS: Final[dict[str, Callable[[dict[str, Any]], bytes]]] = {
     "$tag": lambda value: _head(6, value["$tag"][0]) + encoded(value["$tag"][1]),
     "$map": _map,
     "$indefinite": _indefinite,
+    "$sequence": lambda value: b"".join(map(encoded, value["$sequence"])),
     "$hex": lambda value: bytes.fromhex(value["$hex"]) * value.get("times", 1),
 }
 

@@ -4,26 +4,40 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserv
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML, body_media_type, unknown_format
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic.kind import Kind
 
 
-class KnownKind(Protocol):
-    """A kind that the server knows, of whatever path. ValueError in Go's words for what doesn't fit it."""
+@dataclass(frozen=True, slots=True)
+class KnownKind:
+    """A kind that the server knows, of whatever path: a definition, or nothing but that there is one, whose bodies are taken as
+    they are. ValueError in Go's words for what doesn't fit it."""
+
+    definitions: Definitions = field(default_factory=dict)
+    name: str = ""
 
     def decode(self, obj: Object) -> list[str]:
         """The texts of unknown fields; the object is brought into the kind's form."""
+        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+
+        return compile_builtin(self.definitions, self.name).decode(obj) if self.name else []
 
     def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
-        """The same of a body in CBOR; without `strict` nothing is told of unknown fields."""
+        """What strict decoding has to say about a body in CBOR."""
+        from fakeapiserver.apimachinery.schema import from_cbor
+
+        complaint = from_cbor.decode(data, self.definitions, self.name, strict=strict).complaint if self.name else ""
+        return [complaint] if complaint else []
 
 
 # None: not known.
@@ -116,14 +130,15 @@ def _decode(
             lambda: data.decode(errors="replace"),
         )
     except StatusError:
-        if kind.custom:
+        if kind.custom and media_type != CBOR:
             report_strictly(duplicates + _unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
     try:
         unknown = kind.decode(obj)
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
-    report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
+    if media_type != CBOR:  # of which upstream tells no unknown fields
+        report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
     return obj
 
 
@@ -133,8 +148,7 @@ def _decode_cbor(data: bytes, kind: Kind, validation: str, warnings: list[str], 
     from fakeapiserver.apimachinery.serializer import cbor
 
     try:
-        type_meta = from_cbor.type_meta(data)
-        GroupVersion.parse(type_meta.get("apiVersion") or "")
+        type_meta: Object = dict(from_cbor.type_meta(data))
     except ValueError as error:
         raise _unrecognized(kind, data, str(error)) from None
     strict = validation != "Ignore"
@@ -164,8 +178,7 @@ def _decode_custom_cbor(data: bytes, kind: Kind) -> Object:
     try:
         document = cbor.decode_map(data) or {}
     except ValueError as error:
-        type_meta = from_cbor.type_meta(data)
-        named = _named_type({key: value for key, value in type_meta.items() if value}, kind)
+        named = _named_type(dict(from_cbor.type_meta(data)), kind)
         raise cannot_be_handled(
             {"kind": named.kind, "apiVersion": str(named.group_version)}, kind, str(error)
         ) from None

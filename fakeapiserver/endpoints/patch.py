@@ -23,7 +23,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered, yaml_warnings
 from fakeapiserver.endpoints.create import match_namespace, write_request
-from fakeapiserver.endpoints.negotiation import CBOR, JSON, YAML
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, SUPPORTED, YAML
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -57,7 +57,7 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     """
     # Upstream takes off what follows a semicolon, and nothing else.
     media_type = request.header(b"content-type").partition(";")[0]
-    _check_media_type(media_type, custom, CBOR in request.supported)
+    _check_media_type(request, media_type, custom)
     respond.accepted(request, scope)
     data = await request.body()
     applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
@@ -67,10 +67,10 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     return options, _patcher(request, scope, options, media_type, data), False
 
 
-def _check_media_type(media_type: str, custom: bool, cbor: bool) -> None:
+def _check_media_type(request: Request, media_type: str, custom: bool) -> None:
     """Strategic merge patch needs Go types, so custom resources don't have it. StatusError 415."""
     allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
-    if cbor:
+    if CBOR in request.supported:
         allowed.append(APPLY_CBOR_PATCH)
     if media_type in allowed:
         return
@@ -79,6 +79,8 @@ def _check_media_type(media_type: str, custom: bool, cbor: bool) -> None:
         named = ", ".join(allowed)
         message = f"the body of the request was in an unknown format - accepted media types include: {named}"
         raise status_error(415, "UnsupportedMediaType", message)
+    # The router doesn't know what the resource speaks.
+    request.supported = SUPPORTED
     raise status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
@@ -285,5 +287,8 @@ def _check_applied_type(applied: Object, scope: RequestScope) -> None:
     gvk = scope.gvk
     api_version, kind = (value if isinstance(value := applied.get(key), str) else "" for key in ("apiVersion", "kind"))
     if kind != gvk.kind or api_version != str(gvk.group_version):
-        version = GroupVersion.parse(api_version)
+        try:
+            version = GroupVersion.parse(api_version)
+        except ValueError:
+            version, kind = GroupVersion("", ""), ""
         raise new_bad_request(f"invalid object type: {version.group}/{version.version}, Kind={kind}")

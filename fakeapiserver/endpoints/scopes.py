@@ -10,7 +10,6 @@ from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
@@ -137,10 +136,10 @@ class RequestScopes:
         """Served kinds are decoded; what is known besides (old versions, lists, options) is taken as it is."""
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
-            return _ServedKind(self.table.definitions_of(row), row.definition)
+            return KnownKind(self.table.definitions_of(row), row.definition)
         known = known_kinds()
         also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
-        return _UnservedKind() if also and row is None else None
+        return KnownKind() if also and row is None else None
 
     def _store(self, row: APIResource) -> Store:
         """Two served versions of one kind share a store, and so do the two faces of events."""
@@ -168,33 +167,6 @@ class RequestScopes:
             kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _ServedKind:
-    definitions: Definitions
-    name: str
-
-    def decode(self, obj: Object) -> list[str]:
-        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-
-        return compile_builtin(self.definitions, self.name).decode(obj)
-
-    def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
-        from fakeapiserver.apimachinery.schema import from_cbor
-
-        document = from_cbor.decode(data, self.definitions, self.name, strict=strict)
-        return [document.complaint] if document.complaint else []
-
-
-class _UnservedKind:
-    """Its fields aren't known: it is taken as it is."""
-
-    def decode(self, obj: Object) -> list[str]:
-        return []
-
-    def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
-        return []
 
 
 class ObjectGetter:

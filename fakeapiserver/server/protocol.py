@@ -494,7 +494,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        header = (name, value)
+        header = (name, value.rstrip(b" \t"))  # the parser leaves what stands behind a value
         self.headers.append(header)
         if name in _CHECKED_HEADERS:
             self._checked.append(header)

@@ -102,6 +102,12 @@ def test_usage_errors_exit_with_2() -> None:
             ("A", "B", "C"),
         ),
         (["--disable-admission-plugins=NamespaceLifecycle"], "disable_admission_plugins", ("NamespaceLifecycle",)),
+        (["--feature-gates=CBORServingAndStorage=true"], "feature_gates", {"CBORServingAndStorage": True}),
+        (
+            ["--feature-gates=A=true,kube:CBORServingAndStorage=true", "--feature-gates=A=false"],
+            "feature_gates",
+            {"A": False, "CBORServingAndStorage": True},
+        ),
     ],
 )
 def test_flags_are_kube_apiservers(flags: list[str], attribute: str, value: object) -> None:
@@ -114,6 +120,11 @@ def test_upstreams_other_flags_are_accepted_with_a_warning() -> None:
         "--etcd-servers is kube-apiserver's, but has no effect here",
         "--allow-privileged is kube-apiserver's, but has no effect here",
     ]
+
+
+def test_gates_that_change_nothing_are_accepted_with_a_warning() -> None:
+    parsed = parse(["--feature-gates=CBORServingAndStorage=true,AllAlpha=false"])
+    assert parsed.warnings == ["--feature-gates: AllAlpha has no effect here"]
 
 
 def test_a_port_in_use_exits_with_1_and_one_line() -> None:

@@ -7,7 +7,7 @@ import pytest
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.scheme import known_kinds, load
-from fakeapiserver.endpoints.body import Decode, decode_object
+from fakeapiserver.endpoints.body import KnownKind, decode_object
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
 _SCHEME = load()
@@ -23,10 +23,10 @@ CONFIG_MAP = _kind("", "v1", "ConfigMap")
 EVENT = _kind("events.k8s.io", "v1", "Event")
 
 
-def _recognizes(gvk: GroupVersionKind) -> Decode | None:
+def _recognizes(gvk: GroupVersionKind) -> KnownKind | None:
     if gvk in (GroupVersionKind("", "v1", "Pod"), GroupVersionKind("", "v1", "Event")):
-        return _kind(*gvk).decode
-    return (lambda obj: []) if gvk.kind in known_kinds().get(str(gvk.group_version), ()) else None
+        return KnownKind(_SCHEME.definitions, _kind(*gvk).definition_name)
+    return KnownKind() if gvk.kind in known_kinds().get(str(gvk.group_version), ()) else None
 
 
 def _said(body: str, kind: BuiltinKind = CONFIG_MAP, validation: str = "Strict") -> str:

@@ -3,7 +3,16 @@
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML, Accept, body_media_type, negotiate
+from fakeapiserver.endpoints.negotiation import (
+    CBOR,
+    JSON,
+    PROTOBUF,
+    WITH_CBOR,
+    YAML,
+    Accept,
+    body_media_type,
+    negotiate,
+)
 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _METADATA = "application/yaml;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io"
@@ -79,3 +88,17 @@ def test_bodies_of_no_known_type_are_415(header: str) -> None:
     with pytest.raises(StatusError) as refused:
         body_media_type(header)
     assert refused.value.code == 415
+
+
+def test_cbor_is_spoken_where_its_gate_is_on_and_nowhere_else() -> None:
+    assert body_media_type(CBOR, WITH_CBOR) == CBOR
+    assert negotiate(CBOR, supported=WITH_CBOR) == Accept(CBOR)
+    for refuses in (body_media_type, negotiate):
+        with pytest.raises(StatusError):
+            refuses(CBOR)
+
+
+@pytest.mark.parametrize("form", ["Table", "PartialObjectMetadata"])
+def test_tables_have_no_form_in_cbor_but_metadata_has(form: str) -> None:
+    header = f"{CBOR};as={form};v=v1;g=meta.k8s.io,{JSON}"
+    assert negotiate(header, supported=WITH_CBOR).media_type == (JSON if form == "Table" else CBOR)

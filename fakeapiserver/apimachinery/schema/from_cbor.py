@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.go_types import (
     INT_OR_STRING,
     QUANTITY,
@@ -59,6 +60,7 @@ _TYPE_META: Final[Definitions] = {
 _INT32: Final = 2**31 - 1
 # The first bytes of the items that some types look at.
 _IS_NULL, _IS_FALSE, _IS_TRUE = 0xF6, 0xF4, 0xF5
+_FIELDS_FIRST: Final = frozenset((*range(0xA0, 0xC0), *range(0xC6, 0xDC)))
 
 
 class Document(NamedTuple):
@@ -88,7 +90,10 @@ class _Raw:
     def json(self) -> Any:
         """DecodeError in the words of upstream's transcoding."""
         try:
-            return _as_map(self.data) if self._fields else _as_any(self.data)
+            if not self._fields:
+                return _as_any(self.data)
+            # Upstream keeps what neither is a map nor tagged, which is no set of fields in any encoding.
+            return decode_map(self.data) if self.data[0] in _FIELDS_FIRST else []
         except DecodeError as error:
             raise DecodeError(
                 f"failed to transcode FieldsV1 to JSON: metav1.FieldsV1 cbor invalid: {error}"
@@ -114,12 +119,18 @@ def decode(data: bytes, definitions: Definitions, name: str, *, strict: bool = T
     return Document(_object(_TypedReader(data, strict=False), compiled), complaint)
 
 
-def type_meta(data: bytes) -> dict[str, Any]:
-    """The kind and apiVersion that a document names, as far as it does. DecodeError, the document's own ones too."""
+def type_meta(data: bytes) -> dict[str, str]:
+    """The kind and apiVersion that a document names, as far as it does; none of both where the version is no version. DecodeError,
+    the document's own ones too."""
     try:
-        return decode(data, _TYPE_META, "v1.TypeMeta", strict=False).obj
+        found = decode(data, _TYPE_META, "v1.TypeMeta", strict=False).obj
     except DecodeError as error:
         raise DecodeError(f"unable to determine group/version/kind: {error}") from None
+    try:
+        GroupVersion.parse(found.get("apiVersion") or "")
+    except ValueError:
+        return {}
+    return {key: value for key, value in found.items() if value}
 
 
 def _object(reader: _TypedReader, compiled: "_Type") -> dict[str, Any]:
@@ -390,10 +401,6 @@ def _json(reader: _TypedReader) -> Any:
 
 def _as_any(raw: bytes) -> Any:
     return Reader(raw).any()
-
-
-def _as_map(raw: bytes) -> Any:
-    return decode_map(raw)
 
 
 class _Types:

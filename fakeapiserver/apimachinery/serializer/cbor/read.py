@@ -285,12 +285,15 @@ class Reader:
     def mismatch(self, go_type: str, detail: str = "") -> DecodeError:
         """What is told about the next item, which doesn't fit; it is passed."""
         major, info, argument, at = self.head()
+        start = self.at
         self.skip()
-        if major == PRIMITIVE and (info <= 24):
-            try:
+        try:
+            if major == PRIMITIVE:
                 _primitive(info, argument, self.data, at)
-            except DecodeError as error:
-                return error
+            elif major == TEXT:
+                Reader(self.data, start).string()
+        except DecodeError as error:
+            return error
         return Mismatch(TYPE_NAMES[major], go_type, detail)
 
     def _time(self) -> str:

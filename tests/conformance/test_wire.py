@@ -29,10 +29,10 @@ def test_messages_are_written_down_and_sent_as_they_are(data: bytes, form: objec
 
 NUMBERS = st.integers(1, 2**20)
 LEAVES = st.integers(0, 2**64 - 1) | st.text() | st.binary().map(lambda data: {"hex": data.hex()})
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(st.tuples(NUMBERS, inner).map(list)))
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(st.tuples(NUMBERS, inner).map(list), max_size=4), max_leaves=8)
 
 
-@given(st.lists(st.tuples(NUMBERS, VALUES).map(list)))
+@given(st.lists(st.tuples(NUMBERS, VALUES).map(list), max_size=4))
 def test_equal_forms_are_equal_bytes(message: list[list[object]]) -> None:
     data = wire.encoded(message)
     assert wire.encoded(wire.decoded(data)) == data

@@ -160,7 +160,7 @@ class Types:
             namespace=namespace,
             status=self._make(document, status, {}) if status else None,
             scaled="scale" in below,
-            others=tuple(sorted(below - {"status", "scale", "proxy"})),
+            others=tuple(sorted(below - {"status", "scale", "proxy", "proxy/{path}"})),
         )
 
     def _document(self, version: str) -> Any:

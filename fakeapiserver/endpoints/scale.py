@@ -179,7 +179,10 @@ def _through_scale(change: Transform, scope: RequestScope) -> Transform:
         _check(after, current, scope)
         changed = _with_replicas(current, paths, after)
         scale_entries = metadata(after).get("managedFields")
-        metadata(changed)["managedFields"] = owners.to_parent(entries, scale_entries, replicas_paths, version)
+        if kept := owners.to_parent(entries, scale_entries, replicas_paths, version):
+            metadata(changed)["managedFields"] = kept
+        else:
+            metadata(changed).pop("managedFields", None)
         return changed
 
     return transform

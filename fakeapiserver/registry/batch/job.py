@@ -48,6 +48,14 @@ class JobStrategy(Strategy):
             _generate_selector(obj)
         obj["status"] = {}
 
+    def shows_more_than_stored(self, obj: Object) -> bool:
+        """Labels that it has from a template which had none of its own."""
+        labels = metadata(obj).get("labels")
+        return labels == metadata(obj["spec"]["template"]).get("labels") and set(labels or ()) <= {
+            *_NAME_LABELS,
+            *_UID_LABELS,
+        }
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         return pod_name_warnings(obj) + job_spec_warnings(obj["spec"], Path("spec"))
 

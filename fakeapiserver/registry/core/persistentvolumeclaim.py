@@ -48,6 +48,9 @@ class PersistentVolumeClaimStrategy(Strategy):
         obj["status"] = {"phase": "Pending"}
         _settle_data_source(obj["spec"], {})
 
+    def shows_more_than_stored(self, obj: Object) -> bool:
+        return True
+
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
         _settle_data_source(obj["spec"], old.get("spec") or {})

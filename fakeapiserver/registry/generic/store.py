@@ -292,7 +292,9 @@ class Store:
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
         if new == old or managedfields.keep_times_if_unchanged(old, new) is old:
-            return Written(current.value)
+            created = current.mod_revision == current.create_revision
+            if not (created and self.strategy.shows_more_than_stored(old)):
+                return Written(current.value)
         written = await self._put(current, new, request.dry_run)
         if not request.dry_run:
             self.strategy.on_updated(new, old)

@@ -172,6 +172,10 @@ class Strategy:
         """Whether an update raises metadata.generation."""
         return self.has_generation and spec_changed(obj, old)
 
+    def shows_more_than_stored(self, obj: Object) -> bool:
+        """Whether reading a new object fills in what its creation didn't store: the first update stores it then, whatever it is."""
+        return False
+
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":

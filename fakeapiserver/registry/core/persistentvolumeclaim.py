@@ -6,9 +6,11 @@ Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/api/persisten
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec
 from fakeapiserver.registry.core.pod_warnings import claim_warnings
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
@@ -83,6 +85,7 @@ def claim_spec_errors(spec: Object, path: Path) -> ErrorList:
     modes = spec.get("accessModes") or ()
     if not modes:
         errors.append(field.required(path.child("accessModes"), "at least 1 access mode is required"))
+    errors += label_selector_errors(spec.get("selector"), path.child("selector"))
     errors += [
         field.not_supported(path.child("accessModes"), m, _ACCESS_MODES) for m in modes if m not in _ACCESS_MODES
     ]
@@ -95,6 +98,8 @@ def claim_spec_errors(spec: Object, path: Path) -> ErrorList:
     elif quantity(storage) <= 0:
         detail = "must be greater than zero"
         errors.append(field.invalid(path.child("resources").key("storage"), storage, detail))
+    if spec.get("storageClassName"):
+        errors += name_errors(spec["storageClassName"], names.is_dns1123_subdomain, path.child("storageClassName"))
     if spec.get("volumeMode") not in ("Block", "Filesystem"):
         errors.append(field.not_supported(path.child("volumeMode"), spec.get("volumeMode"), ("Block", "Filesystem")))
     return errors

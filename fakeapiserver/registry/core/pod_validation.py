@@ -138,6 +138,12 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
             return [*errors, field.forbidden(SPEC.child(name), "pod updates may not add or remove containers")]
+        # Told again here, as upstream does.
+        errors += [
+            field.required(SPEC.child(name).index(i).child("image"))
+            for i, container in enumerate(now)
+            if not container.get("image")
+        ]
     deadline = _deadline_errors(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
     errors += deadline + _tolerations_update_errors(spec, before) + _gate_errors(spec, before)
     if spec == before:

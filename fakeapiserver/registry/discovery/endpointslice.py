@@ -11,6 +11,7 @@ from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.ip_warnings import ip_warnings
 from fakeapiserver.registry.core.table_cells import UNSET, age
+from fakeapiserver.registry.discovery.endpointslice_validation import endpoint_list_errors, port_list_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SHOWN = 3
@@ -36,17 +37,24 @@ class EndpointSliceStrategy(Strategy):
         return _address_warnings(obj)
 
     def validate(self, obj: Object) -> ErrorList:
-        return choice_errors(obj.get("addressType", ""), ("FQDN", "IPv4", "IPv6"), Path("addressType"))
+        return _common_errors(obj) + endpoint_list_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        path = Path("addressType")
-        return self.validate(obj) + immutable_errors(obj.get("addressType"), old.get("addressType"), path)
+        # Endpoints that were accepted before stay accepted.
+        same = obj.get("endpoints") == old.get("endpoints")
+        errors = _common_errors(obj) + ([] if same else endpoint_list_errors(obj))
+        return errors + immutable_errors(obj.get("addressType"), old.get("addressType"), Path("addressType"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or ()]
         addresses = [address for point in obj.get("endpoints") or () for address in point.get("addresses") or ()]
         name, kind = metadata(obj).get("name", ""), obj.get("addressType", "")
         return [name, kind, _first(ports), _first(addresses), age(obj, now)]
+
+
+def _common_errors(obj: Object) -> ErrorList:
+    errors = choice_errors(obj.get("addressType", ""), ("FQDN", "IPv4", "IPv6"), Path("addressType"))
+    return errors + port_list_errors(obj.get("ports") or (), Path("ports"))
 
 
 def _address_warnings(obj: Object) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.rbac.role import RoleStrategy
 from fakeapiserver.registry.rbac.rolebinding import RoleBindingStrategy
 
 _FACTS: dict[str, Any] = {
@@ -13,7 +14,7 @@ _FACTS: dict[str, Any] = {
 }
 RESOURCES: dict[str, Strategy] = {
     "clusterrolebindings": RoleBindingStrategy(roles=("ClusterRole",), **_FACTS),
-    "clusterroles": Strategy(**_FACTS),
+    "clusterroles": RoleStrategy(namespaced=False, **_FACTS),
     "rolebindings": RoleBindingStrategy(roles=("Role", "ClusterRole"), **_FACTS),
-    "roles": Strategy(**_FACTS),
+    "roles": RoleStrategy(namespaced=True, **_FACTS),
 }

@@ -56,7 +56,8 @@ def _docs(value: Mapping[str, Any]) -> dict[str, Any]:
     return {"Description": value.get("description", ""), "URL": value.get("url", "")}
 
 
-def _rules(rules: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def go_rules(rules: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """ValidationRules."""
     names = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
     zeros = {"reason": None, "optionalOldSelf": None}
     return [{name[0].upper() + name[1:]: rule.get(name, zeros.get(name, "")) for name in names} for rule in rules]
@@ -111,5 +112,5 @@ _FIELDS: Final[dict[str, tuple[str, Any, _Show]]] = {
     "XListMapKeys": ("x-kubernetes-list-map-keys", None, _same),
     "XListType": ("x-kubernetes-list-type", None, _same),
     "XMapType": ("x-kubernetes-map-type", None, _same),
-    "XValidations": ("x-kubernetes-validations", None, _rules),
+    "XValidations": ("x-kubernetes-validations", None, go_rules),
 }

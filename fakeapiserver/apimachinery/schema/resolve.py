@@ -25,3 +25,13 @@ def resolve(schema: Schema, definitions: Definitions) -> Schema:
     """The schema itself, or the definition it refers to. Keys beside the reference (default, description) are not merged in."""
     name = reference(schema)
     return definitions[name] if name else schema
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether a schema or one inside it has x-kubernetes-validations."""
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("x-kubernetes-validations"):
+        return True
+    below = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
+    return any(map(has_rules, below))

@@ -2,14 +2,12 @@
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 (validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema)
-
-Left out as yet: the expressions of x-kubernetes-validations, and their fieldPath.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.field import (
     Error,
@@ -24,8 +22,11 @@ from fakeapiserver.apimachinery.field import (
 from fakeapiserver.apimachinery.schema.default_rules import default_errors
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_items, go_schema
-from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.structural_rules import construction_problem, structural_errors
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.cel.definition import Scope
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -74,8 +75,16 @@ def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata,
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     problem = construction_problem(schema)
     if not problem:
-        errors += structural_errors(schema, path) or default_errors(schema, path, decode_metadata)
-    errors += _openapi_errors(schema, path, _Place(), at_root=True)
+        wrong = structural_errors(schema, path) or default_errors(schema, path, decode_metadata)
+        if not wrong and has_rules(schema):
+            # Expressions are compiled only for schemas that have some.
+            from fakeapiserver.apimachinery.cel.definition import Findings, Scope
+
+            findings = Findings()
+            errors += _openapi_errors(schema, path, _Place(), Scope(findings), at_root=True)
+            return errors + findings.errors + findings.total_errors(path)
+        errors += wrong
+    errors += _openapi_errors(schema, path, _Place(), None, at_root=True)
     # The same would be told twice, but for what only a structural schema can't have.
     return errors or ([invalid(path, "", problem)] if problem else [])
 
@@ -99,13 +108,30 @@ def _root_errors(schema: Schema, path: Path) -> ErrorList:
     return []
 
 
-def _openapi_errors(schema: Schema, path: Path, place: _Place, *, at_root: bool = False) -> ErrorList:
+def _openapi_errors(
+    schema: Schema, path: Path, place: _Place, scope: "Scope | None", *, at_root: bool = False
+) -> ErrorList:
+    """`scope` is where expressions are compiled, None if they aren't."""
     errors = _standard(schema, path, place)
     for sub, at, where in _below(schema, path, place, at_root):
-        errors += _openapi_errors(sub, at, where)
+        errors += _openapi_errors(sub, at, where, _scope_below(scope, schema, sub, path))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         errors.append(invalid(path.child("x-kubernetes-preserve-unknown-fields"), False, "must be true or undefined"))
-    return errors + _collections(schema, path) + _rules(schema, path)
+    errors += _collections(schema, path) + _rules(schema, path)
+    if scope is not None and not errors:
+        scope.check(schema, path)
+    return errors
+
+
+def _scope_below(scope: "Scope | None", schema: Schema, sub: Schema, path: Path) -> "Scope | None":
+    """Of a property, item or value; none of what stands in anyOf and the like."""
+    if scope is None:
+        return None
+    is_item, is_value = sub is schema.get("items"), sub is schema.get("additionalProperties")
+    is_property = any(sub is found for found in schema.get("properties", {}).values())
+    if not (is_item or is_value or is_property):
+        return None
+    return scope.below(schema, sub, path, is_item=is_item, is_property=is_property)
 
 
 def _below(schema: Schema, path: Path, place: _Place, at_root: bool) -> Iterator[tuple[Schema, Path, _Place]]:
@@ -275,7 +301,15 @@ def _rules(schema: Schema, path: Path) -> ErrorList:
             errors.append(invalid(at.child("fieldPath"), where, "must be non-empty if specified"))
         if _LINE_BREAK.search(where):
             errors.append(invalid(at.child("fieldPath"), where, "must not contain line breaks"))
+        if where and not _is_field_path(where, schema):
+            errors.append(invalid(at.child("fieldPath"), where, "must be a valid path"))
     return errors
+
+
+def _is_field_path(text: str, schema: Schema) -> bool:
+    from fakeapiserver.apimachinery.cel.field_path import normalized
+
+    return normalized(text, schema) is not None
 
 
 def _rule(rule: dict[str, Any], at: Path) -> ErrorList:

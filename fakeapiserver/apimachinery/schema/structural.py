@@ -8,14 +8,17 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema, pkg/registry/cust
     widget.validate(obj)     # [Error(...), ...]
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, coerce, has_embedded, validate_embedded
 from fakeapiserver.apimachinery.schema.list_type import has_unique_lists, validate_lists
-from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.cel.validator import Validator as RuleValidator
 
 
 def _any_metadata(_: dict[str, Any]) -> list[str]:
@@ -26,13 +29,24 @@ def _any_metadata(_: dict[str, Any]) -> list[str]:
 class StructuralType:
     """A custom resource's version. Nothing is compiled before the first object needs it."""
 
-    __slots__ = ("_decode_metadata", "_has_embedded", "_has_lists", "_schema", "_status", "_validator")
+    __slots__ = (
+        "_decode_metadata",
+        "_has_embedded",
+        "_has_lists",
+        "_rules",
+        "_schema",
+        "_status",
+        "_validator",
+        "has_rules",
+    )
 
     def __init__(self, schema: Schema, decode_metadata: DecodeMetadata) -> None:
         self._schema = schema
         self._decode_metadata = decode_metadata
         self._has_embedded = has_embedded(schema)
         self._has_lists = has_unique_lists(schema)
+        self.has_rules = has_rules(schema)
+        self._rules: RuleValidator | None = None
         self._validator = Validator(schema)
         status = schema.get("properties", {}).get("status")
         self._status = Validator(status) if status is not None else None
@@ -76,7 +90,20 @@ class StructuralType:
         found = validate_lists(obj, self._schema, Path())
         return found if found and (old is None or not validate_lists(old, self._schema, Path())) else []
 
-    # x-kubernetes-validations (CEL) follow here.
+    def rule_errors(
+        self, obj: dict[str, Any], old: dict[str, Any] | None, found: ErrorList
+    ) -> tuple[ErrorList, list[str]]:
+        """What x-kubernetes-validations refuse, and warnings for what they did before already; `found` are the errors so far,
+        some of which keep rules from being run."""
+        if not self.has_rules:
+            return [], []
+        from fakeapiserver.apimachinery.cel import validator
+
+        if validator.blocking(found):
+            return [validator.blocked()], []
+        if self._rules is None:
+            self._rules = validator.Validator(self._schema, is_resource=True)
+        return self._rules.validate(obj, old, is_update=old is not None)
 
 
 def compile_structural(open_api_v3_schema: Schema, decode_metadata: DecodeMetadata = _any_metadata) -> StructuralType:

@@ -1,0 +1,57 @@
+"""What goes wrong in expressions, worded as cel-go words it.
+
+Upstream: github.com/google/cel-go/common/{error,errors}.go
+"""
+
+from typing import NamedTuple
+
+_MAX_SNIPPET = 16384
+
+
+class Issue(NamedTuple):
+    """`at` is an offset in code points, or None where the source has no such place."""
+
+    at: int | None
+    message: str
+
+
+class CompileError(Exception):
+    """Syntax or type errors; str() shows them with the lines they are in."""
+
+    def __init__(self, source: str, issues: list[Issue]) -> None:
+        lines = source.split("\n")
+        found = sorted(((*_place(lines, issue.at), issue.message) for issue in issues), key=lambda item: item[:2])
+        super().__init__("\n".join(_shown(lines, *item) for item in found))
+
+
+class CelError(Exception):
+    """An evaluation's error: no such key, overflow …"""
+
+
+class CostLimitError(Exception):
+    """An evaluation that would cost too much; no operator absorbs it."""
+
+
+def no_such_overload() -> CelError:
+    return CelError("no such overload")
+
+
+def _place(lines: list[str], at: int | None) -> tuple[int, int]:
+    """Line from 1, column from 0."""
+    if at is None:
+        return -1, -1
+    for number, line in enumerate(lines, 1):
+        if at <= len(line):
+            return number, at
+        at -= len(line) + 1
+    return len(lines), len(lines[-1])
+
+
+def _shown(lines: list[str], line: int, column: int, message: str) -> str:
+    text = f"ERROR: <input>:{line}:{column + 1}: {message}"
+    if not 1 <= line <= len(lines) or len(lines[line - 1].encode()) > _MAX_SNIPPET:
+        return text
+    snippet = lines[line - 1].replace("\t", " ")
+    dots = "".join("．" if ord(c) > 0x7F else "." for c in snippet[:column])
+    wide = ord(snippet[column]) > 0x7F if column < len(snippet) else False
+    return f"{text}\n | {snippet}\n | {dots}{'＾' if wide else '^'}"

@@ -1,0 +1,569 @@
+"""Kubernetes' own functions: quantities, versions, addresses, networks, URLs and named formats.
+
+Upstream: k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,ip,cidr,urls,format}.go, k8s.io/apiserver/pkg/cel/*.go
+"""
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, total_ordering
+from typing import Any, ClassVar, Final
+from urllib.parse import quote, unquote_to_bytes
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
+from fakeapiserver.apimachinery.cel.types import Type, struct
+from fakeapiserver.apimachinery.cel.values import NONE, Optional, int64
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.schema.formats import FORMATS
+from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
+
+Function = Callable[..., Any]
+
+# -------------------------------------------------------------- quantities
+
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
+_WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """`is_whole`: written without a fraction, which is all that upstream's AsInt64 takes."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.Quantity")
+    amount: Fraction
+    is_whole: bool = field(default=True, compare=False)
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        canonical_quantity(text)
+    except ValueError as error:
+        raise CelError(str(error)) from None
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None:
+        raise CelError(_WRONG_QUANTITY)
+    number, suffix = found.groups()
+    if suffix in _BINARY:
+        amount = Fraction(number) * 1024 ** _BINARY[suffix]
+    else:
+        power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+        amount = Fraction(number) * Fraction(10) ** power
+    shown = canonical_quantity(text)
+    is_whole = amount.denominator == 1 and ("." not in number or suffix in _BINARY) and suffix not in ("n", "u", "m")
+    return Quantity(amount, is_whole and -(1 << 63) <= amount < 1 << 63 and bool(shown))
+
+
+def _is(parse: Callable[..., Any]) -> Function:
+    def is_valid(*args: Any) -> bool:
+        try:
+            parse(*args)
+        except CelError:
+            return False
+        return True
+
+    return is_valid
+
+
+def _quantity_int(quantity: Quantity) -> int:
+    if not quantity.is_whole:
+        raise CelError("cannot convert value to integer")
+    return int64(int(quantity.amount))
+
+
+def _summed(sign: int) -> Function:
+    def add(a: Quantity, b: Quantity | int) -> Quantity:
+        other = b if isinstance(b, Quantity) else Quantity(Fraction(b))
+        total = a.amount + sign * other.amount
+        return Quantity(total, a.is_whole and other.is_whole and -(1 << 63) <= total < 1 << 63)
+
+    return add
+
+
+def _order(a: Any, b: Any) -> int:
+    return int(a > b) - int(a < b)
+
+
+_QUANTITIES: Final[dict[str, Function]] = {
+    "string_to_quantity": _quantity,
+    "is_quantity_string": _is(_quantity),
+    "quantity_sign": lambda a: _order(a.amount, 0),
+    "quantity_is_integer": lambda a: a.is_whole,
+    "quantity_get_int": _quantity_int,
+    "quantity_get_float": lambda a: float(a.amount),
+    "quantity_is_greater_than": lambda a, b: a.amount > b.amount,
+    "quantity_is_less_than": lambda a, b: a.amount < b.amount,
+    "quantity_compare_to": lambda a, b: _order(a.amount, b.amount),
+    "quantity_add": _summed(1),
+    "quantity_add_int": _summed(1),
+    "quantity_sub": _summed(-1),
+    "quantity_sub_int": _summed(-1),
+}
+
+# ---------------------------------------------------------------- versions
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """`build` tells nothing about the order, but two versions with different ones are equal all the same."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.Semver")
+    numbers: tuple[int, int, int]
+    pre: tuple[int | str, ...]
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.numbers, not self.pre, [(isinstance(p, str), p) for p in self.pre])
+
+    def __lt__(self, other: "Semver") -> bool:
+        return self._key() < other._key()
+
+
+_PRE: Final = re.compile(r"[0-9A-Za-z-]+")
+
+
+def _semver(text: str, normalize: bool = False) -> Semver:
+    if normalize:
+        text = _normalized(text)
+    if not text:
+        raise CelError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise CelError("No Major.Minor.Patch elements found")
+    major, minor = _version_number(parts[0], "Major"), _version_number(parts[1], "Minor")
+    rest, plus, build = parts[2].partition("+")
+    patch_text, dash, pre = rest.partition("-")
+    patch = _version_number(patch_text, "Patch")
+    found = tuple(map(_pre_release, pre.split("."))) if dash else ()
+    for piece in build.split(".") if plus else ():
+        if not piece:
+            raise CelError("Build meta data is empty")
+        if not _PRE.fullmatch(piece):
+            raise CelError(f"Invalid character(s) found in build meta data {go_quote(piece)}")
+    return Semver((major, minor, patch), found)
+
+
+def _version_number(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit()) and text:
+        raise CelError(f"Invalid character(s) found in {name.lower()} number {go_quote(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise CelError(f"{name} number must not contain leading zeroes {go_quote(text)}")
+    if not text:
+        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
+    if int(text) >= 1 << 64:
+        raise CelError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return int(text)
+
+
+def _pre_release(text: str) -> int | str:
+    if not text:
+        raise CelError("Prerelease is empty")
+    if text.isascii() and text.isdigit():
+        if len(text) > 1 and text[0] == "0":
+            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
+        return int(text)
+    if not _PRE.fullmatch(text):
+        raise CelError(f"Invalid character(s) found in prerelease {go_quote(text)}")
+    return text
+
+
+def _normalized(text: str) -> str:
+    """Without a leading v and zeros, filled up to three numbers."""
+    parts = [re.sub(r"^0+(?=\d)", "", part) for part in text.removeprefix("v").split(".", 2)]
+    if len(parts) < 3 and re.search(r"[+-]", parts[-1]):
+        raise CelError("short version cannot contain PreRelease/Build meta data")
+    return ".".join([*parts, "0", "0"][:3] if len(parts) < 3 else parts)
+
+
+_VERSIONS: Final[dict[str, Function]] = {
+    "string_to_semver": _semver,
+    "string_bool_to_semver": _semver,
+    "is_semver_string": _is(_semver),
+    "is_semver_string_bool": _is(_semver),
+    "semver_major": lambda a: int64(a.numbers[0]),
+    "semver_minor": lambda a: int64(a.numbers[1]),
+    "semver_patch": lambda a: int64(a.numbers[2]),
+    "semver_is_greater_than": lambda a, b: a > b,
+    "semver_is_less_than": lambda a, b: a < b,
+    "semver_compare_to": _order,
+}
+
+# ---------------------------------------------------------------- networks
+
+
+@dataclass(frozen=True, slots=True)
+class IP:
+    cel_type: ClassVar[Type] = struct("net.IP")
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address
+
+    def cel_size(self) -> int:
+        """Bytes, as upstream's Sizer."""
+        return self.address.max_prefixlen // 8
+
+
+@dataclass(frozen=True, slots=True)
+class CIDR:
+    cel_type: ClassVar[Type] = struct("net.CIDR")
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address
+    bits: int
+
+    @property
+    def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        return ipaddress.ip_network((self.address, self.bits), strict=False)
+
+    def cel_size(self) -> int:
+        """Whole bytes of the prefix."""
+        return -(-self.bits // 8)
+
+
+def _address_problem(text: str) -> str:
+    """Go's netip.ParseAddr's words."""
+    kind = next((c for c in text if c in ".:%"), "")
+    if not kind:
+        return "unable to parse IP"
+    if kind == "%":
+        return "missing IPv6 address"
+    if kind == ":":
+        return _address6_problem(text)
+    count = value = digits = 0
+    for i, char in enumerate(text):
+        if char.isascii() and char.isdigit():
+            if digits == 1 and value == 0:
+                return "IPv4 field has octet with leading zero"
+            value, digits = value * 10 + int(char), digits + 1
+            if value > 255:
+                return "IPv4 field has value >255"
+        elif char == ".":
+            if i in (0, len(text) - 1) or text[i - 1] == ".":
+                return f"IPv4 field must have at least one digit (at {go_quote(text[i:])})"
+            if count == 3:
+                return "IPv4 address too long"
+            count, value, digits = count + 1, 0, 0
+        else:
+            return f"unexpected character (at {go_quote(text[i:])})"
+    return "IPv4 address too short" if count < 3 else ""
+
+
+def _address6_problem(text: str) -> str:  # noqa: C901 - the steps of Go's parseIPv6
+    rest, zone_mark, zone = text.partition("%")
+    if zone_mark and not zone:
+        return "zone must be a non-empty string"
+    ellipsis = -1
+    if rest.startswith("::"):
+        ellipsis, rest = 0, rest[2:]
+        if not rest:
+            return ""
+    filled = 0
+    while filled < 16:
+        found = re.match(r"[0-9a-fA-F]*", rest)
+        digits = found.group() if found else ""
+        if len(digits) > 4:
+            return f"each group must have 4 or fewer digits (at {go_quote(rest)})" if len(digits) > 4 else ""
+        if not digits:
+            return f"each colon-separated field must have at least one digit (at {go_quote(rest)})"
+        if rest[len(digits) :].startswith("."):
+            if ellipsis < 0 and filled != 12:
+                return f"embedded IPv4 address must replace the final 2 fields of the address (at {go_quote(rest)})"
+            if filled + 4 > 16:
+                return f"too many hex fields to fit an embedded IPv4 at the end of the address (at {go_quote(rest)})"
+            return _address_problem(rest)
+        filled, rest = filled + 2, rest[len(digits) :]
+        if not rest:
+            break
+        if rest[0] != ":":
+            return f"unexpected character, want colon (at {go_quote(rest)})"
+        if len(rest) == 1:
+            return f"colon must be followed by more characters (at {go_quote(rest)})"
+        rest = rest[1:]
+        if rest[0] == ":":
+            if ellipsis >= 0:
+                return f"multiple :: in address (at {go_quote(rest)})"
+            ellipsis, rest = filled, rest[1:]
+            if not rest:
+                break
+    if rest:
+        return f"trailing garbage after address (at {go_quote(rest)})"
+    if filled < 16 and ellipsis < 0:
+        return "address string too short"
+    return "the :: must expand to at least one field of zeros" if filled == 16 and ellipsis >= 0 else ""
+
+
+def _ip(text: str) -> IP:
+    if problem := _address_problem(text):
+        shown = go_quote(text)
+        raise CelError(f"IP Address {shown} parse error during conversion from string: ParseAddr({shown}): {problem}")
+    if "%" in text:
+        raise CelError(f"IP address {go_quote(text)} with zone value is not allowed")
+    address = ipaddress.ip_address(text)
+    if _is_mapped(address):
+        raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return IP(address)
+
+
+def _is_mapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+
+
+_CIDR_ERROR: Final = "network address parse error during conversion from string: "
+
+
+def _cidr(text: str) -> CIDR:
+    if problem := _prefix_problem(text):
+        raise CelError(f"{_CIDR_ERROR}{_CIDR_ERROR}netip.ParsePrefix({go_quote(text)}): {problem}")
+    host, _, bits = text.rpartition("/")
+    address = ipaddress.ip_address(host)
+    if _is_mapped(address):
+        raise CelError(f"{_CIDR_ERROR}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return CIDR(address, int(bits))
+
+
+def _prefix_problem(text: str) -> str:
+    host, slash, bits = text.rpartition("/")
+    if not slash:
+        return "no '/'"
+    if problem := _address_problem(host):
+        return f"ParseAddr({go_quote(host)}): {problem}"
+    if "%" in host:
+        return "IPv6 zones cannot be present in a prefix"
+    if (len(bits) > 1 and not "1" <= bits[0] <= "9") or not (bits.isascii() and bits.isdigit()):
+        return f"bad bits after slash: {go_quote(bits)}"
+    return "" if int(bits) <= (128 if ":" in host else 32) else "prefix length out of range"
+
+
+def _contains_ip(a: CIDR, b: IP) -> bool:
+    return a.address.version == b.address.version and b.address in a.network
+
+
+def _contains_ip_text(a: CIDR, b: str) -> bool:
+    try:
+        return _contains_ip(a, _ip(b))
+    except CelError:
+        raise no_such_overload() from None
+
+
+def _contains_cidr(a: CIDR, b: CIDR) -> bool:
+    return a.address.version == b.address.version and a.bits <= b.bits and b.address in a.network
+
+
+def _contains_cidr_text(a: CIDR, b: str) -> bool:
+    return _contains_cidr(a, _cidr(b))
+
+
+def _is_global(a: IP) -> bool:
+    broadcast = str(a.address) == "255.255.255.255"
+    plain = a.address.is_unspecified or a.address.is_loopback or a.address.is_multicast or _link_local(a)
+    return not (broadcast or plain)
+
+
+def _link_local(a: IP) -> bool:
+    return a.address in ipaddress.ip_network("169.254.0.0/16" if a.address.version == 4 else "fe80::/10")
+
+
+def _link_local_multicast(a: IP) -> bool:
+    if a.address.version == 4:
+        return a.address in ipaddress.ip_network("224.0.0.0/24")
+    return a.address.packed[0] == 0xFF and a.address.packed[1] & 0x0F == 0x02
+
+
+_NETWORKS: Final[dict[str, Function]] = {
+    "string_to_ip": _ip,
+    "is_ip": _is(_ip),
+    "ip_is_canonical": lambda a: str(_ip(a).address) == a,
+    "ip_to_string": lambda a: str(a.address),
+    "ip_family": lambda a: a.address.version,
+    "ip_is_unspecified": lambda a: a.address.is_unspecified,
+    "ip_is_loopback": lambda a: a.address.is_loopback,
+    "ip_is_link_local_multicast": _link_local_multicast,
+    "ip_is_link_local_unicast": _link_local,
+    "ip_is_global_unicast": _is_global,
+    "string_to_cidr": _cidr,
+    "is_cidr": _is(_cidr),
+    "cidr_to_string": lambda a: f"{a.address}/{a.bits}",
+    "cidr_ip": lambda a: IP(a.address),
+    "cidr_prefix_length": lambda a: a.bits,
+    "cidr_masked": lambda a: CIDR(a.network.network_address, a.bits),
+    "cidr_contains_ip_ip": _contains_ip,
+    "cidr_contains_ip_string": _contains_ip_text,
+    "cidr_contains_cidr": _contains_cidr,
+    "cidr_contains_cidr_string": _contains_cidr_text,
+}
+
+# -------------------------------------------------------------------- URLs
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_ESCAPED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_HOST_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>\"\[\]@~]")
+
+
+@dataclass(frozen=True)
+class URL:
+    """Parts as Go's url.URL has them, `path` and `query` as written."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.URL")
+    scheme: str
+    host: str
+    path: str
+    query: str
+    text: str
+
+    @cached_property
+    def hostname(self) -> str:
+        host = self.host
+        if host.startswith("["):
+            return host[1:].partition("]")[0]
+        return host.rpartition(":")[0] if ":" in host else host
+
+    @property
+    def port(self) -> str:
+        after = self.host.rpartition("]")[2] if self.host.startswith("[") else self.host
+        return after.rpartition(":")[2] if ":" in after else ""
+
+
+def _url(text: str) -> URL:
+    if problem := url_problem(text):
+        raise CelError(f"URL parse error during conversion from string: {problem}")
+    body = text.partition("#")[0]
+    found = _SCHEME.match(body)
+    scheme, rest = (found.group(1).lower(), body[found.end() :]) if found else ("", body)
+    rest, _, query = rest.partition("?")
+    host = ""
+    if rest.startswith("//") and (scheme or not rest.startswith("///")):
+        authority, slash, path = rest[2:].partition("/")
+        host, rest = authority.rpartition("@")[2], slash + path
+        host = unquote_to_bytes(host).decode(errors="replace")
+    elif not rest.startswith("/") and scheme:
+        rest = ""
+    return URL(scheme, host, rest, query, text)
+
+
+def url_problem(text: str) -> str:
+    """Go's url.ParseRequestURI's words, empty for what it takes."""
+    begin = f"parse {go_quote(text)}: "
+    if any(c < " " or c == "\x7f" for c in text):
+        return f"{begin}net/url: invalid control character in URL"
+    if not text:
+        return f"{begin}empty url"
+    if text == "*":
+        return ""
+    found = _SCHEME.match(text)
+    if text[0] == ":":
+        return f"{begin}missing protocol scheme"
+    rest = (text[found.end() :] if found else text).partition("?")[0]
+    if not rest.startswith("/"):
+        return "" if found else f"{begin}invalid URI for request"
+    if (found and rest.startswith("//")) or (rest.startswith("//") and not rest.startswith("///")):
+        authority, slash, path = rest[2:].partition("/")
+        if not found:
+            authority, slash, path = "", "", rest
+        if problem := _authority_problem(authority):
+            return begin + problem
+        rest = slash + path
+    return begin + problem if (problem := _escape_problem(rest)) else ""
+
+
+def _escape_problem(text: str) -> str:
+    found = _ESCAPED.search(text)
+    return f"invalid URL escape {go_quote(text[found.start() : found.start() + 3])}" if found else ""
+
+
+def _authority_problem(authority: str) -> str:
+    user, at, host = authority.rpartition("@")
+    if at and re.search(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]", user):
+        return "net/url: invalid userinfo"
+    if host.startswith("["):
+        inner, bracket, after = host.rpartition("]")
+        if not bracket:
+            return "missing ']' in host"
+        if after and not re.fullmatch(r":\d*", after):
+            return f"invalid port {go_quote(after)} after host"
+        return _escape_problem(inner)
+    if ":" in host:
+        port = host[host.rindex(":") :]
+        if not re.fullmatch(r":\d*", port):
+            return f"invalid port {go_quote(port)} after host"
+    if problem := _escape_problem(host):
+        return problem
+    bad = _HOST_CHARACTERS.search(host)
+    return f"invalid character {go_quote(bad.group())} in host name" if bad else ""
+
+
+def _escaped_path(url: URL) -> str:
+    return quote(url.path, safe="/%:@&=+$,;~!*'()[]-_.")
+
+
+def _query(url: URL) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in url.query.split("&"):
+        if not pair or ";" in pair or _ESCAPED.search(pair):
+            continue
+        key, _, value = pair.replace("+", " ").partition("=")
+        plain = [unquote_to_bytes(part).decode(errors="replace") for part in (key, value)]
+        found.setdefault(plain[0], []).append(plain[1])
+    return found
+
+
+_URLS: Final[dict[str, Function]] = {
+    "string_to_url": _url,
+    "is_url_string": lambda a: not url_problem(a),
+    "url_get_scheme": lambda a: a.scheme,
+    "url_get_host": lambda a: a.host,
+    "url_get_hostname": lambda a: a.hostname,
+    "url_get_port": lambda a: a.port,
+    "url_get_escaped_path": _escaped_path,
+    "url_get_query": _query,
+}
+
+# ----------------------------------------------------------------- formats
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`regex_size` is what its cost is reckoned by."""
+
+    cel_type: ClassVar[Type] = struct("kubernetes.NamedFormat")
+    name: str
+    problems: Callable[[str], list[str]] = field(compare=False)
+    regex_size: int = field(compare=False)
+
+
+def _strfmt(name: str, problem: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if FORMATS[name](text) else [problem]
+
+
+_NAMED: Final = {
+    "dns1123Label": Format("DNS1123Label", lambda text: names.name_is_dns_label(text, False), 30),
+    "dns1123Subdomain": Format("DNS1123Subdomain", lambda text: names.name_is_dns_subdomain(text, False), 60),
+    "dns1035Label": Format("DNS1035Label", lambda text: names.name_is_dns1035_label(text, False), 30),
+    "qualifiedName": Format("QualifiedName", names.is_qualified_name, 60),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.name_is_dns_label(text, True), 30),
+    "dns1123SubdomainPrefix": Format(
+        "DNS1123SubdomainPrefix", lambda text: names.name_is_dns_subdomain(text, True), 60
+    ),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.name_is_dns1035_label(text, True), 30),
+    "labelValue": Format("LabelValue", names.is_valid_label_value, 40),
+    "uri": Format("URI", lambda text: [problem] if (problem := url_problem(text)) else [], 1103),
+    "uuid": Format("uuid", _strfmt("uuid", "does not match the UUID format"), 70),
+    "byte": Format("byte", _strfmt("byte", "invalid base64"), 84),
+    "date": Format("date", _strfmt("date", "invalid date"), 71),
+    "datetime": Format("datetime", _strfmt("datetime", "invalid datetime"), 71),
+}
+
+
+def _validated(a: Format, text: str) -> Optional:
+    problems = a.problems(text)
+    return Optional(True, problems) if problems else NONE
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    **_QUANTITIES,
+    **_VERSIONS,
+    **_NETWORKS,
+    **_URLS,
+    **{f"format.{name}": lambda found=found: found for name, found in _NAMED.items()},
+    "format-named": lambda a: Optional(True, _NAMED[a]) if a in _NAMED else NONE,
+    "format-validate": _validated,
+}

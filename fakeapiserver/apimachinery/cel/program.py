@@ -1,0 +1,72 @@
+"""Compiling and running expressions.
+
+Upstream: github.com/google/cel-go/cel/{env,program}.go, k8s.io/apiserver/pkg/apis/cel/config.go
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery.cel.ast import Expr
+from fakeapiserver.apimachinery.cel.checker import Checker, Declared
+from fakeapiserver.apimachinery.cel.errors import CelError, CompileError, CostLimitError, Issue
+from fakeapiserver.apimachinery.cel.evaluator import Evaluator, Frame
+from fakeapiserver.apimachinery.cel.parser import parse
+from fakeapiserver.apimachinery.cel.types import Type
+
+PER_CALL_LIMIT: Final = 1_000_000
+LIMIT_MESSAGE: Final = "operation cancelled: actual cost limit exceeded"
+
+
+class Result(NamedTuple):
+    """A value or, where `error` is not empty, none; and what it cost."""
+
+    value: Any
+    cost: int
+    error: str = ""
+
+
+class Program:
+    """A compiled expression. `names` are the variables it uses; `tree` is checked."""
+
+    __slots__ = ("_declared", "_size", "_step", "names", "tree", "type")
+
+    def __init__(self, tree: Expr, checker: Checker, declared: Declared) -> None:
+        """CelError where a part that is always the same fails."""
+        evaluator = Evaluator(tuple(declared.variables), checker.constants)
+        self._declared = tuple(declared.variables)
+        self._step = evaluator.build(tree)
+        self._size = evaluator.size
+        self.tree = tree
+        self.type: Type = tree.type
+        self.names = frozenset(checker.names)
+
+    def evaluate(self, variables: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> Result:
+        frame = Frame([variables.get(name) for name in self._declared], limit)
+        frame.variables += [None] * (self._size - len(self._declared))
+        try:
+            value = self._step(frame)
+        except CostLimitError:
+            return Result(None, frame.cost, LIMIT_MESSAGE)
+        except CelError as error:
+            return Result(None, frame.cost, str(error))
+        except RecursionError:
+            return Result(None, frame.cost, "evaluation recursion limit exceeded")
+        return Result(value, frame.cost) if frame.cost <= limit else Result(None, frame.cost, LIMIT_MESSAGE)
+
+
+def check(source: str, declared: Declared) -> tuple[Expr, Checker]:
+    """CompileError with what is wrong with an expression."""
+    tree = parse(source)
+    checker = Checker(declared)
+    try:
+        checker.check(tree)
+    except RecursionError:
+        raise CompileError(source, [Issue(None, "expression recursion limit exceeded")]) from None
+    if checker.issues:
+        raise CompileError(source, checker.issues)
+    return tree, checker
+
+
+def compile_expression(source: str, declared: Declared) -> Program:
+    """CompileError, or CelError where a part that is always the same fails."""
+    return Program(*check(source, declared), declared)

@@ -1,0 +1,152 @@
+"""Durations and timestamps.
+
+Upstream: github.com/google/cel-go/common/types/{duration,timestamp}.go, Go's time.ParseDuration and time.Time
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.cel.errors import CelError
+from fakeapiserver.apimachinery.cel.values import Duration, Timestamp
+from fakeapiserver.apimachinery.field import go_quote
+
+SECOND: Final = 10**9
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": SECOND,
+    "m": 60 * SECOND,
+    "h": 3600 * SECOND,
+}
+_PART: Final = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
+_RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_MIN_SECONDS: Final = -62135596800
+_MAX_SECONDS: Final = 253402300799
+ZERO_NS: Final = _MIN_SECONDS * SECOND
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_NS: Final = 1 << 63
+
+
+def to_duration(text: str) -> Duration:
+    """Of Go's notation, `1h30m`."""
+    wrong = CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    total, at = 0, 0
+    while at < len(rest) and rest != "0":
+        found = _PART.match(rest, at)
+        if found is None or not (found.group(1) or found.group(2)) or found.group(3) not in _UNITS:
+            raise wrong
+        whole, fraction, unit = found.group(1), found.group(2) or "", _UNITS[found.group(3)]
+        total += int(whole or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+        at = found.end()
+    negative = text[:1] == "-"
+    if not rest or total > _MAX_NS - (not negative):
+        raise wrong
+    return Duration(-total if negative else total)
+
+
+def duration_text(duration: Duration) -> str:
+    """Seconds, as protobuf writes durations: `90s`, `1.5s`."""
+    sign, ns = ("-", -duration.ns) if duration.ns < 0 else ("", duration.ns)
+    seconds, rest = divmod(ns, SECOND)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{sign}{seconds}{fraction}s"
+
+
+def to_timestamp(text: str) -> Timestamp:
+    """Of RFC 3339."""
+    wrong = CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise wrong
+    zone = found.group(8)
+    offset = 0 if zone == "Z" else (int(zone[1:3]) * 60 + int(zone[4:6])) * (-60 if zone[0] == "-" else 60)
+    try:
+        moment = datetime.fromisoformat(found.group()[:19]).replace(tzinfo=UTC)
+    except ValueError:
+        raise wrong from None
+    if abs(offset) >= 86400:
+        raise wrong
+    seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset
+    try:
+        return checked_timestamp(seconds * SECOND + int((found.group(7) or "0")[:9].ljust(9, "0")), offset)
+    except CelError:
+        raise wrong from None
+
+
+def checked_timestamp(ns: int, offset: int = 0) -> Timestamp:
+    if not _MIN_SECONDS <= ns // SECOND <= _MAX_SECONDS:
+        raise CelError("timestamp overflow")
+    return Timestamp(ns, offset)
+
+
+def moved(timestamp: Timestamp, ns: int) -> Timestamp:
+    return checked_timestamp(timestamp.ns + ns, timestamp.offset)
+
+
+def checked_duration(ns: int) -> Duration:
+    if not -_MAX_NS <= ns < _MAX_NS:
+        raise CelError("duration overflow")
+    return Duration(ns)
+
+
+def timestamp_text(timestamp: Timestamp) -> str:
+    seconds, rest = divmod(timestamp.ns, SECOND)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    clock = in_zone(Timestamp(seconds * SECOND), timezone(timedelta(seconds=timestamp.offset)))
+    hours, minutes = divmod(abs(timestamp.offset) // 60, 60)
+    zone = f"{'-' if timestamp.offset < 0 else '+'}{hours:02d}:{minutes:02d}" if timestamp.offset else "Z"
+    return f"{clock.replace(tzinfo=None).isoformat()}{fraction}{zone}"
+
+
+def in_zone(timestamp: Timestamp, zone: tzinfo) -> datetime:
+    """The clock there. Fractions of seconds are cut to microseconds."""
+    return (_EPOCH + timedelta(microseconds=timestamp.ns // 1000)).astimezone(zone)
+
+
+def zone_of(name: str) -> tzinfo:
+    """A zone by name or as `+02:00`."""
+    if ":" in name:
+        hours, _, minutes = name.partition(":")
+        try:
+            signed, rest = int(hours), int(minutes)
+        except ValueError as error:
+            bad = str(error).rpartition(": ")[2].strip("'")
+            raise CelError(f"strconv.Atoi: parsing {go_quote(bad)}: invalid syntax") from None
+        return timezone(timedelta(minutes=signed * 60 + (-rest if hours.startswith("-") else rest)))
+    if name in ("UTC", ""):
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
+
+
+def part(name: str, moment: datetime, ns: int) -> Any:
+    """What a method of timestamps returns."""
+    match name:
+        case "getFullYear":
+            return moment.year
+        case "getMonth":
+            return moment.month - 1
+        case "getDayOfYear":
+            return moment.timetuple().tm_yday - 1
+        case "getDayOfMonth":
+            return moment.day - 1
+        case "getDate":
+            return moment.day
+        case "getDayOfWeek":
+            return moment.isoweekday() % 7
+        case "getHours":
+            return moment.hour
+        case "getMinutes":
+            return moment.minute
+        case "getSeconds":
+            return moment.second
+    return ns % SECOND // 10**6

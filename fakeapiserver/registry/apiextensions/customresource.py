@@ -73,13 +73,13 @@ class CustomResourceStrategy(Strategy):
         if errors := self.kind.type_errors(obj):
             return errors
         errors = names.validate_object_meta(metadata(obj), self.namespaced, self.validate_name, _METADATA)
-        return errors + self._content_errors(obj, None)
+        return self._with_rules(errors + self._content_errors(obj, None), obj, None)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if errors := self.kind.type_errors(obj):
             return errors
         errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
-        return errors + self._content_errors(obj, old)
+        return self._with_rules(errors + self._content_errors(obj, old), obj, old)
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
         return self.validate_update(obj, old)
@@ -89,15 +89,21 @@ class CustomResourceStrategy(Strategy):
         if errors := self.kind.type_errors(obj):
             return errors
         errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
+        return self._with_rules(errors + self._status_errors(obj, old), obj, old)
+
+    def _status_errors(self, obj: Object, old: Object) -> ErrorList:
         structural = self.kind.structural
-        if "status" in obj:
-            errors += structural.status_errors(obj, old)
+        errors = structural.status_errors(obj, old) if "status" in obj else []
         return errors + self._scale_status_errors(obj) + structural.list_errors(obj, old)
 
     def _content_errors(self, obj: Object, old: Object | None) -> ErrorList:
         structural = self.kind.structural
         errors = structural.value_errors(obj, old) + self._scale_spec_errors(obj) + self._scale_status_errors(obj)
         return errors + structural.embedded_errors(obj) + structural.list_errors(obj, old)
+
+    def _with_rules(self, errors: ErrorList, obj: Object, old: Object | None) -> ErrorList:
+        """With what the schema's rules refuse, which are run on objects that are right otherwise."""
+        return errors + self.kind.structural.rule_errors(obj, old, errors)[0]
 
     def _scale_spec_errors(self, obj: Object) -> ErrorList:
         return _replicas_errors(obj, self.scale["specReplicasPath"]) if self.scale else []
@@ -115,6 +121,13 @@ class CustomResourceStrategy(Strategy):
         return errors
 
     # --------------------------------------------------------------- warnings
+
+    def validation_warnings(self, obj: Object, old: Object, subresource: str) -> list[str]:
+        structural = self.kind.structural
+        if not structural.has_rules or self.kind.type_errors(obj):
+            return []
+        errors = self._status_errors(obj, old) if subresource == "status" else self._content_errors(obj, old)
+        return structural.rule_errors(obj, old, errors)[1]
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return _finalizer_warnings(metadata(obj).get("finalizers") or ())

@@ -273,6 +273,7 @@ class Store:
         self._dedup_owners(new, request)
         self._check_resource_version(new, current, request)
         self._prepare_for_update(new, old, request)
+        request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
         self._validate_update(request.kind, new, old, request.subresource)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)

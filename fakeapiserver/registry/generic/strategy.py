@@ -151,6 +151,10 @@ class Strategy:
         """In which order the validation of an update looks at metadata."""
         return self.status_meta_checks if subresource else self.update_meta_checks
 
+    def validation_warnings(self, obj: Object, old: Object, subresource: str) -> list[str]:
+        """What is wrong with an object but was before, so that an update is only warned of it; given with errors too."""
+        return []
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         return []
 

@@ -36,6 +36,12 @@ class Chain:
             calls = _keep(self._mutating, key, (p.admit for p in mutating))
         for call in calls:
             await call(attributes)
+        state = attributes.reinvocation
+        if state is not None and state.needed:
+            # Once more, so that plugins see what webhooks have changed, and webhooks what plugins make of it.
+            state.running = True
+            for call in calls:
+                await call(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Changes nothing; raises the StatusError of the first plugin that refuses."""

@@ -1,6 +1,6 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -9,6 +9,23 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """What mutating plugins remember of one write, so that they can be run once more. `called` are those who want to be
+    when others change the object after them, `again` those who will be; `output` is the object as the webhooks left it."""
+
+    needed: bool = False
+    running: bool = False
+    called: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    output: bytes = b""
+
+    def require(self) -> None:
+        """The object has changed: whoever was called before is to see it."""
+        self.again |= self.called
+        self.called.clear()
 
 
 @dataclass(slots=True)
@@ -28,6 +45,7 @@ class Attributes:
     dry_run: bool = False
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    reinvocation: Reinvocation | None = None
 
 
 class Getter(Protocol):
@@ -39,12 +57,47 @@ class Getter(Protocol):
     def list(self, resource: str, namespace: str = "") -> list[Object]:
         """All objects of a resource, in one namespace or (empty) in all."""
 
+    def generation(self, resources: tuple[str, ...]) -> int:
+        """Rises with every write to one of these resources."""
+
+
+class Versions(Protocol):
+    """The versions that kinds are served in, for plugins that see objects in another one than the client's."""
+
+    def equivalents(
+        self, resource: GroupVersionResource, kind: GroupVersionKind
+    ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
+        """Where else the same objects are served; `kind` is that of the write, which may be a subresource's."""
+
+    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """A new object that may share parts with `obj`."""
+
+    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
+        """Brings what a plugin has made into the kind's form, with its defaults, in place. ValueError in the words of Go's
+        decoder."""
+
+
+class NoVersions:
+    """Every kind has one version, and every object its form."""
+
+    def equivalents(
+        self, resource: GroupVersionResource, kind: GroupVersionKind
+    ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
+        return ()
+
+    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        return obj
+
+    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
+        pass
+
 
 @dataclass(frozen=True, slots=True)
 class Initializer:
     """What a plugin is made with (upstream: admission initializers). `create_namespace` is NamespaceAutoProvision's."""
 
     getter: Getter
+    versions: Versions = field(default_factory=NoVersions)
     create_namespace: Callable[[str], Awaitable[None]] | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300

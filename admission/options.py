@@ -85,6 +85,7 @@ IMPLEMENTED: Final = frozenset(
         "DefaultTolerationSeconds",
         "DenyServiceExternalIPs",
         "LimitPodHardAntiAffinityTopology",
+        "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
         "NamespaceExists",
         "NamespaceLifecycle",
@@ -93,6 +94,7 @@ IMPLEMENTED: Final = frozenset(
         "RuntimeClass",
         "StorageObjectInUseProtection",
         "TaintNodesByCondition",
+        "ValidatingAdmissionWebhook",
     }
 )
 

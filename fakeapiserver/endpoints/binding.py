@@ -35,7 +35,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         raise new_bad_request(aggregated(errors))
     if not name:
         raise new_bad_request("Name parameter required.")
-    await admitted(request, scopes, scope, binding, options)
+    binding = await admitted(request, scopes, scope, binding, options)
     now = rfc3339(scope.clock.now())
 
     def assign(pod: Object) -> Object:

@@ -1,5 +1,7 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
@@ -21,12 +23,37 @@ async def create(request: Request, scope: RequestScope) -> Response:
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)
     if scope.virtual is not None:
-        return respond.encoded(
-            request, await scope.virtual.create(request, owned(request, scope, scope.kind, options, obj)), accept, 201
-        )
+        obj = owned(request, scope, scope.kind, options, obj)
+        if scope.admission is not None:
+            attributes = creation(request, scope, obj, options, scope.gvk)
+            await scope.admission.admit(attributes)
+            await scope.admission.validate(attributes)
+            obj = attributes.object or obj
+        return respond.encoded(request, await scope.virtual.create(request, obj), accept, 201)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)
+
+
+def creation(
+    request: Request, scope: RequestScope, obj: Object, options: WriteOptions, kind: GroupVersionKind
+) -> Attributes:
+    """What admission is told of something that is created but not stored."""
+    info = request.info
+    return Attributes(
+        "CREATE",
+        kind,
+        scope.resource.gvr,
+        info.subresource,
+        info.namespace,
+        info.name or str(metadata(obj).get("name", "")),
+        obj,
+        None,
+        request.user,
+        options.dry_run,
+        wire_options(options, "CreateOptions"),
+        request.warnings,
+    )
 
 
 def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptions, obj: Object) -> Object:
@@ -58,7 +85,7 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
         name=name,
         subresource=request.info.subresource,
         dry_run=options.dry_run,
-        options=_wire_options(options, request.method),
+        options=wire_options(options, "CreateOptions"),
         warnings=request.warnings,
     )
 
@@ -69,8 +96,8 @@ def manager_of(user_agent: str) -> str:
     return "".join(character for character in prefix if character.isprintable()) or "unknown"
 
 
-def _wire_options(options: WriteOptions, method: str) -> Object:
-    kind = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(method, "PatchOptions")
+def wire_options(options: WriteOptions, kind: str) -> Object:
+    """As admission sees them; the store knows whether a PUT or patch creates."""
     found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         found["dryRun"] = ["All"]

@@ -39,7 +39,23 @@ def warn_of_orphans(request: Request, scope: RequestScope, options: DeleteOption
 
 
 def delete_request(request: Request, scope: RequestScope, options: DeleteOptions, name: str) -> WriteRequest:
-    return write_request(request, scope, WriteOptions(dry_run=options.dry_run), name)
+    wanted = write_request(request, scope, WriteOptions(dry_run=options.dry_run), name)
+    wanted.options = _wire_options(options)
+    return wanted
+
+
+def _wire_options(options: DeleteOptions) -> Object:
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+    found: Object = {
+        "kind": "DeleteOptions",
+        "apiVersion": "meta.k8s.io/v1",
+        "gracePeriodSeconds": options.grace_period_seconds,
+        "preconditions": {key: value for key, value in preconditions.items() if value is not None} or None,
+        "orphanDependents": options.orphan_dependents,
+        "propagationPolicy": options.propagation_policy,
+        "dryRun": ["All"] if options.dry_run else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def deletion_of(options: DeleteOptions) -> Deletion:

@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.errors import (
     new_invalid,
     status_error,
 )
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import patch, respond, table, update
@@ -29,6 +29,7 @@ from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.store import Transform
 
 _SHOWN: Final = "autoscaling/v1, Kind=Scale"
+_KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _TYPE: Final = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
 _COLUMNS: Final = tuple(
     {"name": name, "type": kind, "format": "", "priority": 0}
@@ -64,7 +65,8 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         change = _owned(change, wanted.manager, scope)
     elif scope.kind.custom:
         change = _hardly_applied(change, info.name)
-    written = await store.update(wanted, _through_scale(change, scope))
+    wanted.view = through = _Through(change, scope)
+    written = await store.update(wanted, through.transform)
     return _answer(request, scope, scale_of(scope.decode(written.value), paths), accept)
 
 
@@ -160,32 +162,52 @@ def _hardly_applied(change: Transform, name: str) -> Transform:
     return transform
 
 
-def _through_scale(change: Transform, scope: RequestScope) -> Transform:
-    """A change of the Scale as a change of the object it stands for."""
-    from fakeapiserver.apimachinery.managedfields import scale as owners
+class _Through:
+    """A change of the Scale as a change of the object it stands for, which admission sees as a Scale, too."""
 
-    paths, replicas_paths = scope.scale_paths, _replicas_paths(scope)
-    version = str(scope.gvk.group_version)
+    kind = _KIND
 
-    def transform(current: Object | None) -> Object:
+    def __init__(self, change: Transform, scope: RequestScope) -> None:
+        self._change = change
+        self._scope = scope
+        self._paths = scope.scale_paths
+        self._replicas_paths = _replicas_paths(scope)
+        self._sent: tuple[Object, Object] = {}, {}
+
+    def transform(self, current: Object | None) -> Object:
+        from fakeapiserver.apimachinery.managedfields import scale as owners
+
         assert current is not None  # scaling never creates
-        entries = metadata(current).get("managedFields")
-        before = scale_of(current, paths)
-        if scope.kind.custom and value_at(current, paths.spec_replicas) is None:
+        before = scale_of(current, self._paths)
+        if self._scope.kind.custom and value_at(current, self._paths.spec_replicas) is None:
             before["spec"] = {"replicas": _UNSET}
-        if shown := owners.to_scale(entries, replicas_paths):
+        if shown := owners.to_scale(metadata(current).get("managedFields"), self._replicas_paths):
             before["metadata"]["managedFields"] = shown
-        after = change(before)
-        _check(after, current, scope)
-        changed = _with_replicas(current, paths, after)
-        scale_entries = metadata(after).get("managedFields")
-        if kept := owners.to_parent(entries, scale_entries, replicas_paths, version):
+        after = self._change(before)
+        self._sent = after, before
+        return self._changed(current, after)
+
+    def sent(self) -> tuple[Object, Object]:
+        return self._sent
+
+    def show(self, obj: Object) -> Object:
+        return scale_of(obj, self._paths)
+
+    def take(self, obj: Object, after: Object) -> Object:
+        return obj if after is self._sent[0] else _with_replicas(obj, self._paths, after)
+
+    def _changed(self, current: Object, after: Object) -> Object:
+        from fakeapiserver.apimachinery.managedfields import scale as owners
+
+        _check(after, current, self._scope)
+        changed = _with_replicas(current, self._paths, after)
+        entries, scale_entries = metadata(current).get("managedFields"), metadata(after).get("managedFields")
+        version = str(self._scope.gvk.group_version)
+        if kept := owners.to_parent(entries, scale_entries, self._replicas_paths, version):
             metadata(changed)["managedFields"] = kept
         else:
             metadata(changed).pop("managedFields", None)
         return changed
-
-    return transform
 
 
 def _replicas_paths(scope: RequestScope) -> dict[str, tuple[str, ...] | None]:

@@ -13,6 +13,7 @@ from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.body import Recognizes
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 
@@ -52,6 +53,7 @@ class RequestScope:
     store: Store | None = None
     row: Row | None = None
     virtual: Virtual | None = None
+    admission: AdmissionChain | None = None  # for what is virtual; stores have their own
     scale_paths: ScalePaths = ScalePaths()
     # Objects of earlier revisions were stored under another schema (custom resources).
     outdated_before: int = 0

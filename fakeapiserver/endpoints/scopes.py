@@ -4,11 +4,11 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -116,6 +116,7 @@ class RequestScopes:
             store=store,
             row=strategy.table_row if type(strategy).table_row is not Strategy.table_row else None,
             virtual=self.virtual.get(row.gvr.group_resource),
+            admission=self.admission,
         )
 
     def restored(self) -> None:
@@ -167,6 +168,64 @@ class RequestScopes:
             kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
         )
+
+
+class ServedVersions:
+    """What admission plugins know of versions (upstream: ObjectInterfaces, EquivalentResourceMapper)."""
+
+    def __init__(self, scopes: RequestScopes) -> None:
+        self._scopes = scopes
+        # Found at one generation of the table.
+        self._others: dict[GroupVersionResource, tuple[APIResource, ...]] = {}
+        self._generation = -1
+
+    def equivalents(
+        self, resource: GroupVersionResource, kind: GroupVersionKind
+    ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
+        table = self._scopes.table
+        if self._generation != table.generation:
+            self._others, self._generation = {}, table.generation
+        if resource not in self._others:
+            self._others[resource] = tuple(_equivalent_rows(table, resource))
+        own = table.lookup(*resource)
+        # A subresource's kind, such as Scale, is the same in every version.
+        of_itself = own is not None and own.gvk == kind
+        return [(row.gvr, row.gvk if of_itself else kind) for row in self._others[resource]]
+
+    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        scope = self._scope(kind)
+        if scope is None or scope.store is None:
+            return obj
+        if scope.kind.custom:
+            return scope.store.in_version(obj, str(kind.group_version))
+        converted = conversion.convert(obj, kind)
+        scope.kind.decode(converted)
+        return converted
+
+    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
+        scope = self._scope(kind)
+        if scope is not None:
+            scope.kind.decode(obj)
+            scope.kind.default(obj)
+
+    def _scope(self, kind: GroupVersionKind) -> RequestScope | None:
+        row = self._scopes.table.for_kind(kind)
+        return self._scopes.lookup(*row.gvr) if row is not None else None
+
+
+def _equivalent_rows(table: ResourceTable, resource: GroupVersionResource) -> Iterator[APIResource]:
+    own = table.lookup(*resource)
+    if own is None:
+        return
+    for row in table:
+        if row.custom != own.custom or row.gvr == own.gvr:
+            continue
+        if row.gvr.group_resource == own.gvr.group_resource if own.custom else _stored_alike(row, own):
+            yield row
+
+
+def _stored_alike(row: APIResource, other: APIResource) -> bool:
+    return conversion.storage_gvk(row.gvk) == conversion.storage_gvk(other.gvk)
 
 
 class ObjectGetter:

@@ -11,10 +11,10 @@ from typing import Final
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.body import decode_object, object_media_type
-from fakeapiserver.endpoints.create import match_namespace
+from fakeapiserver.endpoints.create import creation, match_namespace
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -94,24 +94,26 @@ async def admitted(
     options: WriteOptions,
     *,
     kind: GroupVersionKind | None = None,
-) -> None:
-    """Runs admission for the creation of `obj` (of `kind`, by default its own)."""
-    info = request.info
-    attributes = Attributes(
-        "CREATE",
-        kind or GroupVersionKind("", "v1", obj["kind"]),
-        scope.resource.gvr,
-        info.subresource,
-        info.namespace,
-        info.name or str(metadata(obj).get("name", "")),
-        obj,
-        None,
-        request.user,
-        options.dry_run,
-        warnings=request.warnings,
-    )
-    await scopes.admission.admit(attributes)
+) -> Object:
+    """`obj` as all of admission leaves it."""
+    attributes = await mutated(request, scopes, scope, obj, options, kind=kind)
     await scopes.admission.validate(attributes)
+    return attributes.object or obj
+
+
+async def mutated(
+    request: Request,
+    scopes: RequestScopes,
+    scope: RequestScope,
+    obj: Object,
+    options: WriteOptions,
+    *,
+    kind: GroupVersionKind | None = None,
+) -> Attributes:
+    """Runs mutating admission for the creation of `obj` (of `kind`, by default its own)."""
+    attributes = creation(request, scope, obj, options, kind or GroupVersionKind("", "v1", obj["kind"]))
+    await scopes.admission.admit(attributes)
+    return attributes
 
 
 def success(request: Request, scope: RequestScope) -> Response:

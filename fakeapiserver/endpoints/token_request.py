@@ -18,7 +18,7 @@ from fakeapiserver.endpoints.create import owned
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.endpoints.subresource import admitted, decoded
+from fakeapiserver.endpoints.subresource import decoded, mutated
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
 _GVK: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
@@ -40,7 +40,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, _default)
     body, options = await decoded(request, kind, scope)
     wanted = owned(request, scope, kind, options, body)
-    await admitted(request, scopes, scope, wanted, options, kind=_GVK)
+    attributes = await mutated(request, scopes, scope, wanted, options, kind=_GVK)
+    wanted = attributes.object or wanted
     meta, spec = metadata(wanted), wanted["spec"]
     if meta.get("name") and meta["name"] != info.name:
         detail = "must match the service account name if specified"
@@ -54,6 +55,7 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     spec["audiences"] = spec.get("audiences") or list(issuer.audiences)
     if errors := _errors(spec):
         raise new_invalid(_KIND, "", errors)
+    await scopes.admission.validate(attributes)
     private = {"namespace": info.namespace, "serviceaccount": {"name": info.name, "uid": uid(account)}}
     private |= await _bound(spec.get("boundObjectRef"), info.namespace, info.name, scopes)
     lifetime = spec["expirationSeconds"]

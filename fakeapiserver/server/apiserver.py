@@ -16,7 +16,7 @@ from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, TokenIssuer
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
@@ -59,7 +59,7 @@ class APIServer:
             media_types=self.media_types,
         )
         self.objects = ObjectGetter(self.scopes)
-        self.scopes.admission = authn_authz.admission(config, self.objects)
+        self.scopes.admission = authn_authz.admission(config, self.objects, ServedVersions(self.scopes))
         self.custom_resources = CustomResources(self.scopes)
         keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
         self._issuer = TokenIssuer(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from fakeapiserver.admission.chain import Chain
-from fakeapiserver.admission.interfaces import Getter, Initializer
+from fakeapiserver.admission.interfaces import Getter, Initializer, Versions
 from fakeapiserver.admission.options import new_chain
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
@@ -100,10 +100,11 @@ def authorizer(config: Config, objects: ObjectReader) -> AuthorizerUnion:
     return AuthorizerUnion([always.PrivilegedGroups(), *modes], resolvers)
 
 
-def admission(config: Config, objects: Getter) -> Chain:
+def admission(config: Config, objects: Getter, versions: Versions) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names.
     What is accepted and not built yet is logged as a warning."""
-    chain, warning = new_chain(Initializer(objects), config.enable_admission_plugins, config.disable_admission_plugins)
+    initializer = Initializer(objects, versions)
+    chain, warning = new_chain(initializer, config.enable_admission_plugins, config.disable_admission_plugins)
     if warning:
         log.warning(warning)
     return chain

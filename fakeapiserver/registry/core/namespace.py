@@ -26,6 +26,8 @@ class NamespaceStrategy(Strategy):
             labels = dict(meta.get("labels") or {})
             labels.setdefault(_NAME_LABEL, meta["name"])
             meta["labels"] = labels
+        if not (obj.get("status") or {}).get("phase"):
+            obj["status"] = {**(obj.get("status") or {}), "phase": "Active"}
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"phase": "Active"}

@@ -7,10 +7,10 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -68,6 +68,7 @@ _MODIFIED: Final = "the object has been modified; please apply your changes to t
 # Upstream: maxNameGenerationCreateAttempts.
 _NAME_ATTEMPTS: Final = 8
 _NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
 # A write that loses this many races in a row is answered with a conflict rather than tried for ever.
 _WRITE_ATTEMPTS: Final = 100
 
@@ -88,6 +89,22 @@ class WriteRequest:
     uid_precondition: str = ""
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    view: "View | None" = None
+
+
+class View(Protocol):
+    """How admission sees a write through a subresource of another kind, such as Scale."""
+
+    kind: GroupVersionKind
+
+    def sent(self) -> tuple[Object, Object]:
+        """What the last run of the transform made of which object, both in this kind."""
+
+    def show(self, obj: Object) -> Object:
+        """A whole object in this kind."""
+
+    def take(self, obj: Object, after: Object) -> Object:
+        """The whole object with what mutating plugins have made of `sent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +195,10 @@ class Store:
         generate = metadata(obj).get("generateName") if not metadata(obj).get("name") else None
         for attempt in range(1, _NAME_ATTEMPTS + 1):
             candidate = {**obj, "metadata": dict(metadata(obj))}
-            if generate:
-                suffixed = self.strategy.generates_names
-                candidate["metadata"]["name"] = self._generate_name(generate) if suffixed else generate
             try:
                 return await self._create(request, candidate)
-            except KeyExists:
-                name = str(candidate["metadata"].get("name", ""))
+            except KeyExists as error:
+                name = error.key.rpartition("/")[2]
                 if attempt == _NAME_ATTEMPTS or not generate:
                     raise await self._already_exists(request, candidate, name) from None
         raise AssertionError("unreachable: the last attempt answers or raises")
@@ -219,14 +233,15 @@ class Store:
         raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     async def _create(self, request: WriteRequest, obj: Object) -> Written:
-        meta = obj["metadata"]
-        self._fill_system_fields(meta, posted=not request.name)
+        for name in _NEVER_POSTED if not request.name else ("selfLink",):
+            obj["metadata"].pop(name, None)
         if not request.applied:
             obj = self._own(request, None, obj)
         request.kind.drop_empty(obj)
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
+        self._fill_system_fields(metadata(obj))
         self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
         self.strategy.record_user(obj, request.user)
@@ -237,7 +252,7 @@ class Store:
         self._validate(request.kind, obj)
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
-        await self._admission.validate(attributes)
+        await self._admission.validate(self._changed(attributes, obj))
         value = canonical.encode(self._as_stored(obj))
         name = metadata(obj)["name"]
         key = self.key(request.namespace, name)
@@ -267,7 +282,8 @@ class Store:
         request.kind.drop_empty(new)
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
-        new = attributes.object or new
+        assert attributes.object is not None
+        new = request.view.take(new, attributes.object) if request.view else attributes.object
         new, old = self._to_storage(new), self._to_storage(old)
         new = {**new, "metadata": dict(metadata(new))}
         self._dedup_owners(new, request)
@@ -277,6 +293,11 @@ class Store:
         self._validate_update(request.kind, new, old, request.subresource)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)
+        metadata(new)["resourceVersion"] = str(current.mod_revision)
+        if request.view is not None:
+            attributes.object, attributes.old_object = request.view.show(new), request.view.show(old)
+        else:
+            self._changed(attributes, new)
         await self._admission.validate(attributes)
         return await self._swap(request, current, new, old)
 
@@ -322,6 +343,8 @@ class Store:
         if plan.marked is None and not plan.ends:
             return Written(current.value)
         attributes = self._attributes(request, "DELETE", None, old)
+        if self.strategy.ends_in_two_steps:
+            attributes.options = {**attributes.options, "preconditions": {"uid": metadata(old).get("uid", "")}}
         await self._admission.admit(attributes)
         await self._admission.validate(attributes)
         if refused := self.strategy.check_deletion(old):
@@ -423,12 +446,12 @@ class Store:
         owners = tuple(str(reference.get("uid", "")) for reference in owner_references(obj))
         return Index(meta.get("labels") or {}, self.strategy.fields_of(obj), owners, meta.get("uid", ""))
 
-    def _fill_system_fields(self, meta: Object, *, posted: bool) -> None:
-        """Upstream: rest.FillObjectMetaSystemFields, and for a POST rest.WipeObjectMetaSystemFields."""
-        for name in _NEVER_POSTED if posted else ("selfLink",):
-            meta.pop(name, None)
+    def _fill_system_fields(self, meta: Object) -> None:
+        """Upstream: rest.FillObjectMetaSystemFields and rest.EnsureGeneratedName, after mutating admission."""
         meta["creationTimestamp"] = rfc3339(self._clock.now())
         meta["uid"] = str(uuid.uuid4())
+        if (generate := meta.get("generateName")) and not meta.get("name"):
+            meta["name"] = self._generate_name(generate) if self.strategy.generates_names else generate
 
     def _dedup_owners(self, obj: Object, request: WriteRequest) -> None:
         if warning := dedup_owner_references(metadata(obj), " after mutating admission happens"):
@@ -481,11 +504,15 @@ class Store:
     def _attributes(
         self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None
     ) -> Attributes:
-        gvk = request.kind.gvk
+        gvk, view, options = request.kind.gvk, request.view, request.options
+        if view is not None:
+            obj, old = view.sent()
         name = request.name or str(metadata(obj or {}).get("name", ""))
+        if operation != "DELETE" and options:  # a patch is one of the two as well
+            options = {**options, "kind": _OPTIONS[operation]}
         return Attributes(
             operation,
-            gvk,
+            view.kind if view else gvk,
             GroupVersionResource(gvk.group, gvk.version, self.gvr.resource),
             request.subresource,
             request.namespace,
@@ -494,9 +521,16 @@ class Store:
             old,
             request.user,
             request.dry_run,
-            request.options,
+            options,
             request.warnings,
         )
+
+    def _changed(self, attributes: Attributes, obj: Object) -> Attributes:
+        """For validation: the object as it is going to be stored, in the client's version."""
+        if obj["apiVersion"] != str(attributes.kind.group_version):
+            obj = self.converted(obj, attributes.kind)
+        attributes.object, attributes.name = obj, attributes.name or str(metadata(obj).get("name", ""))
+        return attributes
 
     def _check_resource_version(self, new: Object, current: StoredObject, request: WriteRequest) -> None:
         wanted = str(metadata(new).get("resourceVersion", ""))

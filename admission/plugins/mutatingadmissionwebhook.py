@@ -1,0 +1,155 @@
+"""Webhooks that may change what is written, asked one after the other, and some once more when others have changed it since.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/mutating/{dispatcher,reinvocationcontext}.go,
+k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go.
+"""
+
+from typing import Any
+
+from fakeapiserver.admission.interfaces import Attributes, Reinvocation
+from fakeapiserver.admission.webhook.configuration import Hook
+from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
+from fakeapiserver.admission.webhook.matching import is_exempt
+from fakeapiserver.admission.webhook.review import Subject, Verdict
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.patch import json as json_patch
+from fakeapiserver.apimachinery.serializer import json
+
+
+class MutatingAdmissionWebhook(Webhook):
+    configurations = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+    mutating = True
+
+    async def admit(self, attributes: Attributes) -> None:
+        hooks = self.hooks()
+        if not hooks or is_exempt(attributes):
+            return
+        owners = metadata(attributes.object or {}).get("managedFields")
+        state = attributes.reinvocation = attributes.reinvocation or Reinvocation()
+        if state.running and state.output != json.encode(attributes.object):
+            state.require()  # other plugins have changed it meanwhile
+        for hook in hooks:
+            subject = self.subject(hook, attributes)
+            if subject is None or (state.running and hook.uid not in state.again):
+                continue
+            await self._ask(hook, attributes, subject, state)
+        state.output = json.encode(attributes.object)
+        _restore_owners(attributes, owners)
+
+    async def _ask(self, hook: Hook, attributes: Attributes, subject: Subject, state: Reinvocation) -> None:
+        problem: StatusError | None = None
+        try:
+            verdict = await self.call(hook, attributes, subject)
+            if self._apply(hook, attributes, subject, verdict):
+                state.require()
+                state.needed = True
+        except CallFailed as error:
+            problem = self.answer_to(hook, error)
+        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
+            state.called.add(hook.uid)
+        if problem is not None:
+            raise problem
+
+    def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict) -> bool:
+        """Whether the webhook's patch has changed the object. CallFailed, StatusError 500."""
+        if not verdict.patch:
+            return False
+        try:
+            operations = json_patch.decode(verdict.patch, field_validation="Ignore")
+        except StatusError as error:
+            raise failed(hook, f"received undecodable patch in webhook response: {error.message}") from None
+        if not operations:
+            return False
+        if subject.object is None:
+            what = f"admission webhook {go_quote(hook.name)} attempted to modify the object"
+            raise new_internal_error(f"{what}, which is not supported for this operation")
+        if verdict.patch_type != "JSONPatch":
+            raise failed(hook, f"unsupported patch type {go_quote(verdict.patch_type)}")
+        patched = self._settled(_patched(subject.object, operations), subject)
+        if patched == subject.object:
+            return False
+        attributes.object = self._in_version(patched, attributes.kind)
+        return True
+
+    def _settled(self, patched: Object, subject: Subject) -> Object:
+        """In its kind's form and with its defaults. StatusError 500."""
+        kind = subject.kind
+        for key, wanted in (("kind", kind.kind), ("apiVersion", str(kind.group_version))):
+            if not patched.get(key):
+                patched[key] = wanted
+            elif patched[key] != wanted:
+                raise new_internal_error(
+                    f"converting ({kind.version}.{patched['kind']}) to ({kind.group or 'core'}.{kind.kind}): unknown conversion"
+                )
+        try:
+            self.initializer.versions.settle(patched, kind)
+        except ValueError as error:
+            raise new_internal_error(str(error)) from None
+        return patched
+
+
+def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:
+    """A new object; nothing in it is shared with the old one. StatusError 500 in the words of upstream's library."""
+    try:
+        found = json_patch.apply(obj, operations)
+    except StatusError:
+        raise new_internal_error(_why_not(obj, operations)) from None
+    if not isinstance(found, dict):
+        raise new_internal_error("couldn't get version/kind; json parse error")
+    settled: Object = json.decode(json.encode(found))
+    return settled
+
+
+def _why_not(obj: Object, operations: list[json_patch.Operation]) -> str:
+    """What is wrong with the first operation that doesn't apply."""
+    for operation in operations:
+        try:
+            obj = json_patch.apply(obj, [operation])
+        except StatusError:
+            break
+    op, path, source = operation.op, operation.path or "", operation.source or ""
+    parent, _, key = path.rpartition("/")
+    if op == "test":
+        return f"testing value {path} failed: test failed"
+    if op == "remove":
+        if _exists(obj, parent):
+            return f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+        return f'remove operation does not apply: doc is missing path: "{path}": missing value'
+    if op == "add":
+        return f'add operation does not apply: doc is missing path: "{path}": missing value'
+    if op == "replace":
+        return f"replace operation does not apply: doc is missing path: {path}: missing value"
+    if op in ("move", "copy"):
+        return f"{op} operation does not apply: doc is missing from path: {source}: missing value"
+    return f"Unexpected kind: {op}"
+
+
+def _exists(obj: Object, path: str) -> bool:
+    node: Any = obj
+    for word in path.split("/")[1:]:
+        if isinstance(node, list) and word.isdecimal() and int(word) < len(node):
+            node = node[int(word)]
+        elif isinstance(node, dict) and word in node:
+            node = node[word]
+        else:
+            return False
+    return isinstance(node, dict | list)
+
+
+def _restore_owners(attributes: Attributes, owners: list[Object] | None) -> None:
+    """Webhooks written before there were managedFields garble them: what they were stays, with a warning."""
+    obj = attributes.object
+    if obj is None or metadata(obj).get("managedFields") == owners:
+        return
+    from fakeapiserver.apimachinery.managedfields import entries
+
+    try:
+        entries.decode(metadata(obj).get("managedFields"), trusted=False)
+    except ValueError as error:
+        metadata(obj)["managedFields"] = owners
+        attributes.warnings.append(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+            f"admission controller; please fix your requests: {error}"
+        )

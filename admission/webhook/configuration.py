@@ -1,0 +1,65 @@
+"""The webhooks of all configurations of a sort, in the order they are called.
+
+Upstream: k8s.io/apiserver/pkg/admission/configuration/{mutating,validating}_webhook_manager.go, plugin/webhook/accessors.go.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
+
+if TYPE_CHECKING:
+    from fakeapiserver.transport.webhook import Endpoint
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One webhook. `uid` tells it from all others, also from those of the same name; `spec` is as stored, with its defaults."""
+
+    uid: str
+    spec: Object
+    namespace_selector: Selector
+    object_selector: Selector
+
+    @property
+    def name(self) -> str:
+        return str(self.spec["name"])
+
+    @property
+    def ignores_failures(self) -> bool:
+        return self.spec.get("failurePolicy") == "Ignore"
+
+    @property
+    def has_side_effects(self) -> bool:
+        """Also in a dry run."""
+        return self.spec.get("sideEffects") not in ("None", "NoneOnDryRun")
+
+    @cached_property
+    def endpoint(self) -> "Endpoint":
+        from fakeapiserver.transport.webhook import endpoint_of
+
+        return endpoint_of(self.spec["clientConfig"])
+
+
+def hooks_of(configurations: Iterable[Object]) -> tuple[Hook, ...]:
+    """By the names of the configurations, and in each as they are written down."""
+    return tuple(
+        hook
+        for configuration in sorted(configurations, key=lambda obj: str(obj["metadata"]["name"]))
+        for hook in _hooks(configuration)
+    )
+
+
+def _hooks(configuration: Object) -> Iterable[Hook]:
+    seen: Counter[str] = Counter()
+    for spec in configuration.get("webhooks") or ():
+        name = spec["name"]
+        uid = f"{configuration['metadata']['name']}/{name}/{seen[name]}"
+        seen[name] += 1
+        selectors = (labels.from_label_selector(spec.get(f"{what}Selector") or {}) for what in ("namespace", "object"))
+        yield Hook(uid, spec, *selectors)

@@ -1,0 +1,208 @@
+"""AdmissionReview: what a webhook is asked, and what its answer says.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview.go,errors/statuserror.go}.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.webhook.matching import namespace_of
+from fakeapiserver.apimachinery.errors import Status, StatusError
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+
+VERSIONS: Final = ("v1", "v1beta1")
+_GROUP: Final = "admission.k8s.io"
+_GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+# Member of the answer -> Python's type of it, and Go's.
+_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "v1.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
+}
+
+
+class BadReview(ValueError):
+    """The answer is none; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a webhook answered. `status` is its own explanation, None without one."""
+
+    allowed: bool
+    patch: bytes = b""
+    patch_type: str = ""
+    status: Status | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The write as a webhook sees it: perhaps in another version than the client's."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+    object: Object | None
+    old_object: Object | None
+
+
+def version_of(accepted: list[str]) -> str:
+    """The first version that both sides know. BadReview."""
+    for version in accepted:
+        if version in VERSIONS:
+            return version
+    raise BadReview("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
+
+
+def review(uid: str, version: str, attributes: Attributes, subject: Subject) -> bytes:
+    user = attributes.user
+    user_info: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    if user.extra:
+        user_info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    request: Object = {
+        "uid": uid,
+        "kind": _kind(subject.kind),
+        "resource": _resource(subject.resource),
+        "subResource": attributes.subresource,
+        "requestKind": _kind(attributes.kind),
+        "requestResource": _resource(attributes.resource),
+        "requestSubResource": attributes.subresource,
+        "name": attributes.name,
+        "namespace": namespace_of(attributes),
+        "operation": attributes.operation,
+        "userInfo": {key: value for key, value in user_info.items() if value},
+        "object": subject.object,
+        "oldObject": subject.old_object,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options or None,
+    }
+    given = {key: value for key, value in request.items() if value != ""}
+    return json.encode({"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": given}) + b"\n"
+
+
+def _kind(gvk: GroupVersionKind) -> Object:
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+
+
+def _resource(gvr: GroupVersionResource) -> Object:
+    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
+
+
+def decode(data: bytes, version: str) -> Object:
+    """The body of a webhook's answer as an AdmissionReview of `version`. BadReview when it is something else."""
+    try:
+        found = json.decode(data)
+    except json.DecodeError as error:
+        if data.lstrip()[:1] in b"{[":
+            raise BadReview(f"couldn't get version/kind; json parse error: {error}") from None
+        found = data.decode("utf-8", "replace")  # what YAML would make of it
+    if not isinstance(found, dict):
+        into = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        what = _GO_NAMES.get(type(found), "null")
+        raise BadReview(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type {into}"
+        )
+    kind, api_version = found.get("kind") or "", found.get("apiVersion") or ""
+    if (kind or api_version) and (kind, api_version) != ("AdmissionReview", f"{_GROUP}/{version}"):
+        raise BadReview(_other_kind(kind, api_version, version))
+    _check_types(found)
+    return found
+
+
+def _other_kind(kind: str, api_version: str, version: str) -> str:
+    known = (kind, api_version) == ("Status", "v1") or (
+        kind == "AdmissionReview" and api_version in [f"{_GROUP}/{known}" for known in VERSIONS]
+    )
+    if known:
+        source = GroupVersion.parse(api_version).version
+        return f"converting ({source}.{kind}) to ({version}.AdmissionReview): unknown conversion"
+    shown = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
+    return f'{shown} in scheme "pkg/runtime/scheme.go:111"'
+
+
+def _check_types(found: Object) -> None:
+    answer = found.get("response")
+    if answer is not None and not isinstance(answer, dict):
+        what = _GO_NAMES[type(answer)]
+        raise BadReview(
+            f"json: cannot unmarshal {what} into Go struct field AdmissionReview.response of type v1.AdmissionResponse"
+        )
+    for name, (wanted, go_type) in _FIELDS.items():
+        value = (answer or {}).get(name)
+        if value is not None and type(value) is not wanted:
+            what = _GO_NAMES[type(value)]
+            field = f"AdmissionResponse.response.{name}"
+            raise BadReview(f"json: cannot unmarshal {what} into Go struct field {field} of type {go_type}")
+
+
+def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
+    """What a decoded answer says. BadReview where it contradicts itself or the question."""
+    answer = found.get("response")
+    if answer is None:
+        raise BadReview("webhook response was absent")
+    patch, patch_type = _patch_of(answer), answer.get("patchType")
+    if version == "v1":
+        _check_v1(found, answer, uid)
+        _check_patch(patch, patch_type, mutating)
+    elif patch:
+        patch_type = "JSONPatch"  # v1beta1 had no other
+    return Verdict(
+        bool(answer.get("allowed")),
+        patch if mutating else b"",
+        patch_type or "",
+        answer.get("status"),
+        tuple(map(str, answer.get("warnings") or ())),
+    )
+
+
+def _patch_of(answer: Mapping[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(answer.get("patch") or "", validate=True)
+    except binascii.Error:
+        raise BadReview("illegal base64 data at input byte 0") from None
+
+
+def _check_v1(found: Object, answer: Mapping[str, Any], uid: str) -> None:
+    given = answer.get("uid") or ""
+    if given != uid:
+        raise BadReview(f"expected response.uid={go_quote(uid)}, got {go_quote(given)}")
+    if not found.get("kind"):
+        group_version, _, _ = str(found.get("apiVersion") or "/").partition(",")
+        wanted = f"{_GROUP}/v1, Kind=AdmissionReview"
+        raise BadReview(f"expected webhook response of {wanted}, got {group_version}, Kind=")
+
+
+def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:
+    if not mutating:
+        if patch:
+            raise BadReview("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise BadReview("validating webhook may not return response.patchType")
+    elif patch and patch_type is None:
+        raise BadReview("webhook returned response.patch but not response.patchType")
+    elif patch_type is not None and not patch:
+        raise BadReview("webhook returned response.patchType but not response.patch")
+    elif patch_type == "":
+        raise BadReview('webhook returned invalid response.patchType of ""')
+
+
+def rejection(name: str, status: Status | None) -> StatusError:
+    """The webhook's own Status, as a failure, saying whose it is."""
+    denied = f"admission webhook {go_quote(name)} denied the request"
+    found: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, **(status or {})}
+    found["status"] = "Failure" if found.get("status") in (None, "", "Success") else found["status"]
+    found["code"] = max(int(found.get("code") or 0), 400)
+    explanation = found.get("message") or found.get("reason")
+    found["message"] = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
+    return StatusError(found)

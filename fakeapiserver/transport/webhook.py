@@ -1,0 +1,286 @@
+"""POSTs to webhooks: one JSON document over HTTPS, the certificate checked against the CA bundle that came with the address.
+
+Each call has a connection of its own, redirects are not followed, and what goes wrong is told in Go's words.
+Upstream: k8s.io/apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}, k8s.io/client-go/rest/request.go, crypto/x509/verify.go.
+"""
+
+import asyncio
+import base64
+import errno
+import os
+import posixpath
+import socket
+import ssl
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from fakeapiserver.apimachinery.field import go_quote
+
+# (namespace, name, port) of a Service -> host and port to connect to. LookupError with the sentence to tell.
+Resolve = Callable[[str, str, int], tuple[str, int]]
+
+MAX_RESPONSE_BYTES: Final = 3 * 1024 * 1024
+_CHUNK: Final = 65536
+_MAX_CONTEXTS: Final = 200
+_HTTPS_PORT: Final = 443
+# What OpenSSL's verification ends with when no authority of the bundle has signed.
+_UNKNOWN_AUTHORITY: Final = frozenset((2, 18, 19, 20, 21))
+_EXPIRED: Final = frozenset((9, 10))
+_MESSAGES: Final[Mapping[int, str]] = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_OWN_WORDS: Final = frozenset((403, 406, 415))
+
+
+class WebhookError(Exception):
+    """The call failed; the text is what client-go says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved."""
+
+    url: str
+    host: str
+    port: int
+    ca_bundle: bytes = b""
+    service: tuple[str, str, int] | None = None
+
+
+@dataclass(slots=True)
+class Response:
+    """What came back. Header names are in lower case."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+def endpoint_of(client: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of a webhook's clientConfig, as it is validated when it is stored."""
+    bundle = base64.b64decode(client.get("caBundle") or "")
+    if (service := client.get("service")) is not None:
+        name, namespace, port = service["name"], service["namespace"], service.get("port") or _HTTPS_PORT
+        host = f"{name}.{namespace}.svc"
+        url = f"https://{host}:{port}{_cleaned(service.get('path') or '')}"
+        return Endpoint(url, host, port, bundle, (namespace, name, port))
+    parts = urlsplit(client.get("url") or "")
+    url = f"{parts.scheme}://{parts.netloc}{_cleaned(parts.path)}"
+    return Endpoint(url, parts.hostname or "", parts.port or _HTTPS_PORT, bundle)
+
+
+def _cleaned(path: str) -> str:
+    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
+
+
+class WebhookClient:
+    """Calls webhooks. `resolve` finds what a Service stands for."""
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._resolve = resolve
+
+    async def post(self, endpoint: Endpoint, body: bytes, timeout: int) -> bytes:
+        """The body of a 2xx answer within `timeout` seconds. WebhookError."""
+        url = f"{endpoint.url}?timeout={timeout}s"
+        try:
+            async with asyncio.timeout(timeout):
+                response = await self._exchange(endpoint, url, body)
+        except TimeoutError:
+            raise WebhookError(f'Post "{url}": context deadline exceeded') from None
+        except (OSError, LookupError, EOFError) as error:
+            raise WebhookError(f'Post "{url}": {_reason(error, endpoint)}') from error
+        if not 200 <= response.status <= 206:
+            raise WebhookError(_refusal(response))
+        if not response.body:
+            content_type = response.headers.get("content-type", "")
+            raise WebhookError(
+                f"0-length response with status code: {response.status} and content type: {content_type}"
+            )
+        return response.body
+
+    async def _exchange(self, endpoint: Endpoint, url: str, body: bytes) -> Response:
+        host, port = self._resolve(*endpoint.service) if endpoint.service else (endpoint.host, endpoint.port)
+        parts = urlsplit(url)
+        head = (
+            f"POST {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nUser-Agent: kube-apiserver-admission\r\n"
+            f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
+            "Accept-Encoding: gzip\r\n\r\n"
+        )
+        context = _context(endpoint.ca_bundle)
+        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=endpoint.host)
+        try:
+            check_host(endpoint.host, writer.get_extra_info("peercert") or {})
+            writer.write(head.encode() + body)
+            return await _read(reader)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+async def _read(reader: asyncio.StreamReader) -> Response:
+    """The whole response. EOFError when the peer closes before it is complete."""
+    import httptools
+
+    answer = _Answer()
+    parser = httptools.HttpResponseParser(answer)
+    while not answer.complete:
+        data = await reader.read(_CHUNK)
+        if not data:
+            if not answer.ends_with_connection:
+                raise EOFError("unexpected EOF" if answer.response.status else "EOF")
+            break
+        try:
+            parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            if answer.complete:  # a body where the status allows none
+                break
+            raise OSError(f"net/http: HTTP/1.x transport connection broken: {error}") from None
+        finally:
+            answer.response.status = parser.get_status_code()
+        if len(answer.response.body) > MAX_RESPONSE_BYTES:
+            raise OSError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
+    response = answer.response
+    if response.headers.get("content-encoding") == "gzip":
+        try:
+            response.body = zlib.decompressobj(31).decompress(response.body, MAX_RESPONSE_BYTES)
+        except zlib.error:
+            raise OSError("gzip: invalid header") from None
+    return response
+
+
+class _Answer:
+    """What the parser calls back."""
+
+    def __init__(self) -> None:
+        self.response = Response()
+        self.complete = False
+        self._headers_complete = False
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """A body of neither a length nor chunks ends when the connection does."""
+        headers = self.response.headers
+        return self._headers_complete and "content-length" not in headers and "transfer-encoding" not in headers
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.response.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self._headers_complete = True
+
+    def on_body(self, data: bytes) -> None:
+        self.response.body += data
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+
+@lru_cache(_MAX_CONTEXTS)
+def _context(ca_bundle: bytes) -> ssl.SSLContext:
+    """Trusts the bundle, or without one what the system trusts. Names are checked afterwards, to tell what is wrong with them."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    if not ca_bundle:
+        context.load_default_certs()
+    else:
+        with suppress(ssl.SSLError):  # a bundle without certificates trusts nobody
+            context.load_verify_locations(cadata=ca_bundle.decode("ascii", "ignore"))
+    # Go takes any certificate of the bundle for a root.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    return context
+
+
+# ------------------------------------------------------------------- Go's words
+
+
+def check_host(host: str, certificate: Mapping[str, Any]) -> None:
+    """OSError in crypto/x509's words unless the certificate (as `getpeercert` shows it) is for this host."""
+    names: Sequence[tuple[str, str]] = certificate.get("subjectAltName", ())
+    addresses = [value for kind, value in names if kind == "IP Address"]
+    hosts = [value for kind, value in names if kind == "DNS"]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        if not any(_matches(pattern.lower().rstrip("."), host.lower().rstrip(".")) for pattern in hosts):
+            raise _not_for(host, hosts, names) from None
+        return
+    if any(ip_address(found) == address for found in addresses):
+        return
+    if not addresses:
+        raise OSError(
+            f"tls: failed to verify certificate: x509: cannot validate certificate for {host} because it doesn't contain "
+            "any IP SANs"
+        )
+    raise _not_for(host, addresses, names)
+
+
+def _not_for(host: str, valid: Sequence[str], names: Sequence[tuple[str, str]]) -> OSError:
+    prefix = "tls: failed to verify certificate: x509: certificate"
+    if valid:
+        return OSError(f"{prefix} is valid for {', '.join(valid)}, not {host}")
+    if not names:
+        return OSError(f"{prefix} relies on legacy Common Name field, use SANs instead")
+    return OSError(f"{prefix} is not valid for any names, but wanted to match {host}")
+
+
+def _matches(pattern: str, host: str) -> bool:
+    """A star stands for the whole first label."""
+    first, dot, rest = pattern.partition(".")
+    return pattern == host or (first == "*" and bool(dot) and host.partition(".")[2] == rest)
+
+
+def _reason(error: Exception, endpoint: Endpoint) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _UNKNOWN_AUTHORITY:
+            return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        if error.verify_code in _EXPIRED:
+            return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"
+        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        return "http: server gave HTTP response to HTTPS client"
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {endpoint.host}: no such host"
+    if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+        return "EOF"
+    if isinstance(error, OSError) and error.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH):
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        return f"dial tcp {host}:{endpoint.port}: connect: {os.strerror(error.errno).lower()}"
+    return str(error.args[0] if isinstance(error, LookupError) else error)
+
+
+def _refusal(response: Response) -> str:
+    """What client-go makes of a status that is no success: the Status in the body, or words of its own."""
+    from fakeapiserver.apimachinery.serializer import json
+
+    with suppress(ValueError):
+        found = json.decode(response.body)
+        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") != "Success":
+            return str(found.get("message", ""))
+    content_type = response.headers.get("content-type", "text/")
+    message = "unknown"
+    if content_type.startswith("text/"):
+        message = response.body[:2048].decode("utf-8", "replace").strip()
+    code = response.status
+    if code in _OWN_WORDS:
+        return message
+    if code in _MESSAGES:
+        return _MESSAGES[code]
+    if code >= 500:
+        return f"an error on the server ({go_quote(message)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {code} but did not return more information"

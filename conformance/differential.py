@@ -1,12 +1,13 @@
 """Random requests, valid and invalid, sent to a real server and to another one: prints each kind of difference once.
 
     python -m conformance.differential --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
-    python -m conformance.differential … --reads | --writes [--seed N] [--count N]
+    python -m conformance.differential … --reads | --writes | --cbor [--seed N] [--count N]
     python -m conformance.differential … --histories N [--every-kind] [--broken SHARE] [--seed N] [--only N]
 
 Both servers should be fresh; the same seed sends the same requests. Objects named f1 to f3 in the namespace `default` are used.
 With --reads they are gets, lists and watches between small writes (conformance/random_reads.py), with --writes creates, updates and
-deletions of every kind (conformance/writes.py). With --histories, that many objects of many kinds each see a sequence of writes by
+deletions of every kind (conformance/writes.py), with --cbor bodies in CBOR (conformance/random_cbor.py; both servers need
+`--feature-gates=CBORServingAndStorage=true`). With --histories, that many objects of many kinds each see a sequence of writes by
 several managers (conformance/ownership.py); each history can be run alone by its number. With --every-kind the objects are of all
 kinds and have fields from all of their schema (conformance/random_objects.py), the given share of the values being odd.
 """
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from conformance import ownership, random_objects, random_reads, writes
+from conformance import ownership, random_cbor, random_objects, random_reads, writes
 from conformance.exchange import Answer, Client, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
@@ -173,7 +174,7 @@ class Report:
         kind = re.sub(r"\d+", "N", found[:70])
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self._kinds[kind] == 1:
-            body = json.dumps(request.get("body", request.get("changes")))[:600]
+            body = json.dumps(request.get("body", request.get("changes", request.get("cbor"))))[:600]
             print(f"{label} {request['method']} {request['path']} {body}\n    {found[:900]}", flush=True)
 
     def judge(self, label: str, request: Request, expected: Answer, got: Answer) -> None:
@@ -231,6 +232,13 @@ def run_writes(oracle: Client, server: Client, seed: int, count: int, report: Re
         report.judge(str(number), request, oracle.send(request, []), server.send(request, []))
 
 
+def run_cbor(oracle: Client, server: Client, seed: int, count: int, report: Report) -> None:
+    generator = random_cbor.Generator(seed, oracle)
+    for number in range(count):
+        request = generator.request()
+        report.judge(str(number), request, oracle.send(request, []), server.send(request, []))
+
+
 def run_histories(
     oracle: Client,
     server: Client,
@@ -283,6 +291,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--reads", action="store_true")
     parser.add_argument("--writes", action="store_true")
+    parser.add_argument("--cbor", action="store_true")
     parser.add_argument("--histories", type=int, default=0)
     parser.add_argument("--only", type=int)
     parser.add_argument("--every-kind", action="store_true")
@@ -298,6 +307,8 @@ def main() -> int:
         run_histories(oracle, server, arguments.seed, numbers, report, subjects)
     elif arguments.reads:
         run_reads(oracle, server, arguments.seed, arguments.count, report)
+    elif arguments.cbor:
+        run_cbor(oracle, server, arguments.seed, arguments.count, report)
     elif arguments.writes:
         run_writes(oracle, server, arguments.seed, arguments.count, report)
     else:

@@ -17,6 +17,7 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import (
+    CBOR,
     JSON,
     SUPPORTED,
     Accept,
@@ -240,7 +241,7 @@ class FixedPaths:
     def _openapi_handler(self) -> "OpenAPIHandler":
         from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
 
-        return OpenAPIHandler(self._table, self._server.now)
+        return OpenAPIHandler(self._table, self._server.now, cbor=CBOR in self._server.media_types)
 
     def _openapi(self, request: Request) -> Response | None:
         return self._openapi_handler.answer(request)

@@ -172,3 +172,15 @@ def test_version_2_definitions(plain: OpenAPI) -> None:
 )
 def test_groups_in_operation_ids(group: str, camel: str, tag: str) -> None:
     assert (camel_group(group), group_tag(group)) == (camel, tag)
+
+
+def test_where_cbor_is_spoken_built_in_kinds_say_so_and_custom_ones_dont() -> None:
+    table = ResourceTable(scheme.load())
+    table.insert(*resources_of(WIDGETS))
+    openapi = OpenAPI(table, cbor=True)
+    pods = openapi.build("api/v1")["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+    assert "application/cbor" in pods["get"]["responses"]["200"]["content"]
+    assert "application/apply-patch+cbor" in pods["patch"]["requestBody"]["content"]
+    assert "cbor" not in json.dumps(
+        [openapi.build(key)["paths"] for key in openapi.listed() if openapi.customised(key)]
+    )

@@ -215,9 +215,9 @@ def _untyped(live: Object | None, versions: Versions, what: str, more: str) -> s
 
 
 def _described(obj: Object) -> str:
-    meta = metadata(obj)
     gvk = _gvk(obj.get("apiVersion", ""), obj.get("kind", ""))
-    return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {gvk}"
+    named = (metadata(obj).get(key) for key in ("namespace", "name"))
+    return f"{'/'.join(value if isinstance(value, str) else '' for value in named)}; {gvk}"
 
 
 def _gvk(version: str, kind: str) -> str:

@@ -5,7 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from fakeapiserver.endpoints.openapi.operations import (
     fixed_operation,
     group_tag,
     paths_of,
+    with_cbor,
 )
 
 Document = dict[str, Any]
@@ -39,10 +40,12 @@ GVK: Final = "x-kubernetes-group-version-kind"
 
 
 class OpenAPI:
-    """Serves documents as JSON bytes with their hashes; each is built when first asked for, once per generation of the table."""
+    """Serves documents as JSON bytes with their hashes; each is built when first asked for, once per generation of the table.
+    `cbor`: built-in kinds are served as CBOR as well."""
 
-    def __init__(self, table: ResourceTable) -> None:
+    def __init__(self, table: ResourceTable, *, cbor: bool = False) -> None:
         self.table = table
+        self._shown: Callable[[Document], Document] = with_cbor if cbor else lambda item: item
         self._cache = DocumentCache(table)
         # Built-in documents cannot change while no custom resource shares their group version.
         self._built_in: dict[str, tuple[bytes, str]] = {}
@@ -119,11 +122,11 @@ class OpenAPI:
 
     def _paths(self, key: str, view: VersionView) -> Iterator[tuple[str, Document]]:
         if not all(row.custom for row in view.resources):
-            yield f"/{key}/", discovery_item(view.gv)
+            yield f"/{key}/", self._shown(discovery_item(view.gv))
         for resource in view.resources:
             for path, item in paths_of(resource):
                 if item:
-                    yield path, item
+                    yield path, item if resource.custom else self._shown(item)
 
     def _document(self, paths: Document, rows: tuple[APIResource, ...], gv: GroupVersion | None = None) -> Document:
         custom = any(row.custom for row in rows)

@@ -42,10 +42,10 @@ class _Dated(NamedTuple):
 
 
 class OpenAPIHandler:
-    """`now` gives seconds since the epoch."""
+    """`now` gives seconds since the epoch; `cbor` is OpenAPI's."""
 
-    def __init__(self, table: ResourceTable, now: Callable[[], float]) -> None:
-        self._openapi = OpenAPI(table)
+    def __init__(self, table: ResourceTable, now: Callable[[], float], *, cbor: bool = False) -> None:
+        self._openapi = OpenAPI(table, cbor=cbor)
         self._now = now
         self._cache = DocumentCache(table)
         self._dated: dict[str, _Dated] = {}

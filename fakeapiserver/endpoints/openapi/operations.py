@@ -23,6 +23,12 @@ STREAM_TYPES: Final = (
     "application/vnd.kubernetes.protobuf;stream=watch",
     "application/yaml",
 )
+# Where the server speaks CBOR: a built-in kind's media type -> the one that stands beside it.
+_CBOR_BESIDE: Final = {
+    "application/vnd.kubernetes.protobuf": "application/cbor",
+    "application/json;stream=watch": "application/cbor-seq",
+    "application/apply-patch+yaml": "application/apply-patch+cbor",
+}
 PATCH_TYPES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 STRATEGIC_TYPE: Final = "application/strategic-merge-patch+json"
 DESCRIPTIONS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
@@ -299,3 +305,19 @@ def discovery_item(gv: GroupVersion) -> Document:
     version = gv.version[:1].upper() + gv.version[1:]
     tag = f"{group_tag(gv.group)}_{gv.version}"
     return fixed_operation(tag, f"get{camel_group(gv.group)}{version}APIResources", META + "APIResourceList")
+
+
+def with_cbor(item: Document) -> Document:
+    """A path of a built-in group version as a server with CBOR shows it."""
+    return {key: _content_with_cbor(value) if key == "content" else _beside(value) for key, value in item.items()}
+
+
+def _beside(value: Any) -> Any:
+    if isinstance(value, dict):
+        return with_cbor(value)
+    return [_beside(item) for item in value] if isinstance(value, list) else value
+
+
+def _content_with_cbor(content: Document) -> Document:
+    added = {_CBOR_BESIDE[media_type]: value for media_type, value in content.items() if media_type in _CBOR_BESIDE}
+    return dict(sorted({**content, **added}.items()))

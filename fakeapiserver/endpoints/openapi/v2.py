@@ -28,8 +28,10 @@ PRODUCED: Final = (
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
+    "application/cbor",
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/cbor-seq",
     "application/jwk-set+json",
     "*/*",
 )
@@ -38,6 +40,7 @@ PATCHES: Final = (
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
+    "application/apply-patch+cbor",
 )
 GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 

@@ -98,6 +98,10 @@ def test_tagged_times_are_texts(text: str, canonical: str) -> None:
         ("baffffffff", "cbor: exceeded max number of key-value pairs 2097152 for CBOR map"),
         ("80", "cbor: cannot unmarshal array into Go value of type map[string]interface {}"),
         ("a10101", "cbor: cannot unmarshal positive integer into Go value of type string"),
+        (
+            "a13bffffffffffffffff00",
+            "cbor: cannot unmarshal negative integer into Go value of type string (-18446744073709551616 overflows Go's int64)",
+        ),
         ("a2416101416102", 'cbor: found duplicate map key "a" at map element index 1'),
         ("a1416161ff", "cbor: invalid UTF-8 string"),
         (

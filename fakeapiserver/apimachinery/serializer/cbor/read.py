@@ -292,6 +292,8 @@ class Reader:
                 _primitive(info, argument, self.data, at)
             elif major == TEXT:
                 Reader(self.data, start).string()
+            elif major == NEGATIVE and argument > _MAX_INT:
+                detail = f"{-1 - argument} overflows Go's int64"
         except DecodeError as error:
             return error
         return Mismatch(TYPE_NAMES[major], go_type, detail)

@@ -28,8 +28,12 @@ class CelError(Exception):
     """An evaluation's error: no such key, overflow …"""
 
 
-class CostLimitError(Exception):
-    """An evaluation that would cost too much; no operator absorbs it."""
+class Aborted(Exception):
+    """The end of an evaluation, which no operator absorbs."""
+
+
+class CostLimitError(Aborted):
+    """An evaluation that would cost too much."""
 
 
 def no_such_overload() -> CelError:

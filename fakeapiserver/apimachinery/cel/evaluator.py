@@ -9,6 +9,7 @@ Errors are exceptions; && and || and the macros built on them absorb them, as th
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel import kubernetes
@@ -23,14 +24,14 @@ from fakeapiserver.apimachinery.cel.ast import (
     Select,
 )
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
-from fakeapiserver.apimachinery.cel.errors import CelError, CostLimitError, no_such_overload
-from fakeapiserver.apimachinery.cel.escaping import unescape
+from fakeapiserver.apimachinery.cel.errors import Aborted, CelError, CostLimitError, no_such_overload
+from fakeapiserver.apimachinery.cel.escaping import escape, unescape
 from fakeapiserver.apimachinery.cel.functions import FUNCTIONS as STANDARD
 from fakeapiserver.apimachinery.cel.functions import contains, fits, index, insert, optional_index
 from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, Cost, cost_of
 from fakeapiserver.apimachinery.cel.text import compile_pattern
 from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
-from fakeapiserver.apimachinery.cel.values import NONE, Bad, Optional, found_in, type_of
+from fakeapiserver.apimachinery.cel.values import NONE, Bad, Optional, found_in, key_text, type_of
 
 
 class Frame:
@@ -213,7 +214,7 @@ class Evaluator:
             case "or" | "orValue" if tree.target is not None:
                 return _or(*[self.build(arg) for arg in tree.all_args], whole=tree.function == "or")
         args = [self.build(arg) for arg in tree.all_args]
-        if tree.function == "@in" and isinstance(args[1], Constant) and isinstance(args[1].value, list):
+        if tree.function == "@in" and isinstance(args[1], Constant) and _is_plain_list(args[1].value):
             return _member_of(args[0], args[1].value)
         function = self._function(tree)
         if tree.function in _CONVERSIONS and isinstance(args[0], Constant):
@@ -221,7 +222,9 @@ class Evaluator:
         if tree.function in ("find", "findAll") and isinstance(args[1], Constant):
             compile_pattern(args[1].value)
         only = tree.overloads[0] if len(tree.overloads) == 1 else ""
-        return _called(function, args, cost_of(tree.function, only))
+        if (own := cost_of(tree.function, only)) is not None:
+            return _costly(function, args, own, aborts=tree.function in _ABORTING)
+        return _called(function, args)
 
     def _function(self, tree: Call) -> Function:
         certain = all(_is_certain(arg.type) for arg in tree.all_args)
@@ -361,7 +364,7 @@ def _get(value: Any, link: Any, frame: Frame) -> Any:
         if type(value) is dict:
             is_there, found = found_in(value, link.key)
             if not is_there or (found is None and link.is_struct):
-                raise CelError(f"no such key: {link.key}")
+                raise CelError(f"no such key: {escape(link.key) if link.is_struct else key_text(link.key)}")
         else:
             found = index(value, link.key)
     else:
@@ -419,6 +422,8 @@ def _optional_chain(base: int | Step, links: list[Any], cost: int) -> Step:
 def _fields_of(number: int, names: list[str], cost: int) -> Step:
     """The commonest chain: fields of a variable."""
 
+    escaped = {name: escape(name) for name in names}
+
     def fields(frame: Frame) -> Any:
         frame.cost += cost
         value = frame.variables[number]
@@ -430,7 +435,7 @@ def _fields_of(number: int, names: list[str], cost: int) -> Step:
                 raise no_such_overload()
             value = value.get(name)
             if value is None:
-                raise CelError(f"no such key: {name}")
+                raise CelError(f"no such key: {escaped[name]}")
         if type(value) is Bad:
             raise CelError(value.message)
         return value
@@ -457,9 +462,7 @@ def _dispatched(overloads: list[tuple[Overload, Function]], name: str) -> Functi
     return dispatch
 
 
-def _called(function: Function, args: list[Step], cost: Cost | None) -> Step:
-    if cost is not None:
-        return _costly(function, args, cost)
+def _called(function: Function, args: list[Step]) -> Step:
     if len(args) == 1:
         return _unary(function, args[0])
     if len(args) == 2:
@@ -474,6 +477,14 @@ def _called(function: Function, args: list[Step], cost: Cost | None) -> Step:
             raise no_such_overload() from None
 
     return call
+
+
+def _only_pay(args: Sequence[Step], frame: Frame) -> None:
+    """A call whose argument failed still evaluates the others."""
+    for arg in args:
+        with suppress(CelError):
+            arg(frame)
+    frame.cost += 1
 
 
 def _unary(function: Function, arg: Step) -> Step:
@@ -493,7 +504,12 @@ def _unary(function: Function, arg: Step) -> Step:
 def _binary(function: Function, left: Step, right: Step) -> Step:
     def call(frame: Frame) -> Any:
         try:
-            one, other = left(frame), right(frame)
+            one = left(frame)
+        except CelError:
+            _only_pay((right,), frame)
+            raise
+        try:
+            other = right(frame)
         finally:
             frame.cost += 1
         try:
@@ -504,12 +520,21 @@ def _binary(function: Function, left: Step, right: Step) -> Step:
     return call
 
 
-def _costly(function: Function, args: list[Step], cost: Cost) -> Step:
+# Upstream reckons the cost of these before it looks whether their list is an error, and gives up then.
+_ABORTING: Final = frozenset({"sort", "distinct", "@sortByAssociatedKeys"})
+_NO_LIST: Final = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+
+
+def _costly(function: Function, args: list[Step], cost: Cost, *, aborts: bool) -> Step:
     def call(frame: Frame) -> Any:
+        values: list[Any] = []
         try:
-            values = [arg(frame) for arg in args]
+            for arg in args:
+                values.append(arg(frame))
         except CelError:
-            frame.cost += 1
+            _only_pay(args[len(values) + 1 :], frame)
+            if aborts:
+                raise Aborted(_NO_LIST) from None
             raise
         result: Any = None
         try:
@@ -521,6 +546,10 @@ def _costly(function: Function, args: list[Step], cost: Cost) -> Step:
         return result
 
     return call
+
+
+def _is_plain_list(value: Any) -> bool:
+    return isinstance(value, list) and not any(isinstance(item, list | dict) for item in value)
 
 
 def _member_of(item: Step, items: list[Any]) -> Step:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.cel.ast import Expr
 from fakeapiserver.apimachinery.cel.checker import Checker, Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError, CostLimitError, Issue
+from fakeapiserver.apimachinery.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue
 from fakeapiserver.apimachinery.cel.evaluator import Evaluator, Frame
 from fakeapiserver.apimachinery.cel.parser import parse
 from fakeapiserver.apimachinery.cel.types import Type
@@ -47,7 +47,7 @@ class Program:
             value = self._step(frame)
         except CostLimitError:
             return Result(None, frame.cost, LIMIT_MESSAGE)
-        except CelError as error:
+        except (CelError, Aborted) as error:
             return Result(None, frame.cost, str(error))
         except RecursionError:
             return Result(None, frame.cost, "evaluation recursion limit exceeded")

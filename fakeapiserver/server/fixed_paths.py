@@ -163,9 +163,11 @@ class FixedPaths:
 
     def _statusz(self, request: Request) -> Response:
         server = self._server
+        request.supported = server.media_types
         return status_pages.statusz(request, self._version_facts, started=server.started, now=server.now())
 
     def _flagz(self, request: Request) -> Response:
+        request.supported = self._server.media_types
         return status_pages.flagz(request, self._server.flags)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.errors import new_not_acceptable
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import accept, respond
-from fakeapiserver.endpoints.negotiation import JSON, YAML, Accept
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, YAML, Accept
 from fakeapiserver.endpoints.request import Request, Response
 
 COMPONENT: Final = "apiserver"
@@ -70,24 +70,26 @@ def _flag(value: object) -> str:
 
 
 def _page(request: Request, kind: str, document: dict[str, Any], text: str) -> Response:
-    form = _form(request.header(b"accept"), kind)
+    form = _form(request.header(b"accept"), kind, (CBOR,) if CBOR in request.supported else ())
     if form is None:
         page = f"\n{COMPONENT} {kind.lower()}\n{_WARNING}\n{text}"
         return Response(200, page.encode(), "text/plain; charset=utf-8")
     head = {"kind": kind, "apiVersion": f"config.k8s.io/{form.as_version}", "metadata": {"name": COMPONENT}}
-    return respond.encoded(request, {**head, **document}, form)
+    response = respond.encoded(request, {**head, **document}, form)
+    response.content_type += f";g=config.k8s.io;v={form.as_version};as={kind}"
+    return response
 
 
-def _form(header: str, kind: str) -> Accept | None:
-    """The document's form, or None for text; StatusError 406 when the client takes neither."""
+def _form(header: str, kind: str, also: tuple[str, ...]) -> Accept | None:
+    """The document's form, or None for text; StatusError 406 when the client takes neither. `also`: more than JSON and YAML."""
     for clause in accept.parse(header) if header else ():
         if clause.takes(_TEXT):
             return None
         parameters = clause.parameters
-        for media_type in (JSON, YAML):
+        for media_type in (JSON, YAML, *also):
             wanted = parameters.get("g") == "config.k8s.io" and parameters.get("as") == kind
             if clause.takes(media_type) and wanted and parameters.get("v") in ("v1alpha1", "v1beta1"):
                 return Accept(media_type, as_version=parameters["v"])
     if header:
-        raise new_not_acceptable((JSON, YAML, _TEXT))
+        raise new_not_acceptable((JSON, YAML, _TEXT, *also))
     return None

@@ -8,8 +8,9 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import immutable_errors, label_selector_errors, parsed
+from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
 from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.internal_form import internal_form
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 
 _SPEC: Final = Path("spec")
@@ -51,7 +52,9 @@ def job_update_errors(obj: Object, old: Object) -> ErrorList:
     known = before["template"]
     if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
         known = _with_scheduling_of(known, spec["template"])
-    errors += immutable_errors(spec["template"], known, _SPEC.child("template"))
+    if spec["template"] != known:
+        shown = internal_form(spec["template"], "PodTemplateSpec")
+        errors.append(field.invalid(_SPEC.child("template"), shown, IMMUTABLE))
     for name in _IMMUTABLE:
         errors += immutable_errors(spec.get(name), before.get(name), _SPEC.child(name))
     return errors

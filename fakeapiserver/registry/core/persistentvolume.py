@@ -99,7 +99,7 @@ class PersistentVolumeStrategy(Strategy):
         spec, before = obj["spec"], old.get("spec") or {}
         now, then = {k: spec[k] for k in _sources(spec)}, {k: before[k] for k in _sources(before)}
         if now != then:
-            detail = f"{_SOURCE_IMMUTABLE}\n{difference(then, now)}"
+            detail = f"{_SOURCE_IMMUTABLE}\n{difference(then, now, 'PersistentVolumeSource')}"
             errors.append(field.forbidden(_SPEC.child("persistentvolumesource"), detail))
         if spec.get("volumeMode") != before.get("volumeMode"):
             errors.append(field.invalid("volumeMode", spec.get("volumeMode"), "field is immutable"))

@@ -111,6 +111,10 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
     munged, kept = dict(spec), dict(before)
     if not before.get("volumeName"):
         _take("volumeName", spec, kept)
+    annotated = (metadata(old).get("annotations") or {}).get(_CLASS)
+    if "storageClassName" not in before and annotated in (None, spec.get("storageClassName")):
+        # A claim without a class may be given one.
+        munged.pop("storageClassName", None)
     asked, held = _storage(spec), _storage(before)
     if (obj.get("status") or {}).get("phase") == "Bound":
         _take("volumeAttributesClassName", before, munged)
@@ -119,7 +123,7 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
             munged["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
     errors: ErrorList = []
     if munged != kept:
-        errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged)}"))
+        errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged, 'PersistentVolumeClaimSpec')}"))
     capacity = ((obj.get("status") or {}).get("capacity") or {}).get("storage", "0")
     if quantity(asked) < quantity(held) and quantity(asked) <= quantity(capacity):
         path = _SPEC.child("resources", "requests", "storage")

@@ -150,7 +150,7 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
         return errors
     munged = _with_what_may_change(spec, before)
     if munged != before:
-        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged)}"
+        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged, 'PodSpec')}"
         errors.append(field.forbidden(SPEC, detail))
     return errors
 

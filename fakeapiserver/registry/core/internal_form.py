@@ -1,0 +1,48 @@
+"""Pods, claims and volumes as Go's internal types print them, which some messages show: Go's names, in Go's order, with every unset field.
+
+Upstream: pkg/apis/core/types.go, pkg/apis/core/v1/conversion.go. The layout is recorded (conformance/record_internal_types.py).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.scheme import read_table
+
+_ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
+# Of a PodSpec on the wire, what belongs to its security context inside.
+_MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+# Go's order of what of an object's metadata a template may have.
+_METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+
+
+@cache
+def _rows() -> Mapping[str, list[list[str]]]:
+    found: Mapping[str, list[list[str]]] = read_table("v1.36", "internal_types.json")
+    return found
+
+
+def internal_form(value: Object, name: str) -> Object:
+    """`name` is the type's: PodSpec, PodTemplateSpec, PersistentVolumeClaimSpec, PersistentVolumeSource."""
+    if name == "PodSpec":
+        moved = {key: value[key] for key in _MOVED if key in value}
+        value = {**value, "securityContext": {**(value.get("securityContext") or {}), **moved}}
+    out: Object = {}
+    for field, key, kind in _rows()[name]:
+        found = value.get(key)
+        if field:
+            out[field] = _value(found, kind)
+        else:
+            out |= {part: found[part] for part in _METADATA if found and part in found}
+    return out
+
+
+def _value(found: Any, kind: str) -> Any:
+    rows = _rows()
+    name = kind.lstrip("[]*")
+    if name not in rows:
+        return _ZEROES.get(kind) if found is None else found
+    if kind.startswith("[]"):
+        return None if found is None else [internal_form(item, name) for item in found]
+    return None if found is None and kind.startswith("*") else internal_form(found or {}, name)

@@ -1,0 +1,45 @@
+"""Objects as Go's internal types print them."""
+
+from fakeapiserver.registry.core.internal_form import internal_form
+from fakeapiserver.registry.core.spec_difference import difference
+
+
+def test_every_field_has_gos_name_and_place() -> None:
+    found = internal_form({"name": "p", "containerPort": 80, "protocol": "TCP"}, "ContainerPort")
+    assert list(found.items()) == [
+        ("Name", "p"),
+        ("HostPort", 0),
+        ("ContainerPort", 80),
+        ("Protocol", "TCP"),
+        ("HostIP", ""),
+    ]
+
+
+def test_what_is_embedded_stands_in_its_place() -> None:
+    found = internal_form({"name": "v", "emptyDir": {}}, "Volume")
+    assert found["EmptyDir"] == {"Medium": "", "SizeLimit": None}
+    assert {value for name, value in found.items() if name not in ("Name", "EmptyDir")} == {None}
+
+
+def test_the_hosts_namespaces_belong_to_the_security_context() -> None:
+    found = internal_form({"hostNetwork": True, "securityContext": {"fsGroup": 1}}, "PodSpec")
+    assert (found["SecurityContext"]["HostNetwork"], found["SecurityContext"]["FSGroup"]) == (True, 1)
+    assert "HostNetwork" not in found
+
+
+def test_a_template_begins_with_its_metadata_as_on_the_wire() -> None:
+    found = internal_form({"metadata": {"annotations": {"x": "1"}, "labels": {"a": "b"}}, "spec": {}}, "PodTemplateSpec")
+    assert list(found) == ["labels", "annotations", "Spec"]
+
+
+def test_differences_show_three_lines_around() -> None:
+    before, after = {"ip": "1.1.1.1", "hostnames": ["<a>"]}, {"ip": "1.1.1.2", "hostnames": ["<a>"]}
+    assert difference(before, after, "HostAlias").splitlines() == [
+        "@@ -1,5 +1,5 @@",
+        " {",
+        '- "IP": "1.1.1.1",',
+        '+ "IP": "1.1.1.2",',
+        '  "Hostnames": [',
+        '   "\\u003ca\\u003e"',
+        "  ]",
+    ][:8]

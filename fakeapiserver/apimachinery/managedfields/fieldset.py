@@ -167,6 +167,11 @@ def _element_text(key: str) -> str:
 
 
 def _value_text(value: Any) -> str:
+    """Lists and maps can stand there only where they don't belong."""
+    if isinstance(value, dict):
+        return "".join(f"{key}={_value_text(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "[" + ",".join(map(_value_text, value)) + "]"
     return go_quote(value) if isinstance(value, str) else json.dumps(value)
 
 

@@ -79,6 +79,8 @@ def update(
     bare = _without_managed_fields(new)
     if not managed and live is not None and metadata(live).get("uid"):
         return bare
+    if live is None and schema.nulls and validate(bare, schema, duplicates=True):
+        return bare  # what doesn't fit its type has no owners: a status that isn't stored may not
     versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
     before = _without_managed_fields(live) if live is not None else None
     try:

@@ -69,7 +69,7 @@ def _scalar(value: bool | int | float) -> str:
     if isinstance(value, int):
         return str(value)
     number = Decimal(repr(value)).normalize()
-    if not number or -4 <= number.adjusted() < 21:
+    if not number or -4 <= number.adjusted() < 6:
         return f"{number:f}"
     digits = "".join(map(str, number.as_tuple().digits))
     mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")

@@ -40,6 +40,10 @@ class DaemonSetStrategy(Strategy):
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
+        elif rolling := strategy.get("rollingUpdate"):
+            # Inside upstream both are plain numbers.
+            rolling.setdefault("maxUnavailable", 0)
+            rolling.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
 
     def prepare_for_create(self, obj: Object) -> None:

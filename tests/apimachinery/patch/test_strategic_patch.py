@@ -27,7 +27,7 @@ def patched(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     ("value", "shown"),
     [
         ({"b": [1, None, True], "a": "x y"}, "map[a:x y b:[1 <nil> true]]"),
-        ([1.5, 1.0, 1e21, 1e20, 1e-5, 0.0001, -2.5e30], "[1.5 1 1e+21 100000000000000000000 1e-05 0.0001 -2.5e+30]"),
+        ([1.5, 1.0, 1e21, 1e20, 1e-5, 0.0001, -2.5e30], "[1.5 1 1e+21 1e+20 1e-05 0.0001 -2.5e+30]"),
         ({}, "map[]"),
     ],
 )

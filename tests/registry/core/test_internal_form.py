@@ -28,7 +28,9 @@ def test_the_hosts_namespaces_belong_to_the_security_context() -> None:
 
 
 def test_a_template_begins_with_its_metadata_as_on_the_wire() -> None:
-    found = internal_form({"metadata": {"annotations": {"x": "1"}, "labels": {"a": "b"}}, "spec": {}}, "PodTemplateSpec")
+    found = internal_form(
+        {"metadata": {"annotations": {"x": "1"}, "labels": {"a": "b"}}, "spec": {}}, "PodTemplateSpec"
+    )
     assert list(found) == ["labels", "annotations", "Spec"]
 
 
@@ -42,4 +44,4 @@ def test_differences_show_three_lines_around() -> None:
         '  "Hostnames": [',
         '   "\\u003ca\\u003e"',
         "  ]",
-    ][:8]
+    ]

@@ -85,6 +85,11 @@ def test_controller_runtime_runs_a_controller(go_client: str, fake_cluster: Clus
     run(go_client, "cached", fake_cluster.kubeconfig)
 
 
+def test_informers_begin_with_a_stream(go_client: str, fake_cluster: Cluster) -> None:
+    """Typed (protobuf), dynamic and metadata-only ones hear of what there is, of a change and of a deletion."""
+    run(go_client, "informed", fake_cluster.kubeconfig)
+
+
 def test_encodes_and_decodes_random_objects_as_go_does(go_client: str) -> None:
     scheme, find = load(), message_finder()
     kinds = set()

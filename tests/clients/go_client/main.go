@@ -3,6 +3,7 @@
 //	go_client encode           random objects of every kind, as JSON and as protobuf, a line each
 //	go_client typed  < KINDS   every verb on every kind through client-go, protobuf only; KINDS are lines of JSON
 //	go_client cached           controller-runtime's manager: its cache, client, index, status writer and leader election
+//	go_client informed         client-go's typed, dynamic and metadata clients and informers, which begin with a stream
 //
 // KUBECONFIG names the server. The exit code is 0 when everything was as it should be; what was not is printed.
 package main
@@ -19,11 +20,11 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-var commands = map[string]func() error{"encode": encode, "typed": typed, "cached": cached}
+var commands = map[string]func() error{"encode": encode, "typed": typed, "cached": cached, "informed": informed}
 
 func main() {
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go_client encode | typed | cached")
+		fmt.Fprintln(os.Stderr, "usage: go_client encode | typed | cached | informed")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](); err != nil {

@@ -55,7 +55,7 @@ def _address(text: str) -> str:
 
 def _ip_range(text: str) -> str:
     try:
-        return ",".join(str(ipaddress.ip_network(part)) for part in _list(text))
+        return ",".join(str(ipaddress.ip_network(part, strict=False)) for part in _list(text))
     except ValueError as error:
         raise UsageError(f"--service-cluster-ip-range must be a CIDR such as 10.0.0.0/24: {error}") from None
 

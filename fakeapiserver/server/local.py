@@ -22,6 +22,7 @@ from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import (
     SERVER_NAMES,
     KeyPair,
+    check_bundle,
     create_authority,
     issue_client,
     issue_server,
@@ -128,7 +129,9 @@ def _certificates(config: Config) -> Certificates:
         )
         client_ca = authority.certificate
         if config.client_ca_file is not None:
-            client_ca += config.client_ca_file.read_bytes()
+            bundle = config.client_ca_file.read_bytes()
+            check_bundle(f"client-ca-bundle::{config.client_ca_file}", bundle)
+            client_ca += bundle
     except OSError as error:
         if error.filename is None:
             raise

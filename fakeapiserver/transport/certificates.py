@@ -144,6 +144,22 @@ def _sign(builder: Any, key: Any, issuer_key: Any) -> KeyPair:
     )
 
 
+def check_bundle(name: str, bundle: bytes) -> None:
+    """ValueError in upstream's words for a bundle (PEM) that no certificate can be checked against."""
+    import ssl
+
+    if not bundle:
+        raise ValueError(f'missing content for CA bundle "{name}"')
+    if b"-----BEGIN CERTIFICATE-----" not in bundle:
+        raise ValueError(
+            f'error loading CA bundle for "{name}": data does not contain any valid RSA or ECDSA certificates'
+        )
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle.decode("ascii", "replace"))
+    except ssl.SSLError:
+        raise ValueError(f'error loading CA bundle for "{name}": x509: malformed certificate') from None
+
+
 class CertificateCache:
     """One authority and serving certificate for all servers that share this object, made when first asked for."""
 

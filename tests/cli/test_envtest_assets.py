@@ -328,6 +328,35 @@ class TestKubeAPIServer:
         )
         assert (done.returncode, done.stdout, done.stderr) == (1, "", complaint)
 
+    @pytest.mark.parametrize(
+        ("bundle", "complaint"),
+        [
+            ("", 'missing content for CA bundle "client-ca-bundle::{}"'),
+            (
+                "text",
+                'error loading CA bundle for "client-ca-bundle::{}": data does not contain any valid RSA or ECDSA',
+            ),
+            (
+                "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n",
+                'error loading CA bundle for "client-ca-bundle::{}": x509: malformed certificate',
+            ),
+        ],
+    )
+    def test_refuses_a_client_ca_that_is_none(self, launcher: Launcher, bundle: str, complaint: str) -> None:
+        """At once: whoever shows a certificate later would find out otherwise."""
+        path = launcher.folder / "bundle.pem"
+        path.write_text(bundle)
+        arguments = envtest_arguments(launcher.folder, 0, f"--client-ca-file={path}")
+        command = [launcher.assets / "kube-apiserver", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(f"Error: {complaint.format(path)}")
+
+    def test_takes_an_address_for_its_range(self, launcher: Launcher) -> None:
+        """As Go parses CIDRs: bits behind the prefix don't matter."""
+        server = launcher.kube_apiserver("--service-cluster-ip-range=10.0.0.1/24")
+        assert server.get("/readyz", unverified()) == (200, "ok")
+
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_three_at_a_time_end_with_a_signal_and_leave_nothing(

@@ -60,8 +60,11 @@ class Generator:
         return self._random.choice(options)
 
     def rule(self) -> str:
+        return self.expression("bool")
+
+    def expression(self, kind: str) -> str:
         self._locals = []
-        return self.make("bool", self._random.randint(1, 4))
+        return self.make(kind, self._random.randint(1, 4))
 
     def make(self, kind: str, depth: int) -> str:
         if self._random.random() < 0.01:

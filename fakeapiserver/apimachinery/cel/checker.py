@@ -230,9 +230,17 @@ class Checker:
     def _struct(self, tree: Struct) -> Type:
         name = tree.name.removeprefix(".")
         constant = types.TYPE_NAMES.get(name)
-        if constant is None and (name not in self._structs):
+        variable = self._lookup(name)
+        if variable is not None:
+            self._issue(tree.at, f"'{variable}' is not a type")
+        elif constant is None:
             return self._undeclared(tree.at, tree.name)
-        self._issue(tree.at, f"'{name}' is not a message type")
+        else:
+            self._issue(tree.at, f"'{name}' is not a message type")
+        for entry in tree.entries:
+            if constant is None:
+                self._issue(entry.at, f"unexpected failed resolution of '{name}'")
+            self._check(entry.value)
         return ERROR
 
     def _join(self, before: Type | None, found: Type) -> Type:

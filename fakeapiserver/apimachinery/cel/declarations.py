@@ -186,6 +186,7 @@ double
   uint64_to_double (uint) double
 duration
   duration_to_duration (duration) duration
+  int64_to_duration (int) duration
   string_to_duration (string) duration
 dyn
   to_dyn ($A) dyn

@@ -419,9 +419,31 @@ def _optional_chain(base: int | Step, links: list[Any], cost: int) -> Step:
     return chain
 
 
+def _field_of(number: int, name: str, cost: int) -> Step:
+    missing = f"no such key: {escape(name)}"
+
+    def field(frame: Frame) -> Any:
+        frame.cost += cost
+        value = frame.variables[number]
+        if type(value) is not dict:
+            if isinstance(value, Optional):
+                return index(value, name)
+            raise no_such_overload()
+        value = value.get(name)
+        if value is None:
+            raise CelError(missing)
+        if type(value) is Bad:
+            raise CelError(value.message)
+        return value
+
+    return field
+
+
 def _fields_of(number: int, names: list[str], cost: int) -> Step:
     """The commonest chain: fields of a variable."""
 
+    if len(names) == 1:
+        return _field_of(number, names[0], cost)
     escaped = {name: escape(name) for name in names}
 
     def fields(frame: Frame) -> Any:
@@ -480,7 +502,7 @@ def _called(function: Function, args: list[Step]) -> Step:
 
 
 def _only_pay(args: Sequence[Step], frame: Frame) -> None:
-    """A call whose argument failed still evaluates the others."""
+    """A call of two arguments whose first failed still evaluates the second."""
     for arg in args:
         with suppress(CelError):
             arg(frame)
@@ -532,7 +554,7 @@ def _costly(function: Function, args: list[Step], cost: Cost, *, aborts: bool) -
             for arg in args:
                 values.append(arg(frame))
         except CelError:
-            _only_pay(args[len(values) + 1 :], frame)
+            _only_pay(args[1:] if len(args) == 2 and not values else [], frame)
             if aborts:
                 raise Aborted(_NO_LIST) from None
             raise

@@ -216,13 +216,14 @@ _CONVERSIONS: Final[dict[str, Function]] = {
     "int64_to_string": str,
     "uint64_to_string": str,
     "timestamp_to_string": times.timestamp_text,
+    "int64_to_duration": Duration,
     "string_to_duration": times.to_duration,
     "string_to_timestamp": times.to_timestamp,
     "int64_to_timestamp": lambda a: times.checked_timestamp(a * times.SECOND),
 }
 # What the checker tries literals with.
 CONVERSIONS: Final[dict[str, Function]] = {
-    "duration": lambda a: times.to_duration(a) if isinstance(a, str) else None,
+    "duration": lambda a: times.to_duration(a) if isinstance(a, str) else Duration(a),
     "timestamp": lambda a: times.to_timestamp(a) if isinstance(a, str) else times.checked_timestamp(a * times.SECOND),
 }
 

@@ -32,10 +32,23 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _WORDS: Final = frozenset({"in", "true", "false", "null"})
+_HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
 # How far the lexer gets into a text that doesn't end.
 _BROKEN: Final = (
-    ('"', re.compile(rf'"(?:{_ESCAPE}|[^\\"\n\r])*(?:\\(?:[xXuU]?[0-9a-fA-F]*))?', re.DOTALL)),
-    ("'", re.compile(rf"'(?:{_ESCAPE}|[^\\'\n\r])*(?:\\(?:[xXuU]?[0-9a-fA-F]*))?", re.DOTALL)),
+    (
+        '"',
+        re.compile(
+            rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}',
+            re.DOTALL,
+        ),
+    ),
+    (
+        "'",
+        re.compile(
+            rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}",
+            re.DOTALL,
+        ),
+    ),
     ("`", re.compile(r"`[A-Za-z0-9_./ -]*")),
     ("&", re.compile("&")),
     ("|", re.compile(r"\|")),

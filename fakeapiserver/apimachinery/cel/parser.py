@@ -45,6 +45,8 @@ _RESERVED: Final = frozenset(
 _LITERALS: Final = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER")
 _EXPR_START: Final = ("[", "{", "(", ".", "-", "!", *_LITERALS)
 _OPT_START: Final = ("[", "{", "(", ".", "-", "!", "?", *_LITERALS)
+_LIST_START: Final = ("[", "]", "{", "(", ".", ",", "-", "!", "?", *_LITERALS)
+_MAP_START: Final = ("[", "{", "}", "(", ".", ",", "-", "!", "?", *_LITERALS)
 _ARGS_START: Final = ("[", "{", "(", ")", ".", "-", "!", *_LITERALS)
 _OPERATORS: Final = {
     **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 3),
@@ -65,7 +67,7 @@ def parse(source: str) -> Expr:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
     found, issues = tokens(source)
-    parser = _Parser(found, issues)
+    parser = _Parser(source, found, issues)
     tree: Expr | None = None
     try:
         tree = parser.start()
@@ -88,7 +90,8 @@ def _listed(kinds: tuple[str, ...]) -> str:
 
 
 class _Parser:
-    def __init__(self, found: list[Token], issues: list[Issue]) -> None:
+    def __init__(self, source: str, found: list[Token], issues: list[Issue]) -> None:
+        self._source = source
         self._tokens = found
         self._issues = issues
         self._next = 0
@@ -126,6 +129,12 @@ class _Parser:
         self._syntax_error(f"mismatched input '{self._token.text}' expecting {_listed(expected)}")
         return _Stop()
 
+    def _no_viable(self, start: Token) -> None:
+        """A beginning that no rule goes on with as the text does."""
+        end = self._token.at + (0 if self._kind == END else len(self._token.text))
+        shown = self._source[start.at : end].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        self._syntax_error(f"no viable alternative at input '{shown}'")
+
     def _skips_one(self, expected: tuple[str, ...]) -> bool:
         """Drops a token where the next is what was expected."""
         if self._kind == END or self._tokens[self._next + 1].kind not in expected:
@@ -136,8 +145,13 @@ class _Parser:
 
     def _expect(self, kind: str, shown: tuple[str, ...] = ()) -> Token:
         if self._kind != kind and not (not shown and self._skips_one((kind,))):
-            closes = kind in (")", "]", "}")
-            if shown or not closes or not (self._kind in _AFTER_MEMBER or self._kind in self._follow[-1]):
+            if shown and self._skips_one(shown):
+                return self._expect(kind, shown)
+            if kind == ":":
+                is_missing = self._kind in _EXPR_START
+            else:
+                is_missing = not shown and (self._kind in _AFTER_MEMBER or self._kind in self._follow[-1])
+            if not is_missing or kind not in (")", "]", "}", ":"):
                 raise self._mismatch(shown or (kind,))
             self._syntax_error(f"missing '{kind}' at '{self._token.text}'")
             return self._token
@@ -218,7 +232,7 @@ class _Parser:
             count += 1
         if self._kind not in _EXPR_START:
             if sign.kind == "-":
-                self._syntax_error(f"no viable alternative at input '-{'' if self._kind == END else self._token.text}'")
+                self._no_viable(sign)
             self._syntax_error(
                 f"{'mismatched' if sign.kind == '-' else 'extraneous'} input '{self._token.text}' expecting "
                 f"{_listed(_EXPR_START)}"
@@ -247,8 +261,9 @@ class _Parser:
         if self._kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             if self._kind in ("true", "false", "null"):
                 raise self._mismatch(("IDENTIFIER",))
-            text = "" if self._kind == END else self._token.text
-            self._syntax_error(f"no viable alternative at input '.{'?' if optional else ''}{text}'")
+            if optional:
+                raise self._mismatch(("IDENTIFIER", "ESC_IDENTIFIER"))
+            self._no_viable(dot)
             raise _Stop
         name = self._take()
         if name.kind == "ESC_IDENTIFIER":
@@ -331,6 +346,9 @@ class _Parser:
     def _named(self) -> Expr:
         dot = self._accept(".")
         if self._kind != "IDENTIFIER":
+            if dot is not None:
+                self._no_viable(dot)
+                raise _Stop
             raise self._mismatch(("IDENTIFIER",))
         token = self._take()
         at = dot.at if dot else token.at
@@ -367,8 +385,8 @@ class _Parser:
                 optionals.add(len(elements))
                 elements.append(self._expr())
             else:
-                elements.append(self._expr(_OPT_START))
-            if self._kind != "," or self._tokens[self._next + 1].kind in ("]", ","):
+                elements.append(self._expr(_OPT_START if elements else _LIST_START))
+            if self._kind != "," or self._tokens[self._next + 1].kind not in _OPT_START:
                 break
             self._take()
         self._follow.pop()
@@ -385,11 +403,12 @@ class _Parser:
                 key: Expr = Literal(name.at, name.text)
             else:
                 self._follow.append((":",))
-                key = self._expr(_EXPR_START if optional else _OPT_START)
+                starts = _OPT_START if entries else _MAP_START
+                key = self._expr(_EXPR_START if optional else starts)
                 self._follow.pop()
             colon = self._expect(":")
             entries.append(Entry(colon.at, key, self._below("}", ","), optional))
-            if self._kind != "," or self._tokens[self._next + 1].kind in ("}", ","):
+            if self._kind != "," or self._tokens[self._next + 1].kind not in _OPT_START:
                 break
             self._take()
         comma = self._accept(",")

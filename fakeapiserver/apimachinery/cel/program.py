@@ -28,21 +28,20 @@ class Result(NamedTuple):
 class Program:
     """A compiled expression. `names` are the variables it uses; `tree` is checked."""
 
-    __slots__ = ("_declared", "_size", "_step", "names", "tree", "type")
+    __slots__ = ("_declared", "_rest", "_step", "names", "tree", "type")
 
     def __init__(self, tree: Expr, checker: Checker, declared: Declared) -> None:
         """CelError where a part that is always the same fails."""
         evaluator = Evaluator(tuple(declared.variables), checker.constants)
         self._declared = tuple(declared.variables)
         self._step = evaluator.build(tree)
-        self._size = evaluator.size
+        self._rest = (None,) * (evaluator.size - len(self._declared))
         self.tree = tree
         self.type: Type = tree.type
         self.names = frozenset(checker.names)
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> Result:
-        frame = Frame([variables.get(name) for name in self._declared], limit)
-        frame.variables += [None] * (self._size - len(self._declared))
+        frame = Frame([*map(variables.get, self._declared), *self._rest], limit)
         try:
             value = self._step(frame)
         except CostLimitError:

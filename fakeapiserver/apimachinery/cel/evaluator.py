@@ -353,7 +353,10 @@ def _field(operand: Type, name: str) -> _Field:
 def _variable(number: int, cost: int) -> Step:
     def variable(frame: Frame) -> Any:
         frame.cost += cost
-        return frame.variables[number]
+        value = frame.variables[number]
+        if type(value) is Bad:
+            raise CelError(value.message)
+        return value
 
     return variable
 
@@ -635,12 +638,6 @@ def _listed(steps: list[Step]) -> Step:
 # --------------------------------------------------------- comprehensions
 
 _Loop = Callable[[Any, Frame, list[int]], Iterable[None]]
-
-
-def _checked(value: Any) -> Any:
-    if type(value) is Bad:
-        raise CelError(value.message)
-    return value
 
 
 def _items(values: Any, frame: Frame, numbers: list[int]) -> Iterable[None]:

@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.cel.ast import (
 )
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.apimachinery.cel.errors import CelError, Issue
+from fakeapiserver.apimachinery.cel.escaping import RESERVED
 from fakeapiserver.apimachinery.cel.types import BOOL, DYN, ERROR, Type
 from fakeapiserver.apimachinery.cel.values import UInt
 
@@ -130,10 +131,13 @@ class Checker:
         if fields is None:
             self._issue(at, f"unexpected failed resolution of '{struct}'")
             return ERROR
-        if name not in fields:
+        found = fields.get(name)
+        if found is None and name in RESERVED:
+            found = fields.get(f"__{name}__")
+        if found is None:
             self._issue(at, f"undefined field '{name}'")
             return ERROR
-        return fields[name]
+        return found
 
     # ------------------------------------------------------------- calls
 

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Final
 
-_RESERVED: Final = frozenset(
+RESERVED: Final = frozenset(
     [
         "true",
         "false",
@@ -42,7 +42,7 @@ def escape(name: str) -> str | None:
     """A field's name as an identifier; None for a name that can't be one."""
     if not name or not _IDENTIFIER.fullmatch(name):
         return None
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     return re.sub(r"__|[.\-/]", lambda found: _SYMBOLS[found.group()], name)
 
@@ -51,6 +51,6 @@ def escape(name: str) -> str | None:
 def unescape(name: str) -> str:
     """The field that an identifier stands for."""
     inner = name[2:-2]
-    if name.startswith("__") and name.endswith("__") and inner in _RESERVED:
+    if name.startswith("__") and name.endswith("__") and inner in RESERVED:
         return inner
     return re.sub("__(?:dot|dash|slash|underscores)__", lambda found: _WORDS[found.group()], name)

@@ -96,6 +96,9 @@ class _Parser:
         self._issues = issues
         self._next = 0
         self._depth = 0
+        # From an error on until a token fits again, nothing is reported.
+        self._recovering = False
+        self._resynced = -1
         # What may stand behind the expression being read.
         self._follow: list[tuple[str, ...]] = [(END,)]
 
@@ -113,13 +116,27 @@ class _Parser:
         token = self._tokens[self._next]
         if token.kind != END:
             self._next += 1
+        self._recovering = False
         return token
 
     def _accept(self, kind: str) -> Token | None:
         return self._take() if self._kind == kind else None
 
     def _syntax_error(self, message: str) -> None:
-        self._issues.append(Issue(self._token.at, f"Syntax error: {message}"))
+        if not self._recovering:
+            self._issues.append(Issue(self._token.at, f"Syntax error: {message}"))
+        self._recovering = True
+
+    def _resync(self, extra: tuple[str, ...] = ()) -> None:
+        """Goes on to a token that may stand behind the expression that failed or behind one around it."""
+        if self._resynced == self._next and self._kind != END:
+            self._next += 1
+        ends = {END, *extra, *(kind for follow in self._follow for kind in follow)}
+        if len(self._follow) > 1:
+            ends |= {".", "["}
+        while self._kind not in ends:
+            self._next += 1
+        self._resynced = self._next
 
     def _report(self, at: int, message: str) -> Expr:
         self._issues.append(Issue(at, message))
@@ -222,6 +239,18 @@ class _Parser:
         return left
 
     def _unary(self) -> Expr:
+        at, follow, depth = self._token.at, len(self._follow), self._depth
+        try:
+            return self._signed()
+        except _Stop:
+            if self._depth > MAX_DEPTH:
+                raise
+            del self._follow[follow:]
+            self._depth = depth
+            self._resync((*_OPERATORS, "&&", "||", "?"))
+            return Literal(at, None)
+
+    def _signed(self) -> Expr:
         if self._kind not in ("!", "-"):
             return self._member(self._primary())
         sign = self._take()
@@ -233,6 +262,7 @@ class _Parser:
         if self._kind not in _EXPR_START:
             if sign.kind == "-":
                 self._no_viable(sign)
+                self._recovering = False
             self._syntax_error(
                 f"{'mismatched' if sign.kind == '-' else 'extraneous'} input '{self._token.text}' expecting "
                 f"{_listed(_EXPR_START)}"
@@ -284,6 +314,8 @@ class _Parser:
 
     def _args(self) -> list[Expr]:
         if self._accept(")"):
+            return []
+        if self._kind not in _ARGS_START and self._skips_one(_ARGS_START) and self._accept(")"):
             return []
         args = []
         self._follow.append((")", ","))

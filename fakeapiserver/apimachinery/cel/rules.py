@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.cel import schema as schemas
 from fakeapiserver.apimachinery.cel.checker import Declared
 from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
 from fakeapiserver.apimachinery.cel.field_path import normalized
-from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.program import Program, check
 from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.apimachinery.cel.types import optional_of
 from fakeapiserver.apimachinery.schema.resolve import Schema
@@ -85,16 +85,15 @@ def _compiled(source: Mapping[str, Any], declared: Declared, schema: Schema, cos
 
 def _program(text: str, declared: Declared, wanted: str) -> tuple[Program | None, str]:
     try:
-        program = compile_expression(text, declared)
+        tree, checker = check(text, declared)
     except CompileError as error:
         return None, f"compilation failed: {error}"
-    except CelError as error:
-        # Upstream knows of these only when it has looked at the type, which is right here: literals are converted.
-        kind = "program instantiation" if wanted == "bool" else "instantiation"
-        return None, f"{kind} failed: {error}"
-    if program.type.kind != wanted:
+    if tree.type.kind != wanted:
         return None, "cel expression must evaluate to a bool" if wanted == "bool" else "must evaluate to a string"
-    return program, ""
+    try:
+        return Program(tree, checker, declared), ""
+    except CelError as error:
+        return None, f"{'program instantiation' if wanted == 'bool' else 'instantiation'} failed: {error}"
 
 
 def _cost(program: Program, costs: Decl | None) -> int:

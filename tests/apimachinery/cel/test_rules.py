@@ -53,7 +53,13 @@ def test_what_does_not_compile(rule: dict[str, Any], error: str, message_error: 
         ({"rule": "self.x == oldSelf.x"}, {"x": 0}, None, [], []),
         ({"rule": "self.x > oldSelf.x", "message": "grow"}, {"x": 0}, {"x": 0}, ["<nil>: Invalid value: grow"], []),
         ({"rule": "oldSelf.hasValue()", "optionalOldSelf": True, "message": "m"}, {}, None, ["<nil>: Invalid value: m"], []),
-        ({"rule": "self.x > 0", "fieldPath": ".x", "reason": "FieldValueForbidden"}, {"x": 0}, None, ["x: Forbidden: failed rule: self.x > 0"], []),
+        (
+            {"rule": "self.x > 0", "fieldPath": ".x", "reason": "FieldValueForbidden"},
+            {"x": 0},
+            None,
+            ["x: Forbidden: failed rule: self.x > 0"],
+            [],
+        ),
         ({"rule": "self.x > 0"}, {}, None, ['<nil>: Invalid value: "object": no such key: x evaluating rule: self.x > 0'], []),
     ],
 )  # fmt: skip

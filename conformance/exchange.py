@@ -168,7 +168,7 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
     answer["headers"] = _told(response)
     if response.headers.get("Content-Encoding") == "gzip":
         data = gzip.decompress(data)
-    if answer["type"] == wire.MEDIA_TYPE:
+    if data and answer["type"] == wire.MEDIA_TYPE:
         if "stream=watch" in kind:
             return {**answer, "frames": wire.decoded_frames(data)}
         return {**answer, "protobuf": wire.decoded(data)}

@@ -82,9 +82,9 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         request.supported = scopes.media_types
         return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
-    if watches:
-        raise new_method_not_supported(scope.resource.gvr.group_resource, "watch")
-    if handler is None or not _is_served_verb(request, scope):
+    if watches or (scope.kind.custom and handler is None):
+        raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
+    if handler is None or not (scope.kind.custom or _is_served_verb(request, scope)):
         raise new_generic_method_not_allowed()
     # What was refused up to here upstream answers without the resource's own media types.
     request.supported = scopes.media_types
@@ -122,16 +122,19 @@ def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
         return False
     if namespaced and not info.namespaced_path and "list" not in scope.resource.verbs:
         return False  # nothing is done across namespaces but reading
+    if info.verb == "proxy" and not scope.kind.custom:
+        return False
     if info.subresource:
-        if info.verb == "watch":
+        if info.verb == "watch" and not scope.kind.custom:
             return False
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
     return True
 
 
 def _is_served_verb(request: Request, scope: RequestScope) -> bool:
+    """Of built-in kinds, which have a route for each; custom resources' handler goes by the verb alone."""
     info, verbs = request.info, scope.resource.verbs
-    if request.method == "HEAD" or info.verb not in verbs:
+    if request.method == "HEAD" or info.verb not in verbs or (info.verb == "watch" and request.method != "GET"):
         return False
     if info.verb in _COLLECTION:
         if info.named_path and info.verb == "create":

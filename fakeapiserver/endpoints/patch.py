@@ -27,7 +27,7 @@ from fakeapiserver.endpoints.negotiation import CBOR, JSON, SUPPORTED, YAML
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.update import match_name
+from fakeapiserver.endpoints.update import match_name, require_name
 from fakeapiserver.registry.generic.store import Transform
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -58,6 +58,7 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     # Upstream takes off what follows a semicolon, and nothing else.
     media_type = request.header(b"content-type").partition(";")[0]
     _check_media_type(request, media_type, custom)
+    require_name(request)
     respond.accepted(request, scope)
     data = await request.body()
     applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)

@@ -58,8 +58,8 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
     version, rest = rest[0], rest[1:]
     verb = _VERBS.get(method, "")
     if rest[0] in ("proxy", "watch") and len(rest) > 1:
-        # Only GET goes there; with another method the verb is one that nobody serves.
-        verb, rest = rest[0] if verb == "get" else "", rest[1:]
+        # Whatever the method is; built-in kinds have routes for GET only.
+        verb, rest = rest[0], rest[1:]
     namespace, namespaced_path = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]

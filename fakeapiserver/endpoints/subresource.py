@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, status_error
+from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_method_not_supported, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints import respond
@@ -45,7 +45,9 @@ async def subresource(
     """StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
     info = request.info
     row = scope.resource.subresources[info.subresource]
-    if info.verb not in row.verbs or request.method == "HEAD":
+    if scope.kind.custom and info.verb not in row.verbs:
+        raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
+    if info.verb not in row.verbs or (request.method == "HEAD" and not scope.kind.custom):
         raise new_generic_method_not_allowed()
     if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
         return await connecter(request, scope, scopes)

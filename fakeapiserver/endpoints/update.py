@@ -24,6 +24,7 @@ async def update(request: Request, scope: RequestScope) -> Response:
 
 async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, Object]:
     """The options of a PUT, and its object."""
+    require_name(request)
     options = write_options(request.query, "UpdateOptions")
     respond.accepted(request, scope)
     media_type = object_media_type(request, scope.kind)
@@ -34,6 +35,12 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)
     return options, obj
+
+
+def require_name(request: Request) -> None:
+    """StatusError 400: only custom resources have such a path."""
+    if not request.info.name:
+        raise new_bad_request("name must be provided")
 
 
 def replacement(obj: Object) -> Transform:

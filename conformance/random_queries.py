@@ -8,12 +8,13 @@ import base64
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from conformance.writes import OBJECTS
 
 Request = dict[str, Any]
+T = TypeVar("T")
 
 _NAME: Final = "qr"
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -241,7 +242,7 @@ class Generator:
         makers = (self._list, self._get, self._watch, self._document, self._odd_path)
         return self._random.choices(makers, (50, 20, 8, 14, 8))[0]()
 
-    def _pick(self, options: Sequence[Any]) -> Any:
+    def _pick(self, options: Sequence[T]) -> T:
         return self._random.choice(options)
 
     def _chance(self, share: float) -> bool:
@@ -288,21 +289,20 @@ class Generator:
 
     def _odd_path(self) -> Request:
         path = self._pick(self._collections)
-        change = self._pick(
-            (
-                lambda: path.replace("/default", "/nope"),
-                lambda: path.replace("/v1/", "/v9/", 1),
-                lambda: path.replace("/namespaces/default", ""),
-                lambda: path + "/",
-                lambda: path.replace("/", "//", 1),
-                path.upper,
-                lambda: path + "/" + _NAME + "/status",
-                lambda: path.replace("/v1/", "/v1/watch/", 1) + "/" + _NAME + "?timeoutSeconds=1",
-                lambda: path.replace("/v1/", "/v1/proxy/", 1),
-                lambda: path + "/x" * self._pick((2, 3, 5)),
-            )
+        changes: Sequence[Callable[[], str]] = (
+            lambda: path.replace("/default", "/nope"),
+            lambda: path.replace("/v1/", "/v9/", 1),
+            lambda: path.replace("/namespaces/default", ""),
+            lambda: path + "/",
+            lambda: path.replace("/", "//", 1),
+            lambda: path.replace("s", "S"),
+            lambda: path + "/" + _NAME + "/status",
+            lambda: path.replace("/v1/", "/v1/watch/", 1) + "/" + _NAME + "?timeoutSeconds=1",
+            lambda: path.replace("/v1/", "/v1/proxy/", 1),
+            lambda: path + "/x" * self._pick((2, 3, 5)),
         )
-        return self._sent(change(), self._pick([method for method in _METHODS if method != "DELETE"]))
+        path_of = self._pick(changes)
+        return self._sent(path_of(), self._pick([method for method in _METHODS if method != "DELETE"]))
 
     def _query(self, **shares: float) -> str:
         makers: dict[str, Callable[[], str]] = {

@@ -8,15 +8,12 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import (
-    new_bad_request,
     new_generic_method_not_allowed,
     new_generic_not_found,
     new_method_not_supported,
     new_not_found,
 )
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
@@ -69,7 +66,6 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if not _is_served_path(info, scope):
         raise new_generic_not_found()
-    _check_name(info)
     # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
     warns = scope.store is not None and scope.store.strategy.deprecation
     # A watch of what can only be listed has the list's route.
@@ -98,15 +94,6 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
 def _is_builtin_group(name: str, scopes: RequestScopes) -> bool:
     """Unknown resources of custom groups end at Go's mux, those of built-in groups at upstream's own handler."""
     return name in scopes.table.scheme.groups
-
-
-def _check_name(info: RequestInfo) -> None:
-    """StatusError 400 for names no path can have (upstream: IsValidPathSegmentName)."""
-    problems = names.path_segment_name(info.name, False) if info.name else []
-    if problems:
-        raise new_bad_request(f"Name parameter invalid: {go_quote(info.name)}: {';'.join(problems)}")
-    if info.namespace in (".", ".."):
-        raise new_bad_request(f"Namespace parameter invalid: {go_quote(info.namespace)}: may not be '{info.namespace}'")
 
 
 def _is_in_scope(info: RequestInfo, scope: RequestScope) -> bool:

@@ -55,9 +55,7 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
 
     The body is looked at when there is an object to patch: a bad patch of nothing is a 404.
     """
-    # Upstream takes off what follows a semicolon, and nothing else.
-    media_type = request.header(b"content-type").partition(";")[0]
-    _check_media_type(request, media_type, custom)
+    media_type = patch_type(request, custom)
     require_name(request)
     respond.accepted(request, scope)
     data = await request.body()
@@ -68,13 +66,15 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     return options, _patcher(request, scope, options, media_type, data), False
 
 
-def _check_media_type(request: Request, media_type: str, custom: bool) -> None:
+def patch_type(request: Request, custom: bool) -> str:
     """Strategic merge patch needs Go types, so custom resources don't have it. StatusError 415."""
+    # Upstream takes off what follows a semicolon, and nothing else.
+    media_type = request.header(b"content-type").partition(";")[0]
     allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
     if CBOR in request.supported:
         allowed.append(APPLY_CBOR_PATCH)
     if media_type in allowed:
-        return
+        return media_type
     # The router, which custom resources don't have, lets surrounding spaces pass that the handler doesn't know.
     if custom or media_type.strip() in allowed:
         named = ", ".join(allowed)

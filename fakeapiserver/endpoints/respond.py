@@ -37,9 +37,12 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    supported, reading = request.supported, request.info.verb in ("list", "watch")
-    also = streamed(supported) if reading else _TEXT if request.info.subresource == "log" else ()
-    return negotiate(request.header(b"accept"), also, scope.kind.custom, supported)
+    produced = supported = request.supported
+    if request.info.verb in ("list", "watch"):
+        produced = (*supported, *streamed(supported))
+    elif request.info.subresource == "log":
+        produced = (*_TEXT, *supported)
+    return negotiate(request.header(b"accept"), produced, scope.kind.custom, supported)
 
 
 def stored_object(

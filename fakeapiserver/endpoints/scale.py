@@ -45,6 +45,8 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     """GET, PUT and PATCH. A write changes the replicas of the object through the store's own loop."""
     info, store, paths = request.info, scope.store, scope.scale_paths
     assert store is not None
+    if info.verb == "patch":
+        patch.patch_type(request, scope.kind.custom)
     accept = respond.accepted(request, scope)
     if info.verb == "get":
         obj = scope.decode((await store.get(info.namespace, info.name)).value)

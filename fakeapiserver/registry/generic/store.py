@@ -167,11 +167,22 @@ class Store:
     # ------------------------------------------------------------------ reads
 
     def key(self, namespace: str, name: str) -> str:
+        """StatusError 400 for names no path can have (upstream: NamespaceKeyFunc in registry/generic/registry/store.go)."""
+        if problems := names.path_segment_name(name):
+            raise new_bad_request(f"Name parameter invalid: {field_errors.go_quote(name)}: {';'.join(problems)}")
+        self._check_namespace(namespace)
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
     def collection(self, namespace: str) -> str:
-        """The prefix of a namespace's objects, or of all."""
+        """The prefix of a namespace's objects, or of all. StatusError 400 as `key`."""
+        self._check_namespace(namespace)
         return f"{self.prefix}{namespace}/" if namespace and self.namespaced else self.prefix
+
+    def _check_namespace(self, namespace: str) -> None:
+        if namespace in (".", ".."):
+            raise new_bad_request(
+                f"Namespace parameter invalid: {field_errors.go_quote(namespace)}: may not be '{namespace}'"
+            )
 
     def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
         """The stored bytes as a fresh object in a served version (default: the stored one)."""

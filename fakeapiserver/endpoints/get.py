@@ -13,20 +13,17 @@ async def get(request: Request, scope: RequestScope) -> Response:
     info, store = request.info, scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
-    minimum = _minimum_revision(request) if request.query else 0
+    if "export" in request.query and boolean(request.query, "export"):
+        raise new_bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+    key = store.key(info.namespace, info.name)
+    minimum = parse_revision(request.param("resourceVersion"), "") if request.query else 0
     try:
-        found = await store.storage.get(store.key(info.namespace, info.name), minimum_revision=minimum)
+        found = await store.storage.get(key, minimum_revision=minimum)
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current) from None
     if found is None:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     return respond.stored_object(request, scope, found.value, accept=accept)
-
-
-def _minimum_revision(request: Request) -> int:
-    if "export" in request.query and boolean(request.query, "export"):
-        raise new_bad_request("the export parameter, deprecated since v1.14, is no longer supported")
-    return parse_revision(request.param("resourceVersion"), "")
 
 
 def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int:

@@ -47,14 +47,15 @@ PLAIN: Final = Accept()
 
 @lru_cache(maxsize=1024)
 def negotiate(
-    header: str, produced: tuple[str, ...] = SUPPORTED, custom: bool = False, supported: tuple[str, ...] = SUPPORTED
+    header: str, produced: tuple[str, ...] = (), custom: bool = False, supported: tuple[str, ...] = SUPPORTED
 ) -> Accept:
     """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. The route lets
-    through what it is said to have `produced`. Custom resources have no protobuf form, but their metadata has."""
+    through what it says is `produced`, by default what is supported. Custom resources have no protobuf form, but their
+    metadata has."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
     if not custom:
-        check_route(header, produced)
+        check_route(header, produced or supported)
     for accepted in _accepted(header, supported, server_version="v1"):
         served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
         if served:

@@ -24,6 +24,7 @@ def server(tmp_path: Path, area: str) -> Iterator[tuple[LocalServer, str]]:
         yield cluster.server, "conformance"
 
 
+@pytest.mark.timeout(240)  # many watches of a second each
 @pytest.mark.parametrize("area", sorted({area for area, _ in exchange.scenarios()}))
 def test_answers_equal_the_real_servers(server: tuple[LocalServer, str], area: str) -> None:
     local, token = server

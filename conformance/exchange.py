@@ -168,9 +168,9 @@ def _recorded(response: http.client.HTTPResponse, data: bytes) -> Answer:
     answer["headers"] = _told(response)
     if response.headers.get("Content-Encoding") == "gzip":
         data = gzip.decompress(data)
-    if data and answer["type"] == wire.MEDIA_TYPE:
-        if "stream=watch" in kind:
-            return {**answer, "frames": wire.decoded_frames(data)}
+    if answer["type"] == wire.MEDIA_TYPE and "stream=watch" in kind:
+        return {**answer, "frames": wire.decoded_frames(data)}
+    if answer["type"] == wire.MEDIA_TYPE and data:  # HEAD has none
         return {**answer, "protobuf": wire.decoded(data)}
     if answer["type"] == cbor.MEDIA_TYPE:
         return {**answer, "body": cbor.decoded(data)}

@@ -117,7 +117,7 @@ class Client:
     def _exchange(self, request: Mapping[str, Any], path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         if self._connection is None:
             context = ssl._create_unverified_context()
-            self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=30)
+            self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=120)
         self._connection.request(request["method"], path, data, headers)
         response = self._connection.getresponse()
         content = response.read()

@@ -24,17 +24,8 @@ from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.apimachinery.cel.errors import CelError, Issue
 from fakeapiserver.apimachinery.cel.escaping import RESERVED
 from fakeapiserver.apimachinery.cel.types import BOOL, DYN, ERROR, Type
-from fakeapiserver.apimachinery.cel.values import UInt
+from fakeapiserver.apimachinery.cel.values import type_of
 
-_LITERAL_TYPES: Final[dict[type, Type]] = {
-    bool: types.BOOL,
-    int: types.INT,
-    UInt: types.UINT,
-    float: types.DOUBLE,
-    str: types.STRING,
-    bytes: types.BYTES,
-    type(None): types.NULL,
-}
 _NULLABLE: Final = frozenset({"opaque", "struct", "duration", "timestamp"})
 _Substitutions = dict[Type, Type]
 
@@ -206,7 +197,7 @@ class Checker:
     # ---------------------------------------------------------- literals
 
     def _literal(self, tree: Literal) -> Type:
-        return _LITERAL_TYPES[type(tree.value)]
+        return type_of(tree.value)
 
     def _list(self, tree: ListExpr) -> Type:
         joined: Type | None = None

@@ -8,7 +8,7 @@ bool, int, float, str, bytes, None, list and dict stand for themselves; what Pyt
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.errors import CelError
@@ -54,12 +54,6 @@ class Bad:
     """A field whose value does not fit its schema: an error for whom it concerns."""
 
     message: str
-
-
-class Opaque(Protocol):
-    """A library's value, which knows its own type."""
-
-    cel_type: Type
 
 
 class SetList(list[Any]):
@@ -132,7 +126,7 @@ def type_of(value: Any) -> Type:
     found = _TYPES.get(type(value))
     if found is not None:
         return found
-    declared: Type = value.cel_type
+    declared: Type = value.cel_type  # a value of the library knows its own
     return declared
 
 

@@ -41,16 +41,22 @@ def coerce(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> li
     """Decodes the metadata of every embedded resource below a value, in place; answers the paths of the unknown fields it
     drops. Raises Malformed for metadata or a type that can't be."""
     unknown: list[str] = []
+    for resource, at in _resources(value, schema, path):
+        unknown += _coerce_resource(resource, decode, at)
+    return unknown
+
+
+def _resources(value: Any, schema: Schema, path: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Every embedded resource below a value, the outer before the inner."""
     if isinstance(value, dict):
         if schema.get("x-kubernetes-embedded-resource"):
-            unknown += _coerce_resource(value, decode, path)
+            yield value, path
         for key, item, inner in _fields(value, schema):
             at = path.child(key) if key in schema.get("properties", _NO_SCHEMA) else path.key(key)
-            unknown += coerce(item, inner, decode, at)
+            yield from _resources(item, inner, at)
     elif isinstance(value, list) and (items := schema.get("items")):
         for i, item in enumerate(value):
-            unknown += coerce(item, items, decode, path.index(i))
-    return unknown
+            yield from _resources(item, items, path.index(i))
 
 
 def _fields(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, Any, Schema]]:
@@ -89,15 +95,8 @@ def _go_kind(value: Any) -> str:
 def validate_embedded(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> ErrorList:
     """What is wrong with the type and the metadata of every embedded resource below a value."""
     errors: ErrorList = []
-    if isinstance(value, dict):
-        if schema.get("x-kubernetes-embedded-resource"):
-            errors += _validate_resource(value, decode, path)
-        for key, item, inner in _fields(value, schema):
-            at = path.child(key) if key in schema.get("properties", _NO_SCHEMA) else path.key(key)
-            errors += validate_embedded(item, inner, decode, at)
-    elif isinstance(value, list) and (items := schema.get("items")):
-        for i, item in enumerate(value):
-            errors += validate_embedded(item, items, decode, path.index(i))
+    for resource, at in _resources(value, schema, path):
+        errors += _validate_resource(resource, decode, at)
     return errors
 
 

@@ -13,7 +13,6 @@ several managers (conformance/ownership.py); each history can be run alone by it
 kinds and have fields from all of their schema (conformance/random_objects.py), the given share of the values being odd.
 """
 
-import argparse
 import json
 import random
 import re
@@ -24,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from conformance import ownership, random_cbor, random_objects, random_queries, random_reads, writes
-from conformance.exchange import Answer, Client, difference
+from conformance.exchange import Answer, Client, comparing, difference
 
 COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/namespaces/default/configmaps",
@@ -304,11 +303,7 @@ def run_queries(oracle: Client, server: Client, seed: int, count: int, report: R
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=500)
+    parser = comparing(__doc__, count=500)
     parser.add_argument("--reads", action="store_true")
     parser.add_argument("--queries", action="store_true")
     parser.add_argument("--writes", action="store_true")

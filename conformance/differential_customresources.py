@@ -7,7 +7,6 @@ First `--schemas` definitions are tried out (dryRun). Then in each of `--rounds`
 requests sent to the resource of each. Prints each kind of difference once. The group is `differential.example.com`.
 """
 
-import argparse
 import json
 import random
 import re
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.exchange import Answer, Client, difference
+from conformance.exchange import Answer, Client, comparing, difference
 
 Request = dict[str, Any]
 Schema = dict[str, Any]
@@ -425,12 +424,7 @@ class Differences:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    for name, preset in (("--seed", 0), ("--schemas", 300), ("--rounds", 3), ("--objects", 60)):
-        parser.add_argument(name, type=int, default=preset)
-    arguments = parser.parse_args()
+    arguments = comparing(__doc__, schemas=300, rounds=3, objects=60).parse_args()
     clients = Client(arguments.oracle, arguments.oracle_token), Client(arguments.server, arguments.token)
     generator, differences = Generator(arguments.seed), Differences()
 

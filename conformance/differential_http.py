@@ -6,7 +6,6 @@ Methods, paths, queries, headers, bodies and versions as no client sends them. W
 anything, since of what they hold only the kind is compared.
 """
 
-import argparse
 import json
 import random
 import re
@@ -16,6 +15,8 @@ import sys
 from collections import Counter
 from typing import Final
 from urllib.parse import urlsplit
+
+from conformance.exchange import comparing
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -164,12 +165,7 @@ def _body(text: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=500)
-    arguments = parser.parse_args()
+    arguments = comparing(__doc__, count=500).parse_args()
     generator = Generator(arguments.seed)
     kinds: Counter[str] = Counter()
     for number in range(arguments.count):

@@ -8,7 +8,6 @@ rules that compile, and `--objects` objects are created and changed. Prints each
 `random-rules.example.com`.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.exchange import Answer, Client, difference
+from conformance.exchange import Answer, Client, comparing, difference
 from conformance.random_rules import SCHEMA, Generator
 
 Request = dict[str, Any]
@@ -56,12 +55,7 @@ def rule_of(generator: Generator) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    for name, preset in (("--seed", 0), ("--rules", 300), ("--rounds", 3), ("--objects", 60)):
-        parser.add_argument(name, type=int, default=preset)
-    arguments = parser.parse_args()
+    arguments = comparing(__doc__, rules=300, rounds=3, objects=60).parse_args()
     clients = Client(arguments.oracle, arguments.oracle_token), Client(arguments.server, arguments.token)
     counts = {"requests": 0, "different": 0}
 

@@ -13,6 +13,7 @@ back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in
 An area whose servers need flags has them in `areas.json`.
 """
 
+import argparse
 import gzip
 import http.client
 import json
@@ -197,6 +198,16 @@ def _told(response: http.client.HTTPResponse) -> dict[str, str | None]:
         if value != _USUAL_HEADERS.get(name):
             told[name] = value
     return told
+
+
+def comparing(description: str | None, **presets: int) -> argparse.ArgumentParser:
+    """The arguments of a command that compares two servers: where they are, the seed, and whole numbers with their presets."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--oracle", "--oracle-token", "--server", "--token"):
+        parser.add_argument(name, required=True)
+    for name, preset in {"seed": 0, **presets}.items():
+        parser.add_argument(f"--{name}", type=int, default=preset)
+    return parser
 
 
 def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authorization/authorizer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
@@ -76,6 +76,10 @@ class Authorizer(Protocol):
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]: ...
 
 
+# One write: the resource, the object before (None: created), the object after (None: deleted).
+ObjectChange = tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]
+
+
 class ObjectReader(Protocol):
     """Reads stored objects for an authorizer. Objects must not be changed. `resource` is `roles.rbac.authorization.k8s.io`."""
 
@@ -84,6 +88,13 @@ class ObjectReader(Protocol):
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """A number that changes whenever an object of one of these resources does. Asked on every request: a dict lookup, not a read."""
+
+    @property
+    def revision(self) -> int:
+        """The state that is read."""
+
+    def changes(self, resources: tuple[str, ...], revision: int) -> Iterable[ObjectChange]:
+        """Every write to these resources behind `revision`, in order. LookupError when that is forgotten."""
 
 
 @runtime_checkable

@@ -2,10 +2,11 @@
 
 Upstream: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go.
 
-Roles and bindings are read once into an index (subject -> bindings) that serves until one of them changes.
+Who is asked about is looked up, not searched for: bindings are indexed by subject, and what one subject may do by resource. A
+write to a role or a binding changes the index only where it stands; what it touches is compiled when it is next asked for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.field import go_quote
@@ -21,44 +22,52 @@ RESOURCES: Final = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
 _DECISIONS: Final = 4096
 _NO_RULES: Final[list[PolicyRule]] = []
 
+# Where a role or binding is: its namespace (empty: cluster-wide) and its name.
+_Key = tuple[str, str]
+# Whom a binding is for, and where: namespace, "User" or "Group", name. A service account is its user name.
+_Subject = tuple[str, str, str]
+
 
 class _Binding(NamedTuple):
-    order: int
     name: str
     namespace: str
     role_kind: str
     role_name: str
+    subjects: Sequence[Mapping[str, Any]]
+
+    @property
+    def role(self) -> _Key:
+        return (self.namespace if self.role_kind == "Role" else "", self.role_name)
 
 
 class _Rule:
-    """One policy rule with its lists as sets."""
+    """One policy rule with its lists as sets; `None` is everything."""
 
-    __slots__ = ("groups", "names", "paths", "resources", "verbs")
+    __slots__ = ("groups", "names", "paths", "verbs")
 
     def __init__(self, rule: PolicyRule) -> None:
-        self.verbs = frozenset(rule.get("verbs") or ())
-        self.groups = frozenset(rule.get("apiGroups") or ())
-        self.resources = frozenset(rule.get("resources") or ())
+        self.verbs = _set_or_all(rule.get("verbs"))
+        self.groups = _set_or_all(rule.get("apiGroups"))
         self.names = frozenset(rule.get("resourceNames") or ())
         self.paths = tuple(rule.get("nonResourceURLs") or ())
 
-    def allows(self, attributes: Attributes) -> bool:
-        if attributes.verb not in self.verbs and "*" not in self.verbs:
-            return False
-        if not attributes.resource_request:
-            return any(path_matches(path, attributes.path) for path in self.paths)
-        if attributes.api_group not in self.groups and "*" not in self.groups:
-            return False
-        if self.names and attributes.name not in self.names:
-            return False
-        return self._has_resource(attributes.resource, attributes.subresource)
+    def has_verb(self, verb: str) -> bool:
+        return self.verbs is None or verb in self.verbs
 
-    def _has_resource(self, resource: str, subresource: str) -> bool:
-        if "*" in self.resources:
-            return True
-        if not subresource:
-            return resource in self.resources
-        return f"{resource}/{subresource}" in self.resources or f"*/{subresource}" in self.resources
+    def allows(self, attributes: Attributes) -> bool:
+        """Whether a request about one of the rule's resources is allowed."""
+        return (
+            (self.verbs is None or attributes.verb in self.verbs)
+            and (self.groups is None or attributes.api_group in self.groups)
+            and (not self.names or attributes.name in self.names)
+        )
+
+    def allows_path(self, attributes: Attributes) -> bool:
+        return self.has_verb(attributes.verb) and any(path_matches(path, attributes.path) for path in self.paths)
+
+
+def _set_or_all(values: Sequence[str] | None) -> frozenset[str] | None:
+    return None if values and "*" in values else frozenset(values or ())
 
 
 def path_matches(pattern: str, path: str) -> bool:
@@ -66,61 +75,143 @@ def path_matches(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-class _Snapshot:
-    """Everything RBAC knows at one generation."""
+_Grant = tuple[_Rule, _Binding]
+
+
+class _Grants:
+    """What one subject may do in one place, compiled. `resources` has the words of rules as keys: `pods`, `pods/log`, `*/scale`, `*`."""
+
+    __slots__ = ("errors", "paths", "resources")
+
+    def __init__(self) -> None:
+        self.resources: dict[str, list[_Grant]] = {}
+        self.paths: list[_Grant] = []
+        self.errors: list[str] = []
+
+    def add(self, rules: Sequence[PolicyRule], binding: _Binding) -> None:
+        for rule in rules:
+            grant = (_Rule(rule), binding)
+            for resource in dict.fromkeys(rule.get("resources") or ()):
+                self.resources.setdefault(resource, []).append(grant)
+            if rule.get("nonResourceURLs"):
+                self.paths.append(grant)
+
+    def find(self, attributes: Attributes, words: Sequence[str]) -> _Binding | None:
+        """The binding that allows a request about a resource that rules may call by each of `words`, or about a path."""
+        if not attributes.resource_request:
+            return next((binding for rule, binding in self.paths if rule.allows_path(attributes)), None)
+        for word in words:
+            for rule, binding in self.resources.get(word, ()):
+                if rule.allows(attributes):
+                    return binding
+        return None
+
+
+class _Index:
+    """Roles and bindings as they are at `revision`."""
 
     def __init__(self, reader: ObjectReader) -> None:
-        self.bindings: dict[tuple[str, str, str], list[tuple[_Binding, Mapping[str, Any]]]] = {}
-        self.rules: dict[tuple[str, str], list[PolicyRule]] = {}
-        self.compiled: dict[tuple[str, str], list[_Rule]] = {}
+        self.revision = reader.revision
+        self._rules: dict[_Key, list[PolicyRule]] = {}
+        self._bindings: dict[_Subject, dict[_Key, _Binding]] = {}
+        # Which subjects' grants a role is part of, whether it exists or not.
+        self._users_of: dict[_Key, set[_Subject]] = {}
+        self._grants: dict[_Subject, _Grants] = {}
         self.decisions: dict[tuple[Any, ...], tuple[Decision, str]] = {}
-        for resource in (CLUSTER_ROLES, ROLES):
-            for role in reader.list(resource):
-                meta = role["metadata"]
-                self.rules[meta.get("namespace", ""), meta["name"]] = role.get("rules") or _NO_RULES
-        order = 0
-        for resource in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS):
-            for binding in reader.list(resource):
-                self._index(binding, order)
-                order += 1
+        for resource in RESOURCES:
+            for obj in reader.list(resource):
+                self._put(resource, obj)
 
-    def _index(self, obj: Mapping[str, Any], order: int) -> None:
-        meta, ref = obj["metadata"], obj["roleRef"]
-        namespace = meta.get("namespace", "")
-        binding = _Binding(order, meta["name"], namespace, ref.get("kind", ""), ref.get("name", ""))
-        for subject in obj.get("subjects") or ():
-            key = _subject_key(subject, namespace)
-            if key:
-                self.bindings.setdefault((namespace, *key), []).append((binding, subject))
+    def follow(self, reader: ObjectReader) -> None:
+        """Brings the index up to date. LookupError when too much has happened since: a new one is needed."""
+        for resource, old, new in reader.changes(RESOURCES, self.revision):
+            if old is not None:
+                self._remove(resource, old)
+            if new is not None:
+                self._put(resource, new)
+        self.decisions.clear()
 
-    def bindings_of(self, user: UserInfo, namespace: str) -> list[tuple[_Binding, Mapping[str, Any]]]:
-        """Bindings that apply, cluster-wide ones first, each once with the first subject found."""
-        found: dict[int, tuple[_Binding, Mapping[str, Any]]] = {}
-        keys = [("User", user.name), *(("Group", group) for group in user.groups)]
-        for place in ("", namespace) if namespace else ("",):
-            for kind, name in keys:
-                for pair in self.bindings.get((place, kind, name), ()):
-                    found.setdefault(pair[0].order, pair)
-        return [found[order] for order in sorted(found)]
+    def _put(self, resource: str, obj: Mapping[str, Any]) -> None:
+        meta = obj["metadata"]
+        key = (meta.get("namespace", ""), meta["name"])
+        if resource in (ROLES, CLUSTER_ROLES):
+            self._rules[key] = obj.get("rules") or _NO_RULES
+            self._forget(key)
+            return
+        binding = _binding(obj)
+        for subject in _subjects(binding):
+            self._bindings.setdefault(subject, {})[key] = binding
+            self._users_of.setdefault(binding.role, set()).add(subject)
+            self._grants.pop(subject, None)
 
-    def role(self, binding: _Binding) -> tuple[tuple[str, str], str]:
-        """The key of the binding's role, and what is wrong with it (empty when it is there)."""
+    def _remove(self, resource: str, obj: Mapping[str, Any]) -> None:
+        meta = obj["metadata"]
+        key = (meta.get("namespace", ""), meta["name"])
+        if resource in (ROLES, CLUSTER_ROLES):
+            self._rules.pop(key, None)
+            self._forget(key)
+            return
+        for subject in _subjects(_binding(obj)):
+            found = self._bindings.get(subject, {})
+            found.pop(key, None)
+            self._grants.pop(subject, None)
+            if not found:
+                self._bindings.pop(subject, None)
+
+    def _forget(self, role: _Key) -> None:
+        """What the role is part of is compiled anew."""
+        for subject in self._users_of.get(role, ()):
+            self._grants.pop(subject, None)
+
+    def grants_of(self, subject: _Subject) -> _Grants | None:
+        """None for whom no binding is."""
+        grants = self._grants.get(subject)
+        if grants is None and (bindings := self._bindings.get(subject)):
+            grants = self._grants[subject] = _Grants()
+            compiled = set[_Key]()
+            for binding in bindings.values():
+                rules, error = self.rules_of(binding)
+                if error:
+                    grants.errors.append(error)
+                elif binding.role not in compiled:  # a role that is bound twice gives nothing more
+                    compiled.add(binding.role)
+                    grants.add(rules, binding)
+        return grants
+
+    def bindings_of(self, user: UserInfo, namespace: str) -> list[_Binding]:
+        """Bindings that apply, cluster-wide ones first, each once."""
+        found: dict[_Key, _Binding] = {}
+        for subject in _principals(user, namespace):
+            found |= self._bindings.get(subject, {})
+        return [found[key] for key in sorted(found, key=lambda key: (bool(key[0]), key))]
+
+    def rules_of(self, binding: _Binding, resource: str = "") -> tuple[list[PolicyRule], str]:
+        """The rules of the binding's role, and what is wrong with it (empty when it is there). `resource` is what the message
+        calls a role that is missing, by default its kind."""
         if binding.role_kind not in {"Role", "ClusterRole"}:
-            return ("", ""), f"unsupported role reference kind: {go_quote(binding.role_kind)}"
-        key = (binding.namespace if binding.role_kind == "Role" else "", binding.role_name)
-        if key in self.rules:
-            return key, ""
-        return key, f"{binding.role_kind.lower()}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found"
-
-    def compiled_rules(self, key: tuple[str, str]) -> list[_Rule]:
-        rules = self.compiled.get(key)
-        if rules is None:
-            rules = self.compiled[key] = [_Rule(rule) for rule in self.rules[key]]
-        return rules
+            return _NO_RULES, f"unsupported role reference kind: {go_quote(binding.role_kind)}"
+        rules = self._rules.get(binding.role)
+        if rules is not None:
+            return rules, ""
+        called = resource or binding.role_kind.lower()
+        return _NO_RULES, f"{called}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found"
 
 
-def _subject_key(subject: Mapping[str, Any], namespace: str) -> tuple[str, str] | None:
-    """What a user is looked up by; a service account is its user name. None when the subject matches nobody."""
+def _binding(obj: Mapping[str, Any]) -> _Binding:
+    meta, ref = obj["metadata"], obj["roleRef"]
+    subjects = obj.get("subjects") or ()
+    return _Binding(meta["name"], meta.get("namespace", ""), ref.get("kind", ""), ref.get("name", ""), subjects)
+
+
+def _subjects(binding: _Binding) -> Iterator[_Subject]:
+    for subject in binding.subjects:
+        who = _principal(subject, binding.namespace)
+        if who is not None:
+            yield (binding.namespace, *who)
+
+
+def _principal(subject: Mapping[str, Any], namespace: str) -> tuple[str, str] | None:
+    """What a user is looked up by. None when the subject matches nobody."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind in {"User", "Group"}:
         return kind, name
@@ -130,18 +221,28 @@ def _subject_key(subject: Mapping[str, Any], namespace: str) -> tuple[str, str] 
     return None
 
 
-def _source(binding: _Binding, subject: Mapping[str, Any]) -> str:
+def _principals(user: UserInfo, namespace: str) -> Iterator[_Subject]:
+    """All that the user is, everywhere first, then in the namespace."""
+    for place in ("", namespace) if namespace else ("",):
+        yield place, "User", user.name
+        for group in user.groups:
+            yield place, "Group", group
+
+
+def _source(binding: _Binding, user: UserInfo) -> str:
     """What upstream's audit reason calls a binding: `RoleBinding "name/namespace" of Role "r" to User "u"`."""
     kind = "RoleBinding" if binding.namespace else "ClusterRoleBinding"
     name = f"{binding.name}/{binding.namespace}" if binding.namespace else binding.name
-    who = subject["name"]
+    mine = {("User", user.name), *(("Group", group) for group in user.groups)}
+    subject = next(subject for subject in binding.subjects if _principal(subject, binding.namespace) in mine)
+    who = subject.get("name", "")
     if subject["kind"] == "ServiceAccount":
         who = f"{who}/{subject.get('namespace') or binding.namespace}"
     role = f"{binding.role_kind} {go_quote(binding.role_name)}"
     return f"{kind} {go_quote(name)} of {role} to {subject['kind']} {go_quote(who)}"
 
 
-def aggregate(errors: list[str]) -> str:
+def aggregate(errors: Sequence[str]) -> str:
     """Several errors as one text, equal ones once (upstream: errors.NewAggregate)."""
     texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
@@ -153,24 +254,33 @@ class RBAC:
     def __init__(self, reader: ObjectReader) -> None:
         self._reader = reader
         self._generation: int | None = None
-        self._snapshot: _Snapshot | None = None
+        self._index: _Index | None = None
 
-    def _current(self) -> _Snapshot:
+    def _current(self) -> _Index:
         generation = self._reader.generation(RESOURCES)
-        if self._snapshot is None or generation != self._generation:
-            self._snapshot, self._generation = _Snapshot(self._reader), generation
-        return self._snapshot
+        index = self._index
+        if index is None:
+            index = self._index = _Index(self._reader)
+        elif generation != self._generation:
+            try:
+                index.follow(self._reader)
+            except LookupError:
+                index = self._index = _Index(self._reader)
+        # Whatever was written meanwhile was something else, which need not be looked through when a role changes.
+        index.revision = self._reader.revision
+        self._generation = generation
+        return index
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
-        snapshot = self._current()
+        index = self._current()
         a, user = attributes, attributes.user
         wanted = (a.verb, a.api_group, a.resource, a.subresource, a.namespace, a.name, a.path, a.resource_request)
         key = (user.name, user.groups, *wanted)
-        decision = snapshot.decisions.get(key)
+        decision = index.decisions.get(key)
         if decision is None:
-            if len(snapshot.decisions) >= _DECISIONS:
-                snapshot.decisions.clear()
-            decision = snapshot.decisions[key] = _decide(snapshot, attributes)
+            if len(index.decisions) >= _DECISIONS:
+                index.decisions.clear()
+            decision = index.decisions[key] = _decide(index, attributes)
         return decision
 
     async def rules_for(
@@ -184,45 +294,37 @@ class RBAC:
         other = [_only(rule, "verbs", "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")]
         return resource, other, False, error
 
-    def policy_rules(self, user: UserInfo, namespace: str) -> tuple[list[PolicyRule], str]:
-        """Every rule the user has in a namespace (empty: cluster-wide only), and the error of the roles not found."""
-        snapshot = self._current()
+    def policy_rules(self, user: UserInfo, namespace: str, resource: str = "") -> tuple[list[PolicyRule], str]:
+        """Every rule the user has in a namespace (empty: cluster-wide only), and the error of the roles not found, which it
+        calls `resource` if that is given."""
+        index = self._current()
         rules, errors = list[PolicyRule](), list[str]()
-        for binding, _ in snapshot.bindings_of(user, namespace):
-            key, error = snapshot.role(binding)
-            if error:
-                errors.append(error)
-            else:
-                rules += snapshot.rules[key]
+        for binding in index.bindings_of(user, namespace):
+            found, error = index.rules_of(binding, resource)
+            rules += found
+            errors += [error] if error else []
         return rules, aggregate(errors)
 
-    def role_rules(self, role_ref: Mapping[str, Any], namespace: str) -> tuple[list[PolicyRule], str]:
-        """The rules a roleRef names, seen from a binding in `namespace` (empty: a cluster role binding), and its error."""
-        snapshot = self._current()
-        key, error = snapshot.role(_Binding(0, "", namespace, role_ref.get("kind", ""), role_ref.get("name", "")))
-        return (_NO_RULES if error else snapshot.rules[key]), error
 
-
-def _decide(snapshot: _Snapshot, attributes: Attributes) -> tuple[Decision, str]:
+def _decide(index: _Index, attributes: Attributes) -> tuple[Decision, str]:
+    words = _words(attributes)
     errors: list[str] = []
-    for binding, subject, rule, error in _visit(snapshot, attributes):
-        if rule is None:
-            errors.append(error)
-        elif rule.allows(attributes):
-            return Decision.ALLOW, f"RBAC: allowed by {_source(binding, subject)}"
+    for subject in _principals(attributes.user, attributes.namespace):
+        grants = index.grants_of(subject)
+        if grants is None:
+            continue
+        binding = grants.find(attributes, words)
+        if binding is not None:
+            return Decision.ALLOW, f"RBAC: allowed by {_source(binding, attributes.user)}"
+        errors += grants.errors
     return Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else ""
 
 
-def _visit(
-    snapshot: _Snapshot, attributes: Attributes
-) -> Iterator[tuple[_Binding, Mapping[str, Any], _Rule | None, str]]:
-    for binding, subject in snapshot.bindings_of(attributes.user, attributes.namespace):
-        key, error = snapshot.role(binding)
-        if error:
-            yield binding, subject, None, error
-            continue
-        for rule in snapshot.compiled_rules(key):
-            yield binding, subject, rule, ""
+def _words(attributes: Attributes) -> tuple[str, ...]:
+    """What rules may call the resource."""
+    if not attributes.subresource:
+        return (attributes.resource, "*")
+    return (f"{attributes.resource}/{attributes.subresource}", "*", f"*/{attributes.subresource}")
 
 
 def _only(rule: PolicyRule, *keys: str) -> dict[str, list[str]]:

@@ -3,14 +3,17 @@
 Upstream: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, k8s.io/kubernetes/pkg/registry/rbac/validation.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import product
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import UserInfo
 
 PolicyRule = dict[str, Any]
+
+# Upstream tells all of them; a role of a megabyte has more than fit into any memory.
+MAX_MISSING: Final = 20_000
 
 # The order in which upstream's message names a rule's parts.
 _PARTS = (
@@ -23,9 +26,43 @@ _PARTS = (
 
 
 def rules_cover(owner_rules: Sequence[PolicyRule], wanted: Sequence[PolicyRule]) -> list[PolicyRule]:
-    """What of `wanted` the owner's rules do not cover, broken down to single verbs and resources; empty when all is covered."""
-    pieces = [piece for rule in wanted for piece in break_down(rule)]
-    return [piece for piece in pieces if not any(_covers(owner, piece) for owner in owner_rules)]
+    """What of `wanted` the owner's rules do not cover, broken down to single verbs and resources; empty when all is covered.
+    At most MAX_MISSING are told."""
+    return list(islice((piece for rule in wanted for piece in _uncovered(owner_rules, rule)), MAX_MISSING))
+
+
+def _uncovered(owner_rules: Sequence[PolicyRule], rule: PolicyRule) -> Iterator[PolicyRule]:
+    """Each value gets the set of the owner's rules that cover it, as bits; what is covered has a rule in all of its sets."""
+    everyone = (1 << len(owner_rules)) - 1
+    verbs = _covering(owner_rules, "verbs", rule.get("verbs"), _has)
+    groups = _covering(owner_rules, "apiGroups", rule.get("apiGroups"), _has)
+    resources = _covering(owner_rules, "resources", rule.get("resources"), _resource_covered)
+    unnamed = sum(1 << i for i, owner in enumerate(owner_rules) if not owner.get("resourceNames"))
+    names: list[tuple[str | None, int]] = [(None, unnamed)]
+    if rule.get("resourceNames"):
+        named = _covering(owner_rules, "resourceNames", rule["resourceNames"], _named)
+        names = [(name, covering | unnamed) for name, covering in named]
+    for (group, a), (resource, b), (verb, c), (name, d) in product(groups, resources, verbs, names):
+        if not everyone & a & b & c & d:
+            piece = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+            yield piece if name is None else piece | {"resourceNames": [name]}
+    urls = _covering(owner_rules, "nonResourceURLs", rule.get("nonResourceURLs"), _url_covered)
+    for (url, a), (verb, b) in product(urls, verbs):
+        # A piece about a URL has no names, groups or resources: only rules without names cover it.
+        if not everyone & a & b & unnamed:
+            yield {"nonResourceURLs": [url], "verbs": [verb]}
+
+
+def _covering(
+    owner_rules: Sequence[PolicyRule],
+    key: str,
+    values: Sequence[str] | None,
+    covers: Callable[[Sequence[str], str], bool],
+) -> list[tuple[str, int]]:
+    return [
+        (value, sum(1 << i for i, owner in enumerate(owner_rules) if covers(owner.get(key) or (), value)))
+        for value in values or ()
+    ]
 
 
 def escalation_message(user: UserInfo, missing: Sequence[PolicyRule], resolution_error: str = "") -> str:
@@ -37,17 +74,6 @@ def escalation_message(user: UserInfo, missing: Sequence[PolicyRule], resolution
     )
     tail = f"; resolution errors: [{resolution_error}]" if resolution_error else ""
     return start + lines + tail
-
-
-def break_down(rule: PolicyRule) -> Iterator[PolicyRule]:
-    """One rule per group, resource, verb and name, and per URL and verb."""
-    verbs = rule.get("verbs") or ()
-    names = rule.get("resourceNames") or (None,)
-    for group, resource, verb, name in product(rule.get("apiGroups") or (), rule.get("resources") or (), verbs, names):
-        piece = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-        yield piece if name is None else piece | {"resourceNames": [name]}
-    for url, verb in product(rule.get("nonResourceURLs") or (), verbs):
-        yield {"nonResourceURLs": [url], "verbs": [verb]}
 
 
 def compact(rules: Sequence[PolicyRule]) -> list[PolicyRule]:
@@ -74,21 +100,12 @@ def _quoted(values: Sequence[str]) -> str:
     return "[" + " ".join(go_quote(value) for value in values) + "]"
 
 
-def _covers(owner: PolicyRule, piece: PolicyRule) -> bool:
-    """`piece` has at most one of everything."""
-    names = owner.get("resourceNames") or ()
-    return (
-        _has(owner, piece, "verbs")
-        and _has(owner, piece, "apiGroups")
-        and all(_resource_covered(owner.get("resources") or (), resource) for resource in piece.get("resources", ()))
-        and (not names or (bool(piece.get("resourceNames")) and piece["resourceNames"][0] in names))
-        and all(_url_covered(owner.get("nonResourceURLs") or (), url) for url in piece.get("nonResourceURLs", ()))
-    )
+def _has(mine: Sequence[str], value: str) -> bool:
+    return "*" in mine or value in mine
 
 
-def _has(owner: PolicyRule, piece: PolicyRule, key: str) -> bool:
-    mine = owner.get(key) or ()
-    return "*" in mine or all(value in mine for value in piece.get(key, ()))
+def _named(mine: Sequence[str], name: str) -> bool:
+    return name in mine
 
 
 def _resource_covered(mine: Sequence[str], resource: str) -> bool:

@@ -21,9 +21,9 @@ from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
-from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.store import Guard, Store
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.storage.interface import Storage
+from fakeapiserver.storage.interface import Compacted, Storage
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -59,7 +59,8 @@ class TokenIssuer:
 
 @dataclass(kw_only=True)
 class RequestScopes:
-    """`virtual` are the resources that aren't stored (reviews); `make_custom` makes the scope of a custom resource."""
+    """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first; `make_custom`
+    makes the scope of a custom resource."""
 
     table: ResourceTable
     storage: Storage
@@ -69,6 +70,7 @@ class RequestScopes:
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
+    guard_for: Callable[[GroupResource], Guard | None] = lambda resource: None
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
@@ -167,6 +169,7 @@ class RequestScopes:
             convert=conversion.convert,
             kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
+            guard=self.guard_for(group_resource),
         )
 
 
@@ -261,6 +264,24 @@ class ObjectGetter:
             if store is not None:
                 found += store.storage.generation(store.prefix)
         return found
+
+    @property
+    def revision(self) -> int:
+        return self._scopes.storage.revision
+
+    def changes(self, resources: tuple[str, ...], revision: int) -> Iterator[tuple[str, Object | None, Object | None]]:
+        """Every write to these resources behind `revision`, in order. LookupError when that is forgotten."""
+        stores = [(store.prefix, resource, store) for resource in resources if (store := self._store(resource))]
+        try:
+            events = self._scopes.storage.changes_now(revision)
+        except Compacted as error:
+            raise LookupError(revision) from error
+        for old, new in events:
+            key = (old or new).key  # type: ignore[union-attr]
+            for prefix, resource, store in stores:
+                if key.startswith(prefix):
+                    before, after = (store.decode(found.value) if found is not None else None for found in (old, new))
+                    yield resource, before, after
 
     def _store(self, resource: str) -> Store | None:
         if self._generation != self._scopes.table.generation:

@@ -11,6 +11,7 @@ from fakeapiserver.admission.chain import Chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
@@ -69,7 +70,9 @@ class APIServer:
         authenticator = authn_authz.authenticator(
             config, clock=self.clock, token=admin_token, client_ca=client_ca, keys=keys, objects=self.objects
         )
-        authorizer = authn_authz.authorizer(config, self.objects)
+        rbac = RBAC(self.objects)
+        authorizer = authn_authz.authorizer(config, rbac)
+        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self.scopes.virtual = reviews(authenticator, authorizer, authorizer, self.clock, audiences)
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []

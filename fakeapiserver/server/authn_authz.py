@@ -5,11 +5,12 @@ Upstream: pkg/kubeapiserver/options/{authentication,authorization,admission}.go.
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.admission.interfaces import Getter, Initializer, Versions
 from fakeapiserver.admission.options import new_chain
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
 from fakeapiserver.auth.authenticators.serviceaccount import ServiceAccountTokens
@@ -31,13 +32,15 @@ from fakeapiserver.auth.union import Union as AuthenticatorUnion
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.config import Config
 
+if TYPE_CHECKING:
+    from fakeapiserver.registry.generic.store import Guard
+
 log = logging.getLogger(__name__)
 
-_MODES: Final[Mapping[str, Callable[[ObjectReader], Authorizer]]] = {
-    "AlwaysAllow": lambda _: always.AlwaysAllow(),
-    "AlwaysDeny": lambda _: always.AlwaysDeny(),
-    "Node": lambda _: always.Node(),
-    "RBAC": RBAC,
+_MODES: Final[Mapping[str, Callable[[], Authorizer]]] = {
+    "AlwaysAllow": always.AlwaysAllow,
+    "AlwaysDeny": always.AlwaysDeny,
+    "Node": always.Node,
 }
 
 
@@ -93,9 +96,22 @@ class LazyX509:
         return await self._x509.authenticate(credentials)
 
 
-def authorizer(config: Config, objects: ObjectReader) -> AuthorizerUnion:
+def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[GroupResource], "Guard | None"]:
+    """Who looks at writes to a resource first: who grants rights must have them, whichever modes are on."""
+
+    def guard(resource: GroupResource) -> "Guard | None":
+        if resource.group != "rbac.authorization.k8s.io":
+            return None
+        from fakeapiserver.registry.rbac.policybased import PolicyBased
+
+        return PolicyBased(resource.resource, authorizer, rbac, objects)
+
+    return guard
+
+
+def authorizer(config: Config, rbac: RBAC) -> AuthorizerUnion:
     """The modes in the order given, behind system:masters, who may do everything."""
-    modes = [_MODES[mode](objects) for mode in config.authorization_mode]
+    modes = [rbac if mode == "RBAC" else _MODES[mode]() for mode in config.authorization_mode]
     resolvers = [mode for mode in modes if isinstance(mode, RuleResolver)]
     return AuthorizerUnion([always.PrivilegedGroups(), *modes], resolvers)
 

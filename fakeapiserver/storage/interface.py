@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage_suite.py holds the tests that any backend must pass.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -158,6 +158,9 @@ class Storage(Protocol):
 
     def list_now(self, prefix: str) -> ListResult:
         """`list` of everything below a prefix within the turn."""
+
+    def changes_now(self, revision: int) -> Iterable[tuple[StoredObject | None, StoredObject | None]]:
+        """Every write behind `revision`, in order, within the turn: the object before and after it. Compacted."""
 
     def close(self) -> None:
         """Ends all watchers."""

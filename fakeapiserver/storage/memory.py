@@ -4,6 +4,7 @@ Every operation finishes within one turn of the event loop: there is no await be
 commit and its publication, so no lock is needed and no watcher can miss, repeat or reorder an event.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.storage.interface import (
@@ -97,6 +98,9 @@ class MemoryStorage:
 
     def list_now(self, prefix: str) -> ListResult:
         return self._mvcc.range(prefix)
+
+    def changes_now(self, revision: int) -> Iterator[tuple[StoredObject | None, StoredObject | None]]:
+        return ((change.previous, change.current) for change in self._mvcc.changes_after(revision))
 
     @property
     def compacted(self) -> int:

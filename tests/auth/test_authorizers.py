@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from fakeapiserver.auth.authorizers.always import AlwaysAllow, AlwaysDeny, Node,
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.rbac_escalation import escalation_message, rules_cover
 from fakeapiserver.auth.authorizers.union import Union
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, ObjectChange, UserInfo
 
 JANE = UserInfo("jane", groups=("dev", "system:authenticated"))
 ROBOT = UserInfo("system:serviceaccount:shop:robot")
@@ -24,17 +25,32 @@ class Store:
 
     def __init__(self) -> None:
         self.objects: dict[str, list[dict[str, Any]]] = {}
-        self.count = 0
+        self.log: list[ObjectChange] = []
+        self.forgotten = 0
 
     def add(self, resource: str, obj: dict[str, Any]) -> None:
         self.objects.setdefault(resource, []).append(obj)
-        self.count += 1
+        self.log.append((resource, None, obj))
+
+    def remove(self, resource: str, name: str) -> None:
+        obj = next(obj for obj in self.objects[resource] if obj["metadata"]["name"] == name)
+        self.objects[resource].remove(obj)
+        self.log.append((resource, obj, None))
+
+    @property
+    def revision(self) -> int:
+        return len(self.log)
+
+    def changes(self, resources: tuple[str, ...], revision: int) -> Sequence[ObjectChange]:
+        if revision < self.forgotten:
+            raise LookupError(revision)
+        return self.log[revision:]
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]:
         return self.objects.get(resource, [])
 
     def generation(self, resources: tuple[str, ...]) -> int:
-        return self.count
+        return self.revision
 
 
 def role(name: str, *rules: dict[str, list[str]], namespace: str = "") -> dict[str, Any]:
@@ -118,6 +134,29 @@ def test_a_change_is_seen_at_once() -> None:
     assert decide(authorizer, wanted)[0] is Decision.NO_OPINION
     found.add(rbac.CLUSTER_ROLE_BINDINGS, binding("b", "ClusterRole", "reader", {"kind": "User", "name": "bob"}))
     assert decide(authorizer, wanted)[0] is Decision.ALLOW
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["followed", "too late to follow"])
+def test_every_write_counts_at_once(forgotten: bool) -> None:
+    found = store()
+    authorizer = RBAC(found)
+    wanted = ask(ROBOT, "update", "configmaps", "shop", "a")
+
+    def allowed() -> bool:
+        found.forgotten = found.revision if forgotten else 0
+        return decide(authorizer, wanted)[0] is Decision.ALLOW
+
+    assert allowed()
+    found.remove(rbac.ROLES, "one")
+    assert not allowed()
+    found.add(rbac.ROLES, role("one", rule("*", "*"), namespace="shop"))
+    assert allowed()
+    found.remove(rbac.ROLE_BINDINGS, "r")
+    assert not allowed()
+    found.add(rbac.ROLE_BINDINGS, binding("g", "Role", "one", {"kind": "Group", "name": "bots"}, "shop"))
+    assert not allowed()
+    wanted = replace(wanted, user=replace(ROBOT, groups=("bots",)))
+    assert allowed()
 
 
 def test_rule_listing() -> None:

@@ -92,6 +92,13 @@ class WriteRequest:
     view: "View | None" = None
 
 
+class Guard(Protocol):
+    """Looks at what a write makes of an object before anything else does."""
+
+    async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
+        """`old` is None for a new object. StatusError refuses the write."""
+
+
 class View(Protocol):
     """How admission sees a write through a subresource of another kind, such as Scale."""
 
@@ -138,6 +145,7 @@ class Store:
         refresh: Callable[[Object], None] | None = None,
         as_stored: Callable[[Object], Object] = lambda obj: obj,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
+        guard: Guard | None = None,
     ) -> None:
         self.gvr = gvr
         self.gvk = gvk
@@ -155,6 +163,7 @@ class Store:
         # What the stored version keeps of an object of another one (custom resources).
         self._as_stored = as_stored
         self._find = find
+        self._guard = guard
 
     @property
     def resource(self) -> GroupResource:
@@ -252,6 +261,8 @@ class Store:
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
+        if self._guard is not None:
+            await self._guard.check(request, obj, None)
         self._fill_system_fields(metadata(obj))
         self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
@@ -296,6 +307,8 @@ class Store:
         assert attributes.object is not None
         new = request.view.take(new, attributes.object) if request.view else attributes.object
         new, old = self._to_storage(new), self._to_storage(old)
+        if self._guard is not None:
+            await self._guard.check(request, new, old)
         new = {**new, "metadata": dict(metadata(new))}
         self._dedup_owners(new, request)
         self._check_resource_version(new, current, request)

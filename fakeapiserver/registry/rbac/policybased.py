@@ -1,0 +1,115 @@
+"""Nobody gives away what they may not do themselves: what is asked before a role or a binding is written.
+
+Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go, escalation_check.go, helpers.go.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
+from fakeapiserver.registry.generic.store import WriteRequest
+
+GROUP: Final = "rbac.authorization.k8s.io"
+_MASTERS: Final = "system:masters"
+_RESOURCES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
+# What the garbage collector changes.
+_GC_FIELDS: Final = ("ownerReferences", "finalizers", "managedFields", "selfLink")
+_FULL_AUTHORITY: Final[list[PolicyRule]] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+
+
+class RuleSource(Protocol):
+    def policy_rules(self, user: UserInfo, namespace: str, resource: str = "") -> tuple[list[PolicyRule], str]:
+        """Every rule the user has in a namespace (empty: cluster-wide), and what kept a binding from counting."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyBased:
+    """The guard of one of the four resources. Members of system:masters pass; so does who may `escalate` a role or `bind`
+    one; others must hold every right that the role has or the binding gives."""
+
+    resource: str
+    authorizer: Authorizer
+    rules: RuleSource
+    objects: Getter
+
+    async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
+        """StatusError 403 with the rights that are missing; 404 for a binding to a role that isn't there."""
+        if _MASTERS in request.user.groups:
+            return
+        if self.resource in _RESOURCES.values():
+            if await self._allowed(request, "escalate", self.resource, request.name):
+                return
+            if old is None or not _only_gc_fields_differ(obj, old):
+                self._check_role(request, obj, old or {})
+        elif old is None or not _only_gc_fields_differ(obj, old):
+            await self._check_binding(request, obj)
+
+    def _check_role(self, request: WriteRequest, obj: Object, old: Object) -> None:
+        self._confirm(request, obj, obj.get("rules") or [])
+        if self.resource == "clusterroles" and (_aggregates(obj) or _aggregates(old)):
+            # it gathers whatever there is, so it takes all
+            owned, _ = self.rules.policy_rules(request.user, request.namespace)
+            if rules_cover(owned, _FULL_AUTHORITY):
+                raise self._forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
+
+    async def _check_binding(self, request: WriteRequest, obj: Object) -> None:
+        reference = obj.get("roleRef") or {}
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        resource = _RESOURCES.get(kind)
+        if resource is None:
+            return  # the binding isn't valid, as it is told later
+        if await self._allowed(request, "bind", resource, name, reference.get("apiGroup", "")):
+            return
+        namespace = request.namespace if kind == "Role" else ""
+        if kind == "Role" and not namespace:
+            raise new_bad_request("Namespace parameter required.")
+        if not name:
+            raise new_bad_request("Name parameter required.")
+        role = self.objects.get(f"{resource}.{GROUP}", namespace, name)
+        if role is None:  # upstream calls it by the resource that is written
+            raise new_not_found(GroupResource(GROUP, self.resource), name)
+        self._confirm(request, obj, role.get("rules") or [])
+
+    def _confirm(self, request: WriteRequest, obj: Object, wanted: list[PolicyRule]) -> None:
+        owned, error = self.rules.policy_rules(request.user, request.namespace, self.resource)
+        missing = rules_cover(owned, wanted)
+        if missing:
+            raise self._forbidden(obj, escalation_message(request.user, missing, error))
+
+    def _forbidden(self, obj: Object, message: str) -> StatusError:
+        return new_forbidden(GroupResource(GROUP, self.resource), metadata(obj).get("name", ""), message)
+
+    async def _allowed(self, request: WriteRequest, verb: str, resource: str, name: str, group: str = GROUP) -> bool:
+        attributes = Attributes(
+            user=request.user,
+            verb=verb,
+            resource_request=True,
+            api_group=group,
+            api_version="*",
+            resource=resource,
+            namespace=request.namespace,
+            name=name,
+        )
+        decision, _ = await self.authorizer.authorize(attributes)
+        return decision is Decision.ALLOW
+
+
+def _aggregates(role: Object) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _only_gc_fields_differ(obj: Object, old: Object) -> bool:
+    return _without_gc_fields(obj) == _without_gc_fields(old)
+
+
+def _without_gc_fields(obj: Object) -> Object:
+    meta = {name: value for name, value in metadata(obj).items() if name not in _GC_FIELDS and value}
+    return {name: value for name, value in obj.items() if name != "metadata" and value} | {"metadata": meta}

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
 from fakeapiserver.apimachinery.cel.types import Type, struct
 from fakeapiserver.apimachinery.cel.values import NONE, Optional, int64
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go_url import ESCAPED, SCHEME, request_uri_problem
 from fakeapiserver.apimachinery.schema.formats import FORMATS
 from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
 
@@ -394,10 +395,6 @@ _NETWORKS: Final[dict[str, Function]] = {
 
 # -------------------------------------------------------------------- URLs
 
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_ESCAPED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_HOST_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>\"\[\]@~]")
-
 
 @dataclass(frozen=True)
 class URL:
@@ -424,10 +421,10 @@ class URL:
 
 
 def _url(text: str) -> URL:
-    if problem := url_problem(text):
+    if problem := request_uri_problem(text):
         raise CelError(f"URL parse error during conversion from string: {problem}")
     body = text.partition("#")[0]
-    found = _SCHEME.match(body)
+    found = SCHEME.match(body)
     scheme, rest = (found.group(1).lower(), body[found.end() :]) if found else ("", body)
     rest, _, query = rest.partition("?")
     host = ""
@@ -440,57 +437,6 @@ def _url(text: str) -> URL:
     return URL(scheme, host, rest, query, text)
 
 
-def url_problem(text: str) -> str:
-    """Go's url.ParseRequestURI's words, empty for what it takes."""
-    begin = f"parse {go_quote(text)}: "
-    if any(c < " " or c == "\x7f" for c in text):
-        return f"{begin}net/url: invalid control character in URL"
-    if not text:
-        return f"{begin}empty url"
-    if text == "*":
-        return ""
-    found = _SCHEME.match(text)
-    if text[0] == ":":
-        return f"{begin}missing protocol scheme"
-    rest = (text[found.end() :] if found else text).partition("?")[0]
-    if not rest.startswith("/"):
-        return "" if found else f"{begin}invalid URI for request"
-    if (found and rest.startswith("//")) or (rest.startswith("//") and not rest.startswith("///")):
-        authority, slash, path = rest[2:].partition("/")
-        if not found:
-            authority, slash, path = "", "", rest
-        if problem := _authority_problem(authority):
-            return begin + problem
-        rest = slash + path
-    return begin + problem if (problem := _escape_problem(rest)) else ""
-
-
-def _escape_problem(text: str) -> str:
-    found = _ESCAPED.search(text)
-    return f"invalid URL escape {go_quote(text[found.start() : found.start() + 3])}" if found else ""
-
-
-def _authority_problem(authority: str) -> str:
-    user, at, host = authority.rpartition("@")
-    if at and re.search(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]", user):
-        return "net/url: invalid userinfo"
-    if host.startswith("["):
-        inner, bracket, after = host.rpartition("]")
-        if not bracket:
-            return "missing ']' in host"
-        if after and not re.fullmatch(r":\d*", after):
-            return f"invalid port {go_quote(after)} after host"
-        return _escape_problem(inner)
-    if ":" in host:
-        port = host[host.rindex(":") :]
-        if not re.fullmatch(r":\d*", port):
-            return f"invalid port {go_quote(port)} after host"
-    if problem := _escape_problem(host):
-        return problem
-    bad = _HOST_CHARACTERS.search(host)
-    return f"invalid character {go_quote(bad.group())} in host name" if bad else ""
-
-
 def _escaped_path(url: URL) -> str:
     return quote(url.path, safe="/%:@&=+$,;~!*'()[]-_.")
 
@@ -498,7 +444,7 @@ def _escaped_path(url: URL) -> str:
 def _query(url: URL) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for pair in url.query.split("&"):
-        if not pair or ";" in pair or _ESCAPED.search(pair):
+        if not pair or ";" in pair or ESCAPED.search(pair):
             continue
         key, _, value = pair.replace("+", " ").partition("=")
         plain = [unquote_to_bytes(part).decode(errors="replace") for part in (key, value)]
@@ -508,7 +454,7 @@ def _query(url: URL) -> dict[str, list[str]]:
 
 _URLS: Final[dict[str, Function]] = {
     "string_to_url": _url,
-    "is_url_string": lambda a: not url_problem(a),
+    "is_url_string": lambda a: not request_uri_problem(a),
     "url_get_scheme": lambda a: a.scheme,
     "url_get_host": lambda a: a.host,
     "url_get_hostname": lambda a: a.hostname,
@@ -545,7 +491,7 @@ _NAMED: Final = {
     ),
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.name_is_dns1035_label(text, True), 30),
     "labelValue": Format("LabelValue", names.is_valid_label_value, 40),
-    "uri": Format("URI", lambda text: [problem] if (problem := url_problem(text)) else [], 1103),
+    "uri": Format("URI", lambda text: [problem] if (problem := request_uri_problem(text)) else [], 1103),
     "uuid": Format("uuid", _strfmt("uuid", "does not match the UUID format"), 70),
     "byte": Format("byte", _strfmt("byte", "invalid base64"), 84),
     "date": Format("date", _strfmt("date", "invalid date"), 71),

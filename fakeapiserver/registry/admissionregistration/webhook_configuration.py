@@ -6,7 +6,9 @@ pkg/apis/admissionregistration/v1/defaults.go.
 
 from dataclasses import dataclass
 
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.admissionregistration.webhook_validation import webhooks_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -22,6 +24,12 @@ class WebhookConfigurationStrategy(Strategy):
             _default_webhook(webhook)
             if self.mutating:
                 webhook.setdefault("reinvocationPolicy", "Never")
+
+    def validate(self, obj: Object) -> ErrorList:
+        return webhooks_errors(obj.get("webhooks") or (), Path("webhooks"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), len(obj.get("webhooks") or ()), age(obj, now)]

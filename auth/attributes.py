@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.interfaces import Attributes
 
 # Upstream answers these three as HTML entities, even in JSON.
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def forbidden_message(attributes: Attributes) -> str:
@@ -26,7 +26,7 @@ def forbidden_message(attributes: Attributes) -> str:
 
 def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
     """The 403 to raise when `attributes` are not allowed; `reason` is the authorizer's, appended when not empty."""
-    message = forbidden_message(attributes).translate(_ENTITIES)
+    message = forbidden_message(attributes).translate(ENTITIES)
     if reason:
         message = f"{message}: {reason}"
     error = new_forbidden(GroupResource(attributes.api_group, attributes.resource), attributes.name, message)

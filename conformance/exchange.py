@@ -42,6 +42,7 @@ _REVISION: Final = re.compile(
 )
 _YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
+_TOO_OLD: Final = re.compile(r"(too old resource version: )\d+ \(\d+\)")
 # What generateName adds.
 _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # Documents' own hashes, and when a server made them.
@@ -310,7 +311,7 @@ def plain(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = _TIME.sub("TIME", _UID.sub("UID", value))
-    text = _REVISION.sub(r"\1REVISION", text)
+    text = _REVISION.sub(r"\1REVISION", _TOO_OLD.sub(r"\1REVISIONS", text))
     text = _YAML_TOKEN.sub(r"\1TOKEN", text)
     text = _HTTP_DATE.sub("DATE", _HASH.sub("hash=HASH", text))
     text = _SUFFIX.sub("-SUFFIX", _DATE.sub("DATE", text))

@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 AGGREGATED_PARAMETERS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 # v2beta1 of the aggregated documents is not served by 1.36: asking for it alone is answered 406, else the older ones come.
-AGGREGATED_HEADERS: Final = ((b"vary", b"Accept"), (b"cache-control", b"public"))
+AGGREGATED_HEADERS: Final = ((b"vary", b"Accept"),)
+AGGREGATED_CACHE_CONTROL: Final = b"public"
 # Custom resources list their verbs in the order the handler was written in, built-in ones by name.
 WRITING: Final = frozenset({"create", "patch", "update"})
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

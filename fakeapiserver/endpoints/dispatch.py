@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import (
+    StatusError,
     new_generic_method_not_allowed,
     new_generic_not_found,
     new_method_not_supported,
@@ -16,6 +17,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation import check_route, takes_body_type
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
@@ -46,8 +48,9 @@ def handler_of(verb: str) -> Handler | None:
     return found
 
 
-# The one resource that is only an act.
+# The resource that is only an act, and the one that is only a look.
 _BINDINGS: Final = GroupResource("", "bindings")
+_COMPONENT_STATUSES: Final = GroupResource("", "componentstatuses")
 # The verbs of a collection; the others are of one object.
 _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
@@ -70,7 +73,9 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     warns = scope.store is not None and scope.store.strategy.deprecation
     # A watch of what can only be listed has the list's route.
     watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
-    if warns and (scope.kind.custom or watches or _is_served_verb(request, scope)):
+    if warns and (
+        scope.kind.custom or _is_routed(request, scope, scopes.media_types, listed=watches and not info.watch_path)
+    ):
         request.warnings.append(warns)
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
@@ -78,6 +83,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         request.supported = scopes.media_types
         return await subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
+    if watches and info.watch_path:
+        raise new_generic_not_found()
     if watches or (scope.kind.custom and handler is None):
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
     if handler is None or not (scope.kind.custom or _is_served_verb(request, scope)):
@@ -88,6 +95,10 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         from fakeapiserver.endpoints.binding import bind
 
         return await bind(request, scope, scopes)
+    if scope.resource.gvr.group_resource == _COMPONENT_STATUSES:
+        from fakeapiserver.endpoints import componentstatus
+
+        return await componentstatus.read(request, scope)
     return await handler(request, scope)
 
 
@@ -115,6 +126,22 @@ def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
         if info.verb == "watch" and not scope.kind.custom:
             return False
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
+    return True
+
+
+def _is_routed(request: Request, scope: RequestScope, supported: tuple[str, ...], *, listed: bool) -> bool:
+    """Whether upstream's router finds a route for the method and the media types."""
+    if not listed and not _is_served_verb(request, scope):
+        return False
+    if request.info.verb == "patch":
+        from fakeapiserver.endpoints.patch import patch_types
+
+        if not takes_body_type(request.header(b"content-type"), patch_types(supported, custom=False)):
+            return False
+    try:
+        check_route(request.header(b"accept"), respond.produced(request, supported))
+    except StatusError:
+        return False
     return True
 
 

@@ -116,7 +116,7 @@ def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
 
 
 def _list_meta(found: ListResult, prefix: str) -> Object:
-    meta: Object = {"resourceVersion": str(found.revision)}
+    meta: Object = {"resourceVersion": str(found.revision)} if found.revision else {}
     if found.more:
         meta["continue"] = continue_token.encode(found.items[-1].key + "\0", prefix, found.revision)
         if found.remaining:

@@ -23,7 +23,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered, yaml_warnings
 from fakeapiserver.endpoints.create import match_namespace, write_request
-from fakeapiserver.endpoints.negotiation import CBOR, JSON, SUPPORTED, YAML
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, SUPPORTED, YAML, takes_body_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -70,19 +70,23 @@ def patch_type(request: Request, custom: bool) -> str:
     """Strategic merge patch needs Go types, so custom resources don't have it. StatusError 415."""
     # Upstream takes off what follows a semicolon, and nothing else.
     media_type = request.header(b"content-type").partition(";")[0]
-    allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
-    if CBOR in request.supported:
-        allowed.append(APPLY_CBOR_PATCH)
+    allowed = patch_types(request.supported, custom=custom)
     if media_type in allowed:
         return media_type
-    # The router, which custom resources don't have, lets surrounding spaces pass that the handler doesn't know.
-    if custom or media_type.strip() in allowed:
+    # The router, which custom resources don't have, lets pass what the handler doesn't know: spaces around it, and lists.
+    if custom or takes_body_type(request.header(b"content-type"), allowed):
         named = ", ".join(allowed)
         message = f"the body of the request was in an unknown format - accepted media types include: {named}"
         raise status_error(415, "UnsupportedMediaType", message)
     # The router doesn't know what the resource speaks.
     request.supported = SUPPORTED
     raise status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+def patch_types(supported: Sequence[str], *, custom: bool) -> list[str]:
+    """The media types of patches where objects have these."""
+    allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
+    return [*allowed, APPLY_CBOR_PATCH] if CBOR in supported else allowed
 
 
 # ------------------------------------------------------------------ patches

@@ -97,12 +97,14 @@ def _too_large() -> Exception:
 @dataclass(slots=True)
 class Response:
     """An answer: either `body`, or `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status
-    and headers are sent, and bytes go to and fro unframed until it returns (only where HIJACK is among the extensions)."""
+    and headers are sent, and bytes go to and fro unframed until it returns (only where HIJACK is among the extensions).
+    An empty `cache_control` leaves that header out."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    cache_control: bytes = b"no-cache, private"
     stream: AsyncGenerator[bytes, None] | None = None
     takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
 

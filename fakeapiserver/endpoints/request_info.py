@@ -37,13 +37,19 @@ class RequestInfo:
     name: str = ""
     rest: tuple[str, ...] = ()
     namespaced_path: bool = False
+    # The old way to watch: /api/v1/watch/pods.
+    watch_path: bool = False
     # `name` stands in the path, and isn't only what a selector asks for.
     named_path: bool = False
 
 
+class NoResource(ValueError):
+    """A path that begins as a resource's and names none."""
+
+
 def request_info(method: str, path: str, *, watch: bool = False, name_selector: str = "") -> RequestInfo:
     """`watch` is the query's watch flag; `name_selector` the name a field selector `metadata.name=` asks for, which
-    makes a list or watch one of a single object to authorizers.
+    makes a list or watch one of a single object to authorizers. NoResource for a path such as /api/v1/watch.
 
     >>> info = request_info("GET", "/apis/apps/v1/namespaces/default/deployments/web/scale")
     >>> info.verb, info.resource, info.subresource, info.name
@@ -57,7 +63,10 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
     group, rest = ("", parts[1:]) if prefix == "api" else (parts[1], parts[2:])
     version, rest = rest[0], rest[1:]
     verb = _VERBS.get(method, "")
-    if rest[0] in ("proxy", "watch") and len(rest) > 1:
+    watch_path = rest[0] == "watch"
+    if rest[0] in ("proxy", "watch"):
+        if len(rest) == 1:
+            raise NoResource(path)
         # Whatever the method is; built-in kinds have routes for GET only.
         verb, rest = rest[0], rest[1:]
     namespace, namespaced_path = "", False
@@ -78,6 +87,7 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
         name=name or (name_selector if verb == "get" else ""),
         rest=tuple(rest[3:]),
         namespaced_path=namespaced_path,
+        watch_path=watch_path,
         named_path=bool(name),
     )
 

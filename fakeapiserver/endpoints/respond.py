@@ -37,12 +37,15 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
-    produced = supported = request.supported
+    supported = request.supported
+    return negotiate(request.header(b"accept"), produced(request, supported), scope.kind.custom, supported)
+
+
+def produced(request: Request, supported: tuple[str, ...]) -> tuple[str, ...]:
+    """What the request's route says that it answers with."""
     if request.info.verb in ("list", "watch"):
-        produced = (*supported, *streamed(supported))
-    elif request.info.subresource == "log":
-        produced = (*_TEXT, *supported)
-    return negotiate(request.header(b"accept"), produced, scope.kind.custom, supported)
+        return (*supported, *streamed(supported))
+    return (*_TEXT, *supported) if request.info.subresource == "log" else supported
 
 
 def stored_object(

@@ -16,6 +16,7 @@ from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.storage.interface import Watcher
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.cbor import CBORForm
@@ -58,6 +59,10 @@ class RequestScope:
     # Objects of earlier revisions were stored under another schema (custom resources).
     outdated_before: int = 0
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
+    # The oldest revision that a watch can start from (custom resources, whose storage is made anew with their definition).
+    watchable_since: int = 0
+    # What streams now.
+    watchers: set[Watcher] = field(default_factory=set, repr=False)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     _partials: dict[str, "PartialForm"] = field(default_factory=dict, init=False, repr=False)

@@ -28,7 +28,7 @@ from fakeapiserver.endpoints.negotiation import (
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.storage.interface import Compacted, Event, Predicate, Storage, StoredObject, Watcher
+from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
 
 _BOOKMARK_PERIOD: Final = 60.0
 # Seconds before the end of a watch that its last bookmark comes.
@@ -46,9 +46,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)
     try:
-        stream = await _stream(
-            store.storage, store.collection(request.info.namespace), predicate, options, form, revision
-        )
+        stream = await _stream(scope, store.collection(request.info.namespace), predicate, options, form, revision)
     except StatusError as error:
         # Past this point upstream has no answer but the stream.
         return _answer(form, _only(form.error(error.status)))
@@ -64,20 +62,28 @@ async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _stream(
-    storage: Storage, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
+    scope: RequestScope, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
 ) -> AsyncGenerator[bytes, None]:
     """The open stream; StatusError 410 and 504 for a revision that can't be watched from."""
+    assert scope.store is not None
+    storage = scope.store.storage
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
         found = await storage.list(prefix, predicate=predicate)
         if revision > found.revision:
             raise too_large(revision, found.revision)
         items, start = found.items, found.revision
+    elif 0 < revision < scope.watchable_since:
+        raise _too_old(revision, scope.watchable_since)
     try:
         watcher = storage.watch(prefix, revision=start or None, predicate=predicate)
     except Compacted as error:
-        raise new_resource_expired(f"too old resource version: {revision} ({error.oldest})") from None
-    return Stream(watcher, form, options).frames(items, start)
+        raise _too_old(revision, error.oldest) from None
+    return Stream(watcher, form, options, scope.watchers).frames(items, start)
+
+
+def _too_old(revision: int, oldest: int) -> StatusError:
+    return new_resource_expired(f"too old resource version: {revision} ({oldest})")
 
 
 class NoSuchForm(Exception):
@@ -202,16 +208,18 @@ class Stream:
     """One watch as it runs: initial events, then batches as they come, bookmarks in between, until the time is up, the
     client is gone or the watcher has fallen behind for good."""
 
-    def __init__(self, watcher: Watcher, form: Form, options: ListOptions) -> None:
+    def __init__(self, watcher: Watcher, form: Form, options: ListOptions, running: set[Watcher]) -> None:
         self._watcher = watcher
         self._form = form
         self._options = options
+        self._running = running
         self._clock = form.clock
         self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
         # The newest revision that the client has heard of.
         self._told = 0
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
+        self._running.add(self._watcher)
         try:
             if self._lifetime < 0:
                 return
@@ -227,6 +235,7 @@ class Stream:
         except NoSuchForm:
             return
         finally:
+            self._running.discard(self._watcher)
             self._watcher.close()
 
     async def _live(self, end: float) -> AsyncGenerator[bytes, None]:

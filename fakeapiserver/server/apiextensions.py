@@ -6,7 +6,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.g
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, WriteRequest
 from fakeapiserver.server.autoregister import AutoRegistration
-from fakeapiserver.storage.interface import Event
+from fakeapiserver.storage.interface import Event, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,14 @@ class _Served:
     version: Object
     outdated_before: int
     replicas_paths: dict[str, tuple[str, ...] | None]
+
+
+class _Storage(NamedTuple):
+    """What upstream makes with a resource's first request, and anew when its definition changes: `since` is the revision
+    then, `watchers` what streams from it."""
+
+    since: int
+    watchers: set[Watcher]
 
 
 class _State(NamedTuple):
@@ -71,6 +79,7 @@ class CustomResources:
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
         self._states: dict[str, _State] = {}
+        self._storages: dict[GroupVersionResource, _Storage] = {}
         # Definitions that wait for their last instances.
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._registration = AutoRegistration(scopes)
@@ -218,9 +227,12 @@ class CustomResources:
             return
         name = metadata(obj)["name"]
         state = _State(obj["spec"], obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
-        if self._states.get(name) == state:
+        known = self._states.get(name)
+        if known == state:
             return
         self._states[name] = state
+        if known is not None and (known.spec, known.names) != (state.spec, state.names):
+            self._end_storages(self._by_definition.get(name, ()))
         served = list(self._versions(obj))
         gvrs = tuple(item.row.gvr for item in served)
         self._scopes.table.remove(*(set(self._by_definition.get(name, ())) - set(gvrs)))
@@ -228,6 +240,13 @@ class CustomResources:
             self._served[item.row.gvr] = item
         self._by_definition[name] = gvrs
         self._scopes.table.insert(*(item.row for item in served))
+
+    def _end_storages(self, resources: Iterable[GroupVersionResource]) -> None:
+        """Another definition, another storage: watches end, and none begins before the new one."""
+        for gvr in resources:
+            if storage := self._storages.pop(gvr, None):
+                for watcher in storage.watchers:
+                    watcher.end()
 
     def _versions(self, obj: Object) -> Iterator[_Served]:
         versions = {version["name"]: version for version in obj["spec"]["versions"]}
@@ -312,6 +331,7 @@ class CustomResources:
             scale.get("statusReplicasPath", "").lstrip("."),
             (scale.get("labelSelectorPath") or "").lstrip("."),
         )
+        storage = self._storages.setdefault(row.gvr, _Storage(self._scopes.storage.revision, set()))
         return RequestScope(
             resource=row,
             kind=served.kind,
@@ -322,10 +342,13 @@ class CustomResources:
             scale_paths=paths,
             outdated_before=served.outdated_before,
             replicas_paths=served.replicas_paths,
+            watchable_since=storage.since,
+            watchers=storage.watchers,
         )
 
     async def _withdraw(self, definitions: Store, name: str) -> None:
         gvrs = self._by_definition.pop(name, ())
+        self._end_storages(gvrs)
         self._scopes.table.remove(*gvrs)
         for gvr in gvrs:
             del self._served[gvr]

@@ -25,6 +25,7 @@ from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
+from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
@@ -62,6 +63,7 @@ class APIServer:
         self.objects = ObjectGetter(self.scopes)
         self.scopes.admission = authn_authz.admission(config, self.objects, ServedVersions(self.scopes))
         self.custom_resources = CustomResources(self.scopes)
+        self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
         self._issuer = TokenIssuer(
             keys, config.service_account_issuer[0], audiences, config.service_account_extend_token_expiration
@@ -118,7 +120,11 @@ class APIServer:
         """Stores what a fresh server has, and starts what runs beside requests."""
         version, port = self.config.kubernetes_version, self.config.secure_port
         await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
-        self._tasks = [asyncio.create_task(self.custom_resources.run(), name="customresources")]
+        await self._identity.create()
+        self._tasks = [
+            asyncio.create_task(self.custom_resources.run(), name="customresources"),
+            asyncio.create_task(self._identity.run(), name="identity"),
+        ]
 
     def snapshot(self) -> Snapshot:
         """Everything stored, now: no copy is made, objects never change."""

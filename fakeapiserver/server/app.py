@@ -45,8 +45,8 @@ class Application:
         if response.content_type:
             headers.append((b"content-type", response.content_type.encode()))
         headers += response.headers
-        if not any(name == b"cache-control" for name, _ in response.headers):
-            headers.append((b"cache-control", b"no-cache, private"))
+        if response.cache_control:
+            headers.append((b"cache-control", response.cache_control))
         headers += [respond.warning_header(text) for text in dict.fromkeys(request.warnings)]
         if response.stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
-from fakeapiserver.auth.attributes import forbidden_error
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.auth.attributes import ENTITIES, forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
+from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.options import boolean, field_selector
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.request_info import RequestInfo, request_info
+from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.deadline import within_deadline
 from fakeapiserver.server.fixed_paths import FixedPaths
@@ -39,7 +41,10 @@ class HandlerChain:
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
-        request.info = _info(request)
+        try:
+            request.info = _info(request)
+        except NoResource:
+            return _without_info(request)
         return await within_deadline(request, self._identified, self.request_timeout)
 
     async def _identified(self, request: Request) -> Response:
@@ -97,6 +102,18 @@ def _info(request: Request) -> RequestInfo:
         watch=boolean(request.query, "watch"),
         name_selector=_selected_name(request.param("fieldSelector")),
     )
+
+
+def _without_info(request: Request) -> Response:
+    """500 as text, as the filter that reads the path answers before any other (upstream: responsewriters.InternalError)."""
+    target = request.scope["raw_path"].decode("latin-1")
+    if query := request.scope["query_string"]:
+        target += "?" + query.decode("latin-1")
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {target}"
+    message = f"Internal Server Error: {go_quote(target)}: {why}\n"
+    response = respond.text(500, message.translate(ENTITIES))
+    response.cache_control = b""
+    return response
 
 
 def _selected_name(text: str) -> str:

@@ -21,6 +21,7 @@ from fakeapiserver.endpoints.negotiation import (
     JSON,
     SUPPORTED,
     Accept,
+    check_body_type,
     check_route,
     negotiate_aggregated,
     negotiate_document,
@@ -231,9 +232,10 @@ class FixedPaths:
         body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))
         headers = [(b"etag", etag.encode()), *discovery.AGGREGATED_HEADERS]
         if request.header(b"if-none-match") == etag:
-            return Response(304, b"", "", headers)
+            return Response(304, b"", "", headers, discovery.AGGREGATED_CACHE_CONTROL)
         response = respond.raw(request, body, chosen)
         response.headers += headers
+        response.cache_control = discovery.AGGREGATED_CACHE_CONTROL
         response.content_type += discovery.AGGREGATED_PARAMETERS
         return response
 
@@ -250,10 +252,11 @@ class FixedPaths:
 
 
 def _check_route(request: Request, *produced: str) -> None:
-    """StatusError 405 or 406, as a route answers that produces these types (all where none are named)."""
+    """StatusError 405, 406 or 415, as a route answers that speaks these types (all where none are named)."""
     if request.method != "GET":
         raise new_generic_method_not_allowed()
-    check_route(request.header(b"accept"), *([produced] if produced else []))
+    check_body_type(request.header(b"content-type"), produced or SUPPORTED)
+    check_route(request.header(b"accept"), produced or SUPPORTED)
 
 
 def _encoded(document: Any) -> bytes | None:

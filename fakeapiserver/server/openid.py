@@ -14,7 +14,7 @@ from fakeapiserver.endpoints.scopes import TokenIssuer
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"
 _JWKS: Final = "application/jwk-set+json"
-_CACHEABLE: Final = [(b"cache-control", b"public, max-age=3600")]
+_CACHE_CONTROL: Final = b"public, max-age=3600"
 
 
 def configuration(request: Request, issuer: TokenIssuer, address: str) -> Response:
@@ -48,4 +48,4 @@ def _answer(request: Request, media_type: str, document: Any) -> Response:
     if request.method != "GET":
         raise new_generic_method_not_allowed()
     check_route(request.header(b"accept"), [media_type])
-    return Response(200, json.encode(document), media_type, list(_CACHEABLE))
+    return Response(200, json.encode(document), media_type, cache_control=_CACHE_CONTROL)

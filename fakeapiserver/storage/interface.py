@@ -109,8 +109,11 @@ class Watcher(Protocol):
         """The events since the last call, in order; waits `timeout` seconds at most, and answers [] when none came.
         None: it has ended (closed, or fallen too far behind) and the client must start anew."""
 
+    def end(self) -> None:
+        """What is buffered is still handed out, then None."""
+
     def close(self) -> None:
-        """Ends it; calling again does nothing."""
+        """Ends it at once; calling again does nothing."""
 
 
 class Storage(Protocol):

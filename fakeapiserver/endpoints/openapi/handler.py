@@ -88,11 +88,14 @@ class OpenAPIHandler:
         if asked:
             # A document asked for by its hash never changes.
             expires = http_date(self._now() + YEAR).replace("GMT", "UTC").encode()
-            headers += [(b"cache-control", b"public, immutable"), (b"expires", expires)]
+            headers.append((b"expires", expires))
         dated = self._date(key, body, digest)
         if media_type != JSON:
             body = self._as_protobuf("v3", dated)
-        return serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
+        response = serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
+        if asked:
+            response.cache_control = b"public, immutable"
+        return response
 
     def _date(self, key: str, body: bytes, digest: str) -> _Dated:
         """When this content of the document was first asked for."""

@@ -3,6 +3,7 @@
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.registry.core import event, pod
+from fakeapiserver.registry.core.componentstatus import ComponentStatusStrategy
 from fakeapiserver.registry.core.configmap import ConfigMapStrategy
 from fakeapiserver.registry.core.endpoints import EndpointsStrategy
 from fakeapiserver.registry.core.event import EventStrategy
@@ -19,12 +20,11 @@ from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
 from fakeapiserver.registry.core.secret import SecretStrategy
 from fakeapiserver.registry.core.service import ServiceStrategy
 from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
-from fakeapiserver.registry.generic.strategy import Strategy
 
 _ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 RESOURCES = {
-    "componentstatuses": Strategy(deprecation="v1 ComponentStatus is deprecated in v1.19+"),
+    "componentstatuses": ComponentStatusStrategy(deprecation="v1 ComponentStatus is deprecated in v1.19+"),
     "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create")),
     "endpoints": EndpointsStrategy(
         allow_create_on_update=True, deprecation=_ENDPOINTS, update_meta_checks=("update", "create")

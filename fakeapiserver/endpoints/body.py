@@ -5,7 +5,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserv
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
@@ -16,6 +16,9 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML, body_media_type, unknown_format
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic.kind import Kind
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +92,21 @@ def object_media_type(request: Request, kind: Kind) -> str:
 
 
 def decode_object(
-    data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
+    data: bytes,
+    media_type: str,
+    kind: Kind,
+    validation: str,
+    warnings: list[str],
+    recognizes: Recognizes,
+    empties: "Empties | None" = None,
 ) -> Object:
     """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
-    fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others."""
+    fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others, `empties` get
+    the empty lists and maps that are lost."""
     if media_type == CBOR and not kind.custom:
         obj = _decode_cbor(data, kind, validation, warnings, recognizes)
     else:
-        obj = _decode(data, media_type, kind, validation, warnings, recognizes)
+        obj = _decode(data, media_type, kind, validation, warnings, recognizes, empties)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
     kind.default(obj)
@@ -104,7 +114,13 @@ def decode_object(
 
 
 def _decode(
-    data: bytes, media_type: str, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes
+    data: bytes,
+    media_type: str,
+    kind: Kind,
+    validation: str,
+    warnings: list[str],
+    recognizes: Recognizes,
+    empties: "Empties | None",
 ) -> Object:
     duplicates: list[str] = []
     in_order = None
@@ -134,7 +150,7 @@ def _decode(
             report_strictly(duplicates + _unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
     try:
-        unknown = kind.decode(obj)
+        unknown = kind.decode(obj, empties)
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     if media_type != CBOR:  # of which upstream tells no unknown fields

@@ -18,7 +18,9 @@ async def create(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
     media_type = object_media_type(request, scope.kind)
     data = await request.body()
-    obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
+    obj = decode_object(
+        data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    )
     match_namespace(obj, request, scope)
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)
@@ -87,6 +89,7 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
         dry_run=options.dry_run,
         options=wire_options(options, "CreateOptions"),
         warnings=request.warnings,
+        empties=request.empties,
     )
 
 

@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery import field, managedfields
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_conflict, new_invalid, status_error
@@ -29,6 +29,9 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.update import match_name, require_name
 from fakeapiserver.registry.generic.store import Transform
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -100,7 +103,8 @@ def _patcher(
         change = _change(scope, options, media_type, data)
         patched = change.apply(current)
         ordered = change.ordered(current, patched)
-        warnings = [*change.complaints, *_decode(patched, scope, change, ordered)]
+        request.empties.clear()  # those of an attempt that lost its race
+        warnings = [*change.complaints, *_decode(patched, scope, change, ordered, request.empties)]
         if warnings and options.field_validation == "Strict":
             raise _invalid_patch(change.shown(ordered), "strict decoding error: " + ", ".join(warnings))
         if options.field_validation != "Ignore":
@@ -167,7 +171,9 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
     return _Change(strategically, duplicates, scope, strategic=document)
 
 
-def _decode(patched: Any, scope: RequestScope, change: _Change, ordered: Callable[[], Any]) -> list[str]:
+def _decode(
+    patched: Any, scope: RequestScope, change: _Change, ordered: Callable[[], Any], empties: "Empties"
+) -> list[str]:
     """The patched document back into its kind; the unknown fields' texts. What can't be is a 422 that shows the document."""
     if not isinstance(patched, dict):
         raise _invalid_patch(change.shown(ordered), "json: cannot unmarshal the patched document into an object")
@@ -183,7 +189,7 @@ def _decode(patched: Any, scope: RequestScope, change: _Change, ordered: Callabl
     try:
         if change.strategic is not None:
             unstructured.restore(patched, kind.definition_name, kind.definitions)
-        unknown = kind.decode(patched)
+        unknown = kind.decode(patched, empties)
         if len(unknown) > 1:
             # Told in the order of the document that upstream decodes.
             unknown = sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(ordered())
@@ -246,8 +252,9 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
         if current is None and stated and store:
             reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
             raise new_conflict(store.resource, info.name, reason)
+        request.empties.clear()
         try:
-            scope.kind.settle(result)
+            scope.kind.settle(result, request.empties)
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
         match_namespace(result, request, scope)

@@ -6,13 +6,16 @@ Bodies are read with the limit of kube-apiserver (3 MiB), counted while they com
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.negotiation import SUPPORTED
 from fakeapiserver.endpoints.request_info import RequestInfo
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -37,7 +40,7 @@ Query = dict[str, list[str]]
 @dataclass(slots=True)
 class Request:
     """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
-    are the media types that whoever answers it speaks."""
+    are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written."""
 
     method: str
     path: str
@@ -48,6 +51,7 @@ class Request:
     info: RequestInfo = _UNREAD
     user: UserInfo = _NOBODY
     warnings: list[str] = field(default_factory=list)
+    empties: "Empties" = field(default_factory=dict)
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     supported: tuple[str, ...] = SUPPORTED
 

@@ -29,7 +29,9 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
     respond.accepted(request, scope)
     media_type = object_media_type(request, scope.kind)
     data = await request.body()
-    obj = decode_object(data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes)
+    obj = decode_object(
+        data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    )
     match_namespace(obj, request, scope)
     match_name(obj, request.info.name)
     if duplicates := dedup_owner_references(metadata(obj)):

@@ -33,6 +33,7 @@ from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.schema.decoders import Empties
 
 ResetFields = Mapping[str, Any] | Iterable[str]
 
@@ -68,12 +69,14 @@ def update(
     reset_fields: ResetFields | None = None,
     convert: Convert | None = None,
     schema_of: Callable[[str], TypedSchema] | None = None,
+    empties: Empties | None = None,
 ) -> Object:
     """The object to store after a create (`live` None), update or patch by `manager`.
 
     `now` is RFC3339, or None (an entry without a time). `reset_fields` are the fields this write can't set: a field set, or
     dotted paths. `convert` gives an object in
-    the version another manager wrote (LookupError: that version is gone), `schema_of` that version's type.
+    the version another manager wrote (LookupError: that version is gone), `schema_of` that version's type. `empties` are the
+    empty lists and maps that were sent, as far as `new` doesn't have them.
     """
     managed = _managed_by_request(live, new, subresource)
     bare = _without_managed_fields(new)
@@ -81,7 +84,7 @@ def update(
         return bare
     if live is None and schema.nulls and validate(bare, schema, duplicates=True):
         return bare  # what doesn't fit its type has no owners: a status that isn't stored may not
-    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
+    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of, empties or {})
     before = _without_managed_fields(live) if live is not None else None
     try:
         managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)

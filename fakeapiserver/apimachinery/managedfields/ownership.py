@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakeapiserver.apimachinery.managedfields.compare import Comparison, compare
+from fakeapiserver.apimachinery.managedfields.emptied import emptied
 from fakeapiserver.apimachinery.managedfields.entries import Managed, ManagerId
 from fakeapiserver.apimachinery.managedfields.fieldset import (
     FieldSet,
@@ -22,6 +23,7 @@ from fakeapiserver.apimachinery.managedfields.schema_change import reconcile
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.decoders import Empties
 
 Convert = Callable[[Object, str], Object]
 
@@ -66,8 +68,9 @@ class Versions:
         reset: FieldSet,
         convert: Convert | None,
         schema_of: Callable[[str], TypedSchema] | None,
+        empties: Empties | None = None,
     ) -> None:
-        self.schema, self.current, self._reset = schema, current, reset
+        self.schema, self.current, self._reset, self._empties = schema, current, reset, empties
         self._convert, self._schema_of = convert, schema_of
 
     def schema_of(self, version: str) -> TypedSchema:
@@ -91,6 +94,9 @@ class Versions:
 
     def compare(self, old: Object | None, new: Object, version: str) -> Comparison:
         result = compare(self.convert(old, version), self.convert(new, version), self.schema_of(version))
+        if self._empties and version == self.current:
+            added, modified, removed = result
+            result = added, union(modified, emptied(self.schema, old, new, self._empties)), removed
         if not self._reset:
             return result
         added, modified, removed = result

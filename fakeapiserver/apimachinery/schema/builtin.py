@@ -17,6 +17,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.schema.decoders import (
     DecodeError,
     Decoder,
+    Empties,
     GoType,
     State,
     decode_bytes,
@@ -210,8 +211,8 @@ class BuiltinType:
     def __init__(self, compiler: _Compiler, name: str) -> None:
         self._name, self._type, self._defaults = name, compiler.named(name), compiler.defaults
 
-    def decode(self, obj: dict[str, Any]) -> list[str]:
-        """Makes obj, in place, what a round trip through Go's types makes of it.
+    def decode(self, obj: dict[str, Any], empties: Empties | None = None) -> list[str]:
+        """Makes obj, in place, what a round trip through Go's types makes of it; `empties` get what that loses.
 
         Returns the unknown fields dropped (`unknown field "spec.foo"`), in the body's order, at most 100.
         Raises DecodeError when a value does not fit its type; obj is unchanged then.
@@ -222,6 +223,8 @@ class BuiltinType:
             raise DecodeError(state.error)
         obj.clear()
         obj.update(decoded)
+        if empties is not None:
+            empties.update(state.empties)
         return list(state.unknown)
 
     def check(self, value: Any) -> None:

@@ -21,10 +21,16 @@ _EXPONENT_FROM: Final = 1e21
 _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
+# Where a value is in an object: keys and indexes.
+Steps = tuple[str | int, ...]
+# The empty lists and maps of a body, by where they are: Go tells them from none until they are stored.
+Empties = dict[Steps, Any]
+
+
 class State:
     """Where the decoder is and what it found so far."""
 
-    __slots__ = ("error", "fields", "outer", "path", "struct", "unknown")
+    __slots__ = ("empties", "error", "fields", "outer", "path", "struct", "unknown")
 
     def __init__(self, outer: "State | None" = None) -> None:
         """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it."""
@@ -35,11 +41,16 @@ class State:
         self.path: list[str] = []
         self.error = ""
         self.unknown: dict[str, None] = {}
+        self.empties: Empties = {}
 
     def unknown_field(self, key: str) -> None:
         path = "".join(self.path)
         if len(self.unknown) < _MAX_STRICT_ERRORS:
             self.unknown["unknown field " + go_quote(f"{path}.{key}" if path else key)] = None
+
+    def none_of(self, empty: Any) -> None:
+        """Notes a list or map without items, which becomes none at all."""
+        self.empties[tuple(int(step[1:-1]) if step[0] == "[" else step.removeprefix(".") for step in self.path)] = empty
 
     def mismatch(self, value: Any, go_type: str, *, exact: bool = False) -> str:
         """Go's words for a value that does not fit; `exact` shows the number itself."""
@@ -227,6 +238,8 @@ def list_of(element: GoType, go_type: str) -> GoType:
             out.append(decode_element(item, state))
             path.pop()
         # Storage knows no empty list: it comes back as none at all.
+        if not out:
+            state.none_of(value)
         return out or None
 
     return GoType(decode, nothing)
@@ -249,6 +262,8 @@ def map_of(element: GoType, go_type: str) -> GoType:
             path.append(f".{key}" if path else key)
             out[key] = decode_element(item, state)
             path.pop()
+        if not out:
+            state.none_of(value)
         return out or None
 
     return GoType(decode, nothing)

@@ -18,6 +18,7 @@ class WebhookConfigurationStrategy(Strategy):
     """`mutating` webhooks can be called again after others."""
 
     mutating: bool
+    generation_counts_empties: tuple[str, ...] = ("webhooks",)
 
     def default(self, obj: Object, version: str) -> None:
         for webhook in obj.get("webhooks") or ():

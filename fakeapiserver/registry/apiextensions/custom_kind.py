@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
+    from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.apimachinery.schema.structural import StructuralType
 
 
@@ -52,7 +53,7 @@ class CustomKind:
 
         return structural_schema(self._schema, self.definitions)
 
-    def decode(self, obj: Object) -> list[str]:
+    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
         """Metadata as every kind's, the rest pruned to the schema."""
         meta: Any = obj.get("metadata")
         unknown: list[str] = []
@@ -62,13 +63,10 @@ class CustomKind:
             ]
         return unknown + self.structural.prune(obj)
 
-    def settle(self, obj: Object) -> None:
+    def settle(self, obj: Object, empties: "Empties") -> None:
         """Nulls where a map or list was emptied stay, for validation to refuse."""
         self._metadata.decode(obj.setdefault("metadata", {}))
         self.structural.default(obj)
-
-    def drop_empty(self, obj: Object) -> None:
-        """Custom resources are stored as they are."""
 
     def default(self, obj: Object) -> None:
         self.structural.default(obj)

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 Default = Callable[[Object, str], None]
 
@@ -37,16 +38,13 @@ class Kind(Protocol):
     @property
     def typed(self) -> "TypedSchema": ...
 
-    def decode(self, obj: Object) -> list[str]:
-        """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts.
-        ValueError worded as Go's JSON decoder words a wrong type."""
+    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
+        """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts. `empties` get the empty
+        lists and maps that it loses. ValueError worded as Go's JSON decoder words a wrong type."""
 
-    def settle(self, obj: Object) -> None:
-        """Brings what server-side apply has merged into the kind's form, in place, with its defaults. ValueError: it has
-        none, worded as Go's converter of maps words it."""
-
-    def drop_empty(self, obj: Object) -> None:
-        """Makes empty lists among the object's and its spec's fields nulls, in place, where storage doesn't tell one from the other."""
+    def settle(self, obj: Object, empties: "Empties") -> None:
+        """Brings what server-side apply has merged into the kind's form, in place, with its defaults; `empties` as for decode.
+        ValueError: it has none, worded as Go's converter of maps words it."""
 
     def default(self, obj: Object) -> None:
         """Sets the version's defaults in place."""
@@ -83,35 +81,19 @@ class BuiltinKind:
 
         return builtin_schema(self.definitions, self.definition_name)
 
-    def decode(self, obj: Object) -> list[str]:
-        # Go's types tell an empty list from none until they are stored; so do owners, and whoever resets them.
-        spec = obj.get("spec")
-        empty = [key for key, value in obj.items() if value == []]
-        empty_below = [key for key, value in spec.items() if value == []] if isinstance(spec, dict) else ()
+    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
         reset = metadata(obj).get("managedFields") == []
-        unknown = self._type.decode(obj)
-        for key in empty:
-            if key in obj:
-                obj[key] = []
-        for key in empty_below:
-            if key in obj["spec"]:
-                obj["spec"][key] = []
+        unknown = self._type.decode(obj, empties)
         if reset:
             metadata(obj)["managedFields"] = []
         return unknown
 
-    def settle(self, obj: Object) -> None:
+    def settle(self, obj: Object, empties: "Empties") -> None:
         from fakeapiserver.apimachinery.schema.unstructured import restore
 
         restore(obj, self.definition_name, self.definitions)
-        self.decode(obj)
+        self.decode(obj, empties)
         self.default(obj)
-
-    def drop_empty(self, obj: Object) -> None:
-        for fields in (obj, obj.get("spec") or {}):
-            for key, value in fields.items():
-                if value == []:
-                    fields[key] = None
 
     def default(self, obj: Object) -> None:
         self._type.default(obj)

@@ -9,8 +9,8 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -58,6 +58,7 @@ from fakeapiserver.storage.interface import (
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+    from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
 
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
@@ -76,7 +77,7 @@ _WRITE_ATTEMPTS: Final = 100
 @dataclass(slots=True)
 class WriteRequest:
     """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
-    transform has settled managedFields itself (server-side apply)."""
+    transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words."""
 
     kind: Kind
     user: UserInfo
@@ -89,6 +90,7 @@ class WriteRequest:
     uid_precondition: str = ""
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    empties: "Empties" = field(default_factory=dict)
     view: "View | None" = None
 
 
@@ -257,7 +259,6 @@ class Store:
             obj["metadata"].pop(name, None)
         if not request.applied:
             obj = self._own(request, None, obj)
-        request.kind.drop_empty(obj)
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
@@ -271,7 +272,7 @@ class Store:
         self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
-        self._validate(request.kind, obj)
+        self._validate(request, obj)
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
@@ -301,7 +302,6 @@ class Store:
             raise self._uid_conflict(request, old)
         if not request.applied:
             new = self._own(request, old, new)
-        request.kind.drop_empty(new)
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
         assert attributes.object is not None
@@ -314,7 +314,7 @@ class Store:
         self._check_resource_version(new, current, request)
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
-        self._validate_update(request.kind, new, old, request.subresource)
+        self._validate_update(request, new, old)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)
         metadata(new)["resourceVersion"] = str(current.mod_revision)
@@ -495,6 +495,7 @@ class Store:
             reset_fields=self.strategy.reset_paths(request.subresource),
             convert=self.in_version,
             schema_of=self.typed,
+            empties=request.empties,
         )
 
     def _named(self, request: WriteRequest) -> GroupResource:
@@ -602,10 +603,15 @@ class Store:
             meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
         if "deletionGracePeriodSeconds" in old_meta:
             meta.setdefault("deletionGracePeriodSeconds", old_meta["deletionGracePeriodSeconds"])
-        if request.subresource != "status" and self.strategy.raises_generation(new, old):
+        if request.subresource != "status" and self._raises_generation(new, old, request):
             meta["generation"] = old_meta.get("generation", 0) + 1
 
-    def _validate(self, kind: Kind, obj: Object) -> None:
+    def _raises_generation(self, new: Object, old: Object, request: WriteRequest) -> bool:
+        counted = self.strategy.generation_counts_empties
+        return self.strategy.raises_generation(new, old) or any(steps[0] in counted for steps in request.empties)
+
+    def _validate(self, request: WriteRequest, obj: Object) -> None:
+        kind = request.kind
         strategy = self.strategy.in_version(kind.gvk.group_version)
         errors: ErrorList = []
         for check in strategy.create_checks:
@@ -613,9 +619,10 @@ class Store:
             if check == "create":
                 errors += kind.validate(obj, None)
         # What is common to all kinds comes last, so that a kind's own words are told where it has any.
-        self._refuse(obj, errors or self._common_errors(obj))
+        self._refuse(obj, errors or self._common_errors(obj), request.empties)
 
-    def _validate_update(self, kind: Kind, new: Object, old: Object, subresource: str) -> None:
+    def _validate_update(self, request: WriteRequest, new: Object, old: Object) -> None:
+        kind, subresource = request.kind, request.subresource
         # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
@@ -629,7 +636,7 @@ class Store:
             errors += strategy.validate_subresource_update(subresource, new, old)
         else:
             errors += strategy.validate_update(new, old)
-        self._refuse(new, errors)
+        self._refuse(new, errors, request.empties)
 
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
@@ -652,8 +659,11 @@ class Store:
         errors = names.validate_object_meta(meta, self.namespaced, strategy.name_rule(obj), _METADATA)
         return errors + _finalizer_errors(strategy, kind, obj)
 
-    def _refuse(self, obj: Object, errors: ErrorList) -> None:
+    def _refuse(self, obj: Object, errors: ErrorList, empties: "Empties") -> None:
         if errors:
+            if empties:
+                sent = {_text(steps): empty for steps, empty in empties.items()}
+                errors = [_as_sent(error, sent) for error in errors]
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
 
     def _to_storage(self, obj: Object) -> Object:
@@ -686,6 +696,15 @@ def _set_generation(obj: Object, generation: int) -> None:
         meta["generation"] = generation
     else:
         meta.pop("generation", None)
+
+
+def _as_sent(error: field_errors.Error, empties: Mapping[str, Any]) -> field_errors.Error:
+    """The error with the empty list or map that it is about, which the object has lost."""
+    return replace(error, value=empties[error.field]) if error.value is None and error.field in empties else error
+
+
+def _text(steps: "Steps") -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
 def _restamped(obj: Object, revision: int) -> bytes:

@@ -50,6 +50,8 @@ class Strategy:
     allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
+    # Fields in which an empty list isn't none: sending one raises the generation (where upstream asks reflect.DeepEqual).
+    generation_counts_empties: tuple[str, ...] = ()
     # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
     reset_fields: tuple[str, ...] | None = None
     # As reset_fields, of the status subresource.

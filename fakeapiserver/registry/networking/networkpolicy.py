@@ -25,6 +25,8 @@ _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 
 @dataclass(kw_only=True)
 class NetworkPolicyStrategy(Strategy):
+    generation_counts_empties: tuple[str, ...] = ("spec",)
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         for _, rule, _ in _rules(spec):

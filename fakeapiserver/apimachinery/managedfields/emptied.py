@@ -1,0 +1,46 @@
+"""Fields that an empty list or map changes, though the objects compared don't show it.
+
+Upstream: sigs.k8s.io/structured-merge-diff/v6/value (listreflect.go, structreflect.go). Objects of Go's types have their empty
+lists taken out, as storage does; Go compares before. A struct's fields that are omitted when empty are none to it, but the items
+of a list that is owned as a whole it compares as they are.
+"""
+
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.managedfields.compare import grouped
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, insert
+from fakeapiserver.apimachinery.managedfields.typed import Node, TypedSchema
+from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
+
+_NOTHING: Final = Node("untyped")
+
+
+def emptied(schema: TypedSchema, old: Any, new: Any, empties: Empties) -> FieldSet:
+    """The leaves of `new` that differ from the stored `old` by what `empties` name. `old` None: a new object."""
+    out: FieldSet = {}
+    for steps in empties:
+        if path := _leaf(schema.root, schema.empty if old is None else old, new, steps):
+            insert(out, path)
+    return out
+
+
+def _leaf(node: Node, old: Any, new: Any, steps: Steps) -> tuple[str, ...] | None:
+    path: list[str] = []
+    whole = False  # the path is that of something owned as a whole
+    for step in steps:
+        if isinstance(step, int):
+            if whole or node.atomic_list:
+                return tuple(path)
+            new = new[step]
+            path.append(node.item_element(new))
+            items = grouped(node, old).get(path[-1]) if isinstance(old, list) else None
+            old, node = items[0] if items else None, node.items or _NOTHING
+            continue
+        if step not in new:
+            return None
+        whole = whole or node.atomic_map
+        if not whole:
+            path.append("f:" + step)
+        node, new = node.child(step) or _NOTHING, new[step]
+        old = old.get(step) if isinstance(old, dict) else None
+    return tuple(path) if new is None and old is None else None

@@ -131,11 +131,15 @@ def _decode(
             document, duplicates = decode_body(data, media_type)
         if duplicates and media_type == JSON and not kind.custom:
             document, in_order = json.with_duplicates_merged(data)
+        null = kind.custom and isinstance(document, dict) and document.get("apiVersion", "") is None
         obj = checked_type_meta(document, any_case=not kind.custom)
         if kind.custom and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
         raise _unrecognized(kind, data, type_meta_error(str(error))) from None
+    if null:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise new_bad_request(f'{obj["kind"]} in version "" cannot be handled as a {kind.gvk.kind}: {why}')
     try:
         check_type(
             obj,
@@ -147,12 +151,14 @@ def _decode(
         )
     except StatusError:
         if kind.custom and media_type != CBOR:
-            report_strictly(duplicates + _unserved_fields(obj, kind), kind, validation, warnings, obj)
+            report_strictly(duplicates + unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
     try:
         unknown = kind.decode(obj, empties)
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
+    if kind.custom and obj["kind"] != kind.gvk.kind:
+        unknown = about_metadata(unknown)  # nobody knows the schema of what it says it is
     if media_type != CBOR:  # of which upstream tells no unknown fields
         report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
     return obj
@@ -241,7 +247,7 @@ _DECODERS: Final[Mapping[str, Callable[[bytes, Kind], Object]]] = {
 }
 
 
-def _unserved_fields(obj: Object, kind: Kind) -> list[str]:
+def unserved_fields(obj: Object, kind: Kind) -> list[str]:
     """What is unknown in an object of another version of a custom kind: metadata is checked as ever (StatusError 400), and
     a version that isn't served has no schema, so none of its fields are known."""
     try:
@@ -252,7 +258,12 @@ def _unserved_fields(obj: Object, kind: Kind) -> list[str]:
     if (found.group, found.kind) != (kind.gvk.group, kind.gvk.kind):
         return []
     fields = [f"unknown field {go_quote(key)}" for key in obj if key not in _ALWAYS_KNOWN]
-    return sorted([text for text in unknown if text.startswith('unknown field "metadata.')] + fields)
+    return sorted(about_metadata(unknown) + fields)
+
+
+def about_metadata(unknown: list[str]) -> list[str]:
+    """The texts of unknown fields that every kind would have."""
+    return [text for text in unknown if text.startswith('unknown field "metadata.')]
 
 
 def report_strictly(

@@ -20,14 +20,25 @@ from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema import unstructured
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apis.protobuf import field_order
 from fakeapiserver.endpoints import patched_text, respond
-from fakeapiserver.endpoints.body import GO_NAMES, decode_body, not_registered, yaml_warnings
+from fakeapiserver.endpoints.body import (
+    GO_NAMES,
+    about_metadata,
+    checked_type_meta,
+    decode_body,
+    not_registered,
+    type_meta_error,
+    unserved_fields,
+    yaml_warnings,
+)
 from fakeapiserver.endpoints.create import match_namespace, write_request
 from fakeapiserver.endpoints.negotiation import CBOR, JSON, SUPPORTED, YAML, takes_body_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.update import match_name, require_name
+from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import Transform
 
 if TYPE_CHECKING:
@@ -111,6 +122,8 @@ def _patcher(
             request.warnings += warnings
         match_namespace(patched, request, scope)
         match_name(patched, request.info.name)
+        if not patched.get("apiVersion"):
+            raise new_bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         return patched  # type: ignore[no-any-return]
 
     return transform
@@ -178,37 +191,88 @@ def _decode(
     if not isinstance(patched, dict):
         raise _invalid_patch(change.shown(ordered), "json: cannot unmarshal the patched document into an object")
     kind = scope.kind
-    gvk = kind.gvk
-    patched["kind"] = patched.get("kind") or gvk.kind
-    patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
-    found = GroupVersionKind(*GroupVersion.parse(str(patched["apiVersion"])), str(patched["kind"]))
-    if found != gvk and kind.custom:
-        raise _another_type(found, gvk, patched)
-    if found != gvk:
-        raise _invalid_patch(change.shown(ordered), not_registered(found))
+    elsewhere: list[str] | None = None
+    if kind.custom:
+        found = _custom_type(patched, change, ordered)
+    else:
+        elsewhere = _builtin_type(patched, kind, change, ordered) or None
     try:
-        if change.strategic is not None:
-            unstructured.restore(patched, kind.definition_name, kind.definitions)
+        if kind.custom and found != kind.gvk:
+            elsewhere = _unknown_elsewhere(patched, found, scope)
         unknown = kind.decode(patched, empties)
-        if len(unknown) > 1:
+        if elsewhere is not None:
+            unknown = elsewhere
+        elif len(unknown) > 1:
             # Told in the order of the document that upstream decodes.
             unknown = sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(ordered())
     except ValueError as error:
-        raise _invalid_patch(change.shown(ordered), str(error)) from None
+        raise _invalid_patch(change.shown(ordered), _first_problem(error, kind, change, ordered)) from None
     if not isinstance(patched.get("metadata"), dict):
         patched["metadata"] = {}
     kind.default(patched)
     return unknown
 
 
-def _another_type(found: GroupVersionKind, wanted: GroupVersionKind, patched: Object) -> StatusError:
-    """What custom resources' own validation says of a type that isn't theirs."""
-    errors = []
-    if found.kind != wanted.kind:
-        errors.append(field.invalid("kind", found.kind, f"must be {wanted.kind}"))
-    if found.group_version != wanted.group_version:
-        errors.append(field.invalid("apiVersion", str(found.group_version), f"must be {wanted.group_version}"))
-    return new_invalid(found.group_kind, str(metadata(patched).get("name", "")), errors)
+def _first_problem(error: ValueError, kind: Kind, change: _Change, ordered: Callable[[], Any]) -> str:
+    """What Go meets first in the text of the document."""
+    if change.strategic is None and not kind.custom:
+        try:
+            kind.decode(ordered())
+        except ValueError as first:
+            return str(first)
+    return str(error)
+
+
+def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callable[[], Any]) -> list[str]:
+    """Gives the object its type. The texts of unknown fields, where it says no version: nothing is known of what it is then.
+    StatusError 422 for an object of another kind."""
+    gvk = kind.gvk
+    try:
+        if change.strategic is not None:
+            unstructured.restore(patched, kind.definition_name, kind.definitions, field_order)
+            patched |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+            return []
+        checked_type_meta(patched)
+    except ValueError as error:
+        why = str(error) if change.strategic is not None else type_meta_error(str(error))
+        raise _invalid_patch(change.shown(ordered), why) from None
+    unknown = [] if patched.get("apiVersion") else sorted(patched.keys() - {"kind", "apiVersion"})
+    for name in unknown:
+        del patched[name]
+    patched["kind"] = patched.get("kind") or gvk.kind
+    patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
+    found = GroupVersionKind(*GroupVersion.parse(patched["apiVersion"]), patched["kind"])
+    if found != gvk:
+        raise _invalid_patch(change.shown(ordered), not_registered(found))
+    return [f"unknown field {field.go_quote(name)}" for name in unknown]
+
+
+def _custom_type(patched: Object, change: _Change, ordered: Callable[[], Any]) -> GroupVersionKind:
+    """The type that a custom resource says it is after the patch. StatusError 400, 422."""
+    null = patched.get("apiVersion", "") is None
+    why = ""
+    try:
+        checked_type_meta(patched)
+        if not patched.get("kind"):
+            why = f"Object 'Kind' is missing in '{go_text(ordered()).decode()}'"
+        elif null:
+            why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+    except ValueError as error:
+        why = type_meta_error(str(error))
+    if why:
+        raise _invalid_patch(change.shown(ordered), why)
+    return GroupVersionKind(*GroupVersion.parse(patched.get("apiVersion", "")), patched["kind"])
+
+
+def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestScope) -> list[str]:
+    """The unknown fields of a custom resource that says it is of another type."""
+    if found.group_kind != scope.gvk.group_kind:
+        return sorted(about_metadata(scope.kind.decode(json.decode(json.encode(patched)))))
+    assert scope.store is not None
+    try:
+        return scope.store.kind_in(str(found.group_version)).decode(json.decode(json.encode(patched)))
+    except LookupError:
+        return unserved_fields(patched, scope.kind)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -6,15 +6,12 @@ Upstream: gopkg.in/evanphx/json-patch.v4 (partialDoc, lazyNode).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
-from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
-from fakeapiserver.apis.protobuf import messages
-
-_TYPE: Final = frozenset(("kind", "apiVersion"))
+from fakeapiserver.apis.protobuf import field_order
 
 
 def ordered(
@@ -22,41 +19,121 @@ def ordered(
 ) -> Any:
     """The document with its members in the order of that text.
 
-    `patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource), and others with the
-    values of a JSON patch's operations.
+    `patched` shares its untouched parts with `current`, whose type is `definition` (None: a custom resource). `operations` are
+    those of the JSON patch that made it, if one did.
     """
+    if operations:
+        return _after(operations, _as_struct(current, definition, definitions))
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
-    given: dict[int, Any] = {}
+    return _ordered(patched, untouched, definitions)
+
+
+class _Lazy:
+    """A value of a document that a JSON patch changes: a text, whose order stays, until something looks into it."""
+
+    __slots__ = ("_members", "_raw")
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._members: dict[str, _Lazy] | list[_Lazy] | None = None
+
+    def members(self) -> "dict[str, _Lazy] | list[_Lazy]":
+        if self._members is None:
+            raw = self._raw
+            self._members = [_Lazy(v) for v in raw] if isinstance(raw, list) else {k: _Lazy(v) for k, v in raw.items()}
+        return self._members
+
+    def look_through(self) -> None:
+        """As comparing it does."""
+        if self._members is not None or isinstance(self._raw, dict | list):
+            members = self.members()
+            for member in members.values() if isinstance(members, dict) else members:
+                member.look_through()
+
+    def get(self, key: str) -> "_Lazy":
+        members = self.members()
+        return members[int(key)] if isinstance(members, list) else members.get(key, _Lazy(None))
+
+    def add(self, key: str, value: "_Lazy") -> None:
+        members = self.members()
+        if isinstance(members, dict):
+            members[key] = value
+        else:
+            at = len(members) if key == "-" else int(key)
+            members.insert(at + len(members) + 1 if at < 0 else at, value)
+
+    def replace(self, key: str, value: "_Lazy") -> None:
+        members = self.members()
+        if isinstance(members, dict):
+            members[key] = value
+        else:
+            members[int(key)] = value
+
+    def remove(self, key: str) -> None:
+        members = self.members()
+        if isinstance(members, dict):
+            members.pop(key, None)
+        else:
+            del members[int(key)]
+
+    def value(self) -> Any:
+        members = self._members
+        if isinstance(members, dict):
+            return {key: members[key].value() for key in sorted(members)}
+        return self._raw if members is None else [member.value() for member in members]
+
+
+def _after(operations: Sequence[Operation], document: Any) -> Any:
+    """The document after operations that are known to apply."""
+    root = _Lazy(document)
+    root.members()
     for operation in operations:
-        _collect(operation.value, given)
-        # Looking at a part takes apart what it is in, as changing it does.
-        if operation.op in ("test", "copy"):
-            _touch(current, operation.path if operation.op == "test" else operation.source, untouched)
-    return _ordered(patched, untouched, given, definitions)
+        if operation.path == "":
+            if operation.op == "test":
+                root.look_through()
+            else:
+                root = _Lazy(operation.value)
+                root.members()
+            continue
+        moved = _Lazy(None)
+        if operation.op in ("move", "copy"):
+            source, name = _found(root, operation.source)
+            moved = source.get(name)
+            if operation.op == "move":
+                source.remove(name)
+        container, key = _found(root, operation.path)
+        match operation.op:
+            case "add":
+                container.add(key, _Lazy(operation.value))
+            case "replace":
+                container.replace(key, _Lazy(operation.value))
+            case "remove":
+                container.remove(key)
+            case "move":
+                container.add(key, moved)
+            case "copy":
+                container.add(key, _Lazy(moved.value()))
+            case "test":
+                container.get(key).look_through()
+    return root.value()
 
 
-def _touch(current: Any, pointer: str | None, untouched: dict[int, tuple[Any, Schema | None]]) -> None:
-    node = current
-    for word in (pointer or "").split("/")[1:]:
-        untouched.pop(id(node), None)
-        key = word.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, dict):
-            node = node.get(key)
-        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
-            node = node[int(key)]
+def _found(root: _Lazy, pointer: str | None) -> tuple[_Lazy, str]:
+    """The container that a pointer ends in, looked into, and the key there."""
+    *words, key = [word.replace("~1", "/").replace("~0", "~") for word in (pointer or "").split("/")[1:]]
+    for word in words:
+        root = root.get(word)
+    root.members()
+    return root, key
 
 
-def _ordered(
-    value: Any, untouched: dict[int, tuple[Any, Schema | None]], given: dict[int, Any], definitions: Definitions
-) -> Any:
+def _ordered(value: Any, untouched: dict[int, tuple[Any, Schema | None]], definitions: Definitions) -> Any:
     if id(value) in untouched:
         return _as_struct(value, untouched[id(value)][1], definitions)
-    if id(value) in given:
-        return value
     if isinstance(value, dict):
-        return {key: _ordered(value[key], untouched, given, definitions) for key in sorted(value)}
-    return [_ordered(item, untouched, given, definitions) for item in value] if isinstance(value, list) else value
+        return {key: _ordered(value[key], untouched, definitions) for key in sorted(value)}
+    return [_ordered(item, untouched, definitions) for item in value] if isinstance(value, list) else value
 
 
 def _mark(
@@ -72,13 +149,6 @@ def _mark(
             _mark(item, _items(schema, definitions), definitions, into)
 
 
-def _collect(value: Any, into: dict[int, Any]) -> None:
-    if isinstance(value, dict | list):
-        into[id(value)] = value
-        for item in value.values() if isinstance(value, dict) else value:
-            _collect(item, into)
-
-
 def _as_struct(value: Any, schema: Schema | None, definitions: Definitions) -> Any:
     if isinstance(value, list):
         return [_as_struct(item, _items(schema, definitions), definitions) for item in value]
@@ -92,14 +162,7 @@ def _as_struct(value: Any, schema: Schema | None, definitions: Definitions) -> A
 def _field_order(schema: Schema | None) -> dict[str, int]:
     """The places of a struct's fields; empty for maps."""
     name = reference(schema) if schema else ""
-    if not name:
-        return {}
-    fields = recorded_field_orders().get(name)
-    if fields is None:
-        message = messages().get("k8s.io." + name.removeprefix("io.k8s.").replace("-", "_"), {})
-        fields = tuple(message[number][0] for number in sorted(message))
-    named = fields if not _TYPE.isdisjoint(fields) else ("kind", "apiVersion", *fields)
-    return {key: place for place, key in enumerate(named)}
+    return {key: place for place, key in enumerate(field_order(name))} if name else {}
 
 
 def _resolved(schema: Schema | None, definitions: Definitions) -> Schema:

@@ -5,6 +5,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/converter.go (fromUnstructured).
 Differs from decoding JSON in its words, and in that whole floats are integers and integers too large for an int32 lose their upper bits.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.schema.builtin import DecodeError, compile_builtin
@@ -12,16 +13,25 @@ from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_t
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
+# A definition's fields as Go goes through its struct; empty for the order that they are recorded in.
+FieldOrder = Callable[[str], Sequence[str]]
+
+_AS_RECORDED: Final[FieldOrder] = lambda name: ()  # noqa: E731
 _KINDS: Final = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 _SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
 
 
-def restore(obj: dict[str, Any], name: str, definitions: Definitions) -> None:
-    """Brings the values of a definition's object, in place, to what Go's fields hold. DecodeError for what can't be."""
-    obj.update(_struct(obj, name, definitions))
+def restore(obj: dict[str, Any], name: str, definitions: Definitions, order: FieldOrder) -> None:
+    """Brings the values of a definition's object, in place, to what Go's fields hold. DecodeError for the first, in the `order`
+    of a definition's fields, that can't be."""
+    try:
+        obj.update(_struct(obj, name, definitions, _AS_RECORDED))
+    except DecodeError:
+        _struct(obj, name, definitions, order)
+        raise
 
 
-def _struct(value: Any, name: str, definitions: Definitions) -> Any:
+def _struct(value: Any, name: str, definitions: Definitions, order: FieldOrder) -> Any:
     schema = definitions[name]
     if "properties" not in schema or schema.get("x-kubernetes-int-or-string"):
         return _custom(value, name, definitions)
@@ -29,10 +39,12 @@ def _struct(value: Any, name: str, definitions: Definitions) -> Any:
         raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
     recorded, required = recorded_go_types().get(name, {}), schema.get("required", ())
     out = dict(value)
-    for key, field in schema["properties"].items():
-        if value.get(key) is not None:
+    properties = schema["properties"]
+    for key in order(name) or properties:
+        field = properties.get(key)
+        if field is not None and value.get(key) is not None:
             marked = recorded.get(key) or expected_go_type(field, key in required)
-            out[key] = _value(value[key], field, marked.partition(" @")[0].strip("*!~"), definitions)
+            out[key] = _value(value[key], field, marked.partition(" @")[0].strip("*!~"), definitions, order)
     return out
 
 
@@ -42,24 +54,24 @@ def _custom(value: Any, name: str, definitions: Definitions) -> Any:
     return value
 
 
-def _value(value: Any, schema: Schema, go_type: str, definitions: Definitions) -> Any:
+def _value(value: Any, schema: Schema, go_type: str, definitions: Definitions, order: FieldOrder) -> Any:
     if value is None:
         return None
     if name := reference(schema):
-        return _struct(value, name, definitions)
+        return _struct(value, name, definitions, order)
     kind = schema.get("type", "")
     if kind == "array":
         if not isinstance(value, list):
             raise DecodeError(f"cannot restore slice from {_KINDS[type(value)]}")
         items = schema["items"]
         inner = element_of(go_type, "[]") or go_type_of(items)
-        return [_value(item, items, inner, definitions) for item in value]
+        return [_value(item, items, inner, definitions, order) for item in value]
     if kind == "object" and "additionalProperties" in schema:
         if not isinstance(value, dict):
             raise DecodeError(f"cannot restore map from {_KINDS[type(value)]}")
         values = schema["additionalProperties"]
         inner = element_of(go_type, "]") or go_type_of(values)
-        return {key: _value(item, values, inner, definitions) for key, item in value.items()}
+        return {key: _value(item, values, inner, definitions, order) for key, item in value.items()}
     if kind == "integer":
         return _integer(value, schema.get("format", "int64"), go_type)
     if schema.get("format") == "byte":

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
@@ -58,9 +60,13 @@ class CustomKind:
         meta: Any = obj.get("metadata")
         unknown: list[str] = []
         if meta is not None:
-            unknown = [
-                text.replace('unknown field "', 'unknown field "metadata.', 1) for text in self._metadata.decode(meta)
-            ]
+            try:
+                found = self._metadata.decode(meta)
+            except ValueError:
+                # Told in the order of what upstream makes of it first: a map.
+                self._metadata.decode(msgspec.json.decode(msgspec.json.encode(meta, order="deterministic")))
+                raise
+            unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in found]
         return unknown + self.structural.prune(obj)
 
     def settle(self, obj: Object, empties: "Empties") -> None:

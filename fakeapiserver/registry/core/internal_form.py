@@ -41,6 +41,8 @@ def internal_form(value: Object, name: str) -> Object:
 def _value(found: Any, kind: str) -> Any:
     rows = _rows()
     name = kind.lstrip("[]*")
+    if name not in rows and isinstance(found, dict):
+        return dict(sorted(found.items()))
     if name not in rows:
         return _ZEROES.get(kind) if found is None else found
     if kind.startswith("[]"):

@@ -90,8 +90,9 @@ class BuiltinKind:
 
     def settle(self, obj: Object, empties: "Empties") -> None:
         from fakeapiserver.apimachinery.schema.unstructured import restore
+        from fakeapiserver.apis.protobuf import field_order
 
-        restore(obj, self.definition_name, self.definitions)
+        restore(obj, self.definition_name, self.definitions, field_order)
         self.decode(obj, empties)
         self.default(obj)
 

@@ -29,7 +29,13 @@ from fakeapiserver.apimachinery.errors import (
     status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import (
+    GroupKind,
+    GroupResource,
+    GroupVersion,
+    GroupVersionKind,
+    GroupVersionResource,
+)
 from fakeapiserver.apimachinery.meta import (
     Object,
     dedup_owner_references,
@@ -300,6 +306,7 @@ class Store:
         new = transform(self.decode(current.value, request.kind.gvk))
         if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
             raise self._uid_conflict(request, old)
+        refused = _another_type(request, new)
         if not request.applied:
             new = self._own(request, old, new)
         attributes = self._attributes(request, "UPDATE", new, old)
@@ -312,6 +319,8 @@ class Store:
         new = {**new, "metadata": dict(metadata(new))}
         self._dedup_owners(new, request)
         self._check_resource_version(new, current, request)
+        if refused:
+            raise refused
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
         self._validate_update(request, new, old)
@@ -484,6 +493,12 @@ class Store:
     def _own(self, request: WriteRequest, old: Object | None, new: Object) -> Object:
         from fakeapiserver.apimachinery import managedfields
 
+        gvk = request.kind.gvk
+        if old is not None and request.kind.custom:
+            served = self._is_served(new)
+            new |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+            if not served:  # what is of no known type has no owners
+                return {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
         return managedfields.update(
             old,
             new,
@@ -497,6 +512,12 @@ class Store:
             schema_of=self.typed,
             empties=request.empties,
         )
+
+    def _is_served(self, obj: Object) -> bool:
+        try:
+            return bool(self.kind_in(obj["apiVersion"]).gvk.kind == obj["kind"])
+        except LookupError:
+            return False
 
     def _named(self, request: WriteRequest) -> GroupResource:
         """The resource as the client calls it: events have two groups."""
@@ -677,6 +698,20 @@ class Store:
         if self._convert is None:
             raise new_internal_error(f"no conversion to {gvk}")
         return self._convert(obj, gvk)
+
+
+def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
+    """What custom resources' own validation says of an object of a type that isn't theirs; of a status it says nothing."""
+    wanted = request.kind.gvk
+    if not request.kind.custom or request.subresource:
+        return None
+    found = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
+    errors = []
+    if found.kind != wanted.kind:
+        errors.append(field_errors.invalid("kind", found.kind, f"must be {wanted.kind}"))
+    if found.group_version != wanted.group_version:
+        errors.append(field_errors.invalid("apiVersion", str(found.group_version), f"must be {wanted.group_version}"))
+    return new_invalid(found.group_kind, str(metadata(obj).get("name", "")), errors) if errors else None
 
 
 def _too_large(error: RequestTooLarge) -> StatusError:

@@ -9,6 +9,7 @@ import pytest
 
 from fakeapiserver.apimachinery.schema.builtin import DecodeError
 from fakeapiserver.apimachinery.schema.unstructured import restore
+from fakeapiserver.apis.protobuf import field_order
 
 SCHEMAS = Path(__file__).parents[3] / "fakeapiserver/apis/versions/v1.36/schemas.json"
 
@@ -20,7 +21,7 @@ def definitions() -> Any:
 
 def restored(kind: str, **content: Any) -> dict[str, Any]:
     obj = {"metadata": {"name": "x"}, **content}
-    restore(obj, kind, definitions())
+    restore(obj, kind, definitions(), field_order)
     return obj
 
 

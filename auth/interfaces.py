@@ -25,13 +25,29 @@ class UserInfo:
 class Credentials:
     """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
     certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
-    those that a token must be for, by default the server's own."""
+    those that a token must be for, by default the server's own. `path` is the request's; `warnings` go into its answer."""
 
     authorization: str = ""
     peer_certificate: bytes = b""
     peer_chain: tuple[bytes, ...] = ()
     headers: Sequence[tuple[bytes, bytes]] = ()
     audiences: tuple[str, ...] = ()
+    path: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Whose a token is, and which of the audiences that were asked for it is meant for (upstream: authenticator.Response).
+    `warnings` go to the client whose token it is."""
+
+    user: UserInfo
+    audiences: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RefusedError(ValueError):
+    """A token is of a method's own, but not good; the arguments are upstream's reasons, without anything that is secret."""
 
 
 class Authenticator(Protocol):
@@ -43,9 +59,16 @@ class Authenticator(Protocol):
 
 class TokenAuthenticator(Protocol):
     """Knows bearer tokens of one method. None when the token is not one of its own, so that the next method may know it;
-    raises StatusError 401 when it is its own and fails, with the reason as its cause. `audiences` as in Credentials."""
+    raises RefusedError when it is its own and fails. `audiences` are those that it must be for."""
 
-    async def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> UserInfo | None: ...
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None: ...
+
+
+class TokenReviewer(Protocol):
+    """Knows tokens of every method (a TokenReview asks)."""
+
+    async def review(self, token: str, audiences: Sequence[str]) -> Response:
+        """RefusedError with every method's reason."""
 
 
 class Decision(Enum):
@@ -113,8 +136,11 @@ __all__ = [
     "Credentials",
     "Decision",
     "ObjectReader",
+    "RefusedError",
+    "Response",
     "RuleResolver",
     "StatusError",
     "TokenAuthenticator",
+    "TokenReviewer",
     "UserInfo",
 ]

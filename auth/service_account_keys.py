@@ -32,12 +32,13 @@ class ServiceAccountKeys:
         signed = f"{_segment(header)}.{_segment(claims)}"
         return f"{signed}.{_encode(_algorithm(header['alg']).sign(signed.encode(), key))}"
 
-    def verify(self, algorithm: str, kid: str, signed: bytes, signature: bytes) -> bool | None:
-        """Whether the key that the token names made the signature, or any if it names none. None: there is no such key."""
-        keys = [key for name, key in self._public.items() if kid in ("", name)]
-        if not keys:
-            return None
-        return any(_fits(algorithm, key) and _algorithm(algorithm).verify(signed, key, signature) for key in keys)
+    def named(self, kid: str) -> list[Any]:
+        """The public keys that a token of this key id may have been signed with: all where it names none."""
+        return [key for name, key in self._public.items() if kid in ("", name)]
+
+    def verify(self, key: Any, algorithm: str, signed: bytes, signature: bytes) -> bool:
+        """Whether the key made the signature, with one of its algorithms."""
+        return _fits(algorithm, key) and bool(_algorithm(algorithm).verify(signed, key, signature))
 
     def jwks(self) -> list[dict[str, str]]:
         """The public keys as RFC 7517 has them."""

@@ -1,12 +1,23 @@
 """`Authorization: Bearer TOKEN`: finds the token and asks each method that knows tokens.
 
-Upstream: k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go and pkg/authentication/token/union.
+Upstream: k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go, pkg/authentication/token/{union,cache}.
 """
 
+import hashlib
+import secrets
 from collections.abc import Sequence
+from typing import Final
 
-from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
-from fakeapiserver.auth.interfaces import Credentials, TokenAuthenticator, UserInfo
+from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.auth.group import add_authenticated
+from fakeapiserver.auth.interfaces import Credentials, RefusedError, Response, TokenAuthenticator, UserInfo
+from fakeapiserver.clock import Clock, SystemClock
+
+INVALID: Final = "invalid bearer token"
+_EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+# Upstream remembers a good token for 10 s too (TokenSuccessCacheTTL), and no bad one.
+_KEEP_SECONDS: Final = 10.0
+_CACHE_SIZE: Final = 4096
 
 
 def bearer_token(authorization: str) -> str:
@@ -18,23 +29,59 @@ def bearer_token(authorization: str) -> str:
 
 
 class BearerToken:
-    """The first method that knows the token wins; a token nobody knows is a 401."""
+    """The first method that knows the token wins; a token nobody knows is a 401. `audiences` are the server's own.
 
-    def __init__(self, methods: Sequence[TokenAuthenticator]) -> None:
+    A good token is remembered for 10 s by a keyed hash, so that neither its text stays in memory nor can two be made to
+    collide; what was remembered is found before anything is awaited."""
+
+    def __init__(
+        self, methods: Sequence[TokenAuthenticator], audiences: Sequence[str] = (), clock: Clock | None = None
+    ) -> None:
         self._methods = tuple(methods)
+        self._audiences = tuple(audiences)
+        self._monotonic = (clock or SystemClock()).monotonic
+        self._key = secrets.token_bytes(32)
+        self._known: dict[tuple[bytes, tuple[str, ...]], tuple[float, Response]] = {}
 
     async def authenticate(self, credentials: Credentials) -> UserInfo | None:
         token = bearer_token(credentials.authorization)
         if not token:
+            if credentials.authorization.strip().count(" ") > 1:
+                credentials.warnings.append(_EXTRA_SPACE)
             return None
-        refusal: StatusError | None = None
+        try:
+            response = await self.review(token, credentials.audiences or self._audiences)
+        except RefusedError as error:
+            raise new_unauthorized() from error
+        credentials.warnings.extend(response.warnings)
+        return response.user
+
+    async def review(self, token: str, audiences: Sequence[str]) -> Response:
+        """RefusedError with the reasons of all methods that have one."""
+        key = hashlib.blake2b(token.encode("utf-8", "surrogatepass"), key=self._key).digest(), tuple(audiences)
+        known = self._known.get(key)
+        if known is not None and known[0] > self._monotonic():
+            return known[1]
+        response = await self._first(token, audiences)
+        if len(self._known) >= _CACHE_SIZE:
+            self._known.pop(next(iter(self._known)))
+        self._known[key] = self._monotonic() + _KEEP_SECONDS, response
+        return response
+
+    async def _first(self, token: str, audiences: Sequence[str]) -> Response:
+        reasons: list[str] = []
         for method in self._methods:
             try:
-                user = await method.authenticate_token(token, credentials.audiences)
-            except StatusError as error:
+                response = await method.authenticate_token(token, audiences)
+            except RefusedError as error:
                 # Another method may still know it, as with several issuers.
-                refusal = refusal or error
+                reasons += map(str, error.args)
                 continue
-            if user is not None:
-                return user
-        raise refusal or new_unauthorized()
+            if response is not None:
+                return Response(add_authenticated(response.user), response.audiences, response.warnings)
+        raise RefusedError(_aggregated([INVALID, *reasons]))
+
+
+def _aggregated(reasons: list[str]) -> str:
+    distinct = list(dict.fromkeys(reasons))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

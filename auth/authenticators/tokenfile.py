@@ -7,7 +7,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.auth.interfaces import Response, UserInfo
 
 MASTERS = "system:masters"
 
@@ -18,8 +18,9 @@ class StaticTokens:
     def __init__(self, tokens: Mapping[str, UserInfo]) -> None:
         self._tokens = dict(tokens)
 
-    async def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> UserInfo | None:
-        return self._tokens.get(token)
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
+        user = self._tokens.get(token)
+        return Response(user) if user is not None else None
 
 
 def admin_token(token: str, name: str = "system:apiserver") -> StaticTokens:

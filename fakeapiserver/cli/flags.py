@@ -94,6 +94,14 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _pair(text: str) -> dict[str, str]:
+    """`key=value`, as --oidc-required-claim takes it once per claim."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError("malformed pair, expect string=string")
+    return {key.strip(): value}
+
+
 def _feature_gates(text: str) -> dict[str, bool]:
     """`A=true,kube:B=false`: each gate may have the name of its component in front."""
     gates = {}
@@ -109,6 +117,10 @@ def _feature_gates(text: str) -> dict[str, bool]:
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "anonymous-auth": ("anonymous_auth", _boolean),
     "api-audiences": ("api_audiences", _list),
+    "authentication-config": ("authentication_config", Path),
+    "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _seconds),
+    "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", Path),
+    "authentication-token-webhook-version": ("authentication_token_webhook_version", str),
     "authorization-mode": ("authorization_mode", _modes),
     "bind-address": ("bind_address", _address),
     "cert-dir": ("cert_dir", Path),
@@ -116,16 +128,29 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "controllers": ("controllers", _list),
     "disable-admission-plugins": ("disable_admission_plugins", _list),
     "enable-admission-plugins": ("enable_admission_plugins", _list),
+    "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", _boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", _boolean),
     "feature-gates": ("feature_gates", _feature_gates),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
     "min-request-timeout": ("min_request_timeout", _count),
+    "oidc-ca-file": ("oidc_ca_file", Path),
+    "oidc-client-id": ("oidc_client_id", str),
+    "oidc-groups-claim": ("oidc_groups_claim", str),
+    "oidc-groups-prefix": ("oidc_groups_prefix", str),
+    "oidc-issuer-url": ("oidc_issuer_url", str),
+    "oidc-required-claim": ("oidc_required_claim", _pair),
+    "oidc-signing-algs": ("oidc_signing_algs", _list),
+    "oidc-username-claim": ("oidc_username_claim", str),
+    "oidc-username-prefix": ("oidc_username_prefix", str),
     "request-timeout": ("request_timeout", _seconds),
     "secure-port": ("secure_port", _port),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
+    "service-account-jwks-uri": ("service_account_jwks_uri", str),
     "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
+    "service-account-lookup": ("service_account_lookup", _boolean),
+    "service-account-max-token-expiration": ("service_account_max_token_expiration", _seconds),
     "service-account-signing-key-file": ("service_account_signing_key_file", Path),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "tls-cert-file": ("tls_cert_file", Path),
@@ -153,6 +178,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         name, value = _split(word, words, types)
         _set(parsed, name, value, table)
         parsed.given[name] = value
+    parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
     return parsed
 
@@ -196,7 +222,8 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
             parsed.warnings += [
                 f"--feature-gates: {gate} has no effect here" for gate in read_value if gate not in FEATURE_GATES
             ]
-            read_value = {**parsed.config.feature_gates, **read_value}
+        if isinstance(read_value, dict):
+            read_value = {**getattr(parsed.config, attribute), **read_value}
         setattr(parsed.config, attribute, read_value)
         if name == "controllers":
             _check_controllers(parsed, table)
@@ -219,6 +246,9 @@ def _check(config: Config) -> None:
         ("tls-private-key-file", config.tls_private_key_file),
         ("client-ca-file", config.client_ca_file),
         ("token-auth-file", config.token_auth_file),
+        ("authentication-config", config.authentication_config),
+        ("authentication-token-webhook-config-file", config.authentication_token_webhook_config_file),
+        ("oidc-ca-file", config.oidc_ca_file),
         ("service-account-signing-key-file", config.service_account_signing_key_file),
         *(("service-account-key-file", path) for path in config.service_account_key_file),
     ):

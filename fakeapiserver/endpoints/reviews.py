@@ -14,13 +14,14 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.auth.authenticators.bearertoken import bearer_token
 from fakeapiserver.auth.interfaces import (
     Attributes,
-    Authenticator,
     Authorizer,
-    Credentials,
     Decision,
+    RefusedError,
     RuleResolver,
+    TokenReviewer,
     UserInfo,
 )
 from fakeapiserver.clock import Clock
@@ -32,7 +33,7 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 def reviews(
-    authenticator: Authenticator,
+    tokens: TokenReviewer,
     authorizer: Authorizer,
     rules: RuleResolver | None,
     clock: Clock,
@@ -45,7 +46,7 @@ def reviews(
         GroupResource(_AUTHORIZATION, "localsubjectaccessreviews"): access,
         GroupResource(_AUTHORIZATION, "selfsubjectrulesreviews"): SelfRulesReview(rules),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
-        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, audiences),
+        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(tokens, audiences),
     }
 
 
@@ -126,7 +127,7 @@ class SelfReview:
 class TokenReview:
     """TokenReview: whose token is this? `audiences` are the server's own."""
 
-    authenticator: Authenticator
+    tokens: TokenReviewer
     audiences: tuple[str, ...]
 
     async def create(self, request: Request, obj: Object) -> Object:
@@ -134,24 +135,17 @@ class TokenReview:
         token, wanted = spec.get("token", ""), tuple(spec.get("audiences") or self.audiences)
         if not token:
             raise new_bad_request("token is required for TokenReview in authentication")
-        try:
-            user = await self.authenticator.authenticate(Credentials(f"Bearer {token}", audiences=wanted))
-        except StatusError as error:
-            text = "invalid bearer token" if error.__cause__ is None else f"[invalid bearer token, {error.__cause__}]"
-            return {**obj, "status": {"user": {}, "error": text}}
-        audiences = self._common(token, wanted)
-        if user is None or user.name == "system:anonymous":
+        # A review stands for a request with `Authorization: Bearer TOKEN`.
+        token = bearer_token(f"Bearer {token}")
+        if not token:
             return {**obj, "status": {"user": {}}}
-        if not audiences:
-            return {**obj, "status": {"user": {}, "error": "invalid bearer token"}}
-        return {**obj, "status": {"authenticated": True, "user": user_info(user), "audiences": audiences}}
-
-    def _common(self, token: str, wanted: tuple[str, ...]) -> list[str]:
-        """The audiences that a good token is for and that were asked about. Tokens that name none are for the server."""
-        from fakeapiserver.auth.authenticators.serviceaccount import audiences_of, unverified_claims
-
-        named = audiences_of(unverified_claims(token) or {}) or self.audiences
-        return [audience for audience in wanted if audience in named]
+        try:
+            found = await self.tokens.review(token, wanted)
+        except RefusedError as error:
+            return {**obj, "status": {"user": {}, "error": str(error)}}
+        request.warnings.extend(found.warnings)
+        status = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
+        return {**obj, "status": status}
 
 
 def user_info(user: UserInfo) -> Object:

@@ -49,12 +49,15 @@ def generate_name(base: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenIssuer:
-    """Who signs, and for whom by default. `extends` is --service-account-extend-token-expiration."""
+    """Who signs, and for whom by default. `extends` is --service-account-extend-token-expiration, `longest` (seconds, 0 for any)
+    --service-account-max-token-expiration, `jwks_uri` where the keys are published (empty: by this server)."""
 
     keys: ServiceAccountKeys
     issuer: str
     audiences: Sequence[str]
     extends: bool = True
+    longest: int = 0
+    jwks_uri: str = ""
 
 
 @dataclass(kw_only=True)

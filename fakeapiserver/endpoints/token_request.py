@@ -46,6 +46,9 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     if meta.get("name") and meta["name"] != info.name:
         detail = "must match the service account name if specified"
         raise new_invalid(_KIND, info.name, [field.invalid("metadata.name", meta["name"], detail)])
+    if meta.get("namespace") and meta["namespace"] != info.namespace:
+        detail = "must match the service account namespace if specified"
+        raise new_invalid(_KIND, info.name, [field.invalid("metadata.namespace", meta["namespace"], detail)])
     account = store.decode((await store.get(info.namespace, info.name)).value)
     if meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
@@ -58,6 +61,9 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     await scopes.admission.validate(attributes)
     private = {"namespace": info.namespace, "serviceaccount": {"name": info.name, "uid": uid(account)}}
     private |= await _bound(spec.get("boundObjectRef"), info.namespace, info.name, scopes)
+    if 0 < issuer.longest < spec["expirationSeconds"]:
+        asked, spec["expirationSeconds"] = spec["expirationSeconds"], issuer.longest
+        request.warnings.append(f"requested expiration of {asked} seconds shortened to {issuer.longest} seconds")
     lifetime = spec["expirationSeconds"]
     if (
         issuer.extends

@@ -21,17 +21,20 @@ from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVe
 from fakeapiserver.server import authn_authz, bootstrap
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
+from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
 from fakeapiserver.server.chain import HandlerChain
+from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
-_NO_FLAGS: Final = frozenset({"controllers", "kubernetes_version", "warnings"})
+_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes_version", "warnings"})
 
 
 class APIServer:
@@ -64,18 +67,31 @@ class APIServer:
         self.scopes.admission = authn_authz.admission(config, self.objects, ServedVersions(self.scopes))
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
-        keys, audiences = authn_authz.service_account_keys(config), authn_authz.api_audiences(config)
+        keys, audiences = service_account_keys(config), api_audiences(config)
         self._issuer = TokenIssuer(
-            keys, config.service_account_issuer[0], audiences, config.service_account_extend_token_expiration
+            keys,
+            config.service_account_issuer[0],
+            audiences,
+            config.service_account_extend_token_expiration,
+            int(config.service_account_max_token_expiration),
+            config.service_account_jwks_uri,
         )
         self.scopes.token_issuer = self._issuer
-        authenticator = authn_authz.authenticator(
-            config, clock=self.clock, token=admin_token, client_ca=client_ca, keys=keys, objects=self.objects
+        self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
+        self._authentication = authentication(
+            config,
+            clock=self.clock,
+            token=admin_token,
+            client_authorities=self.client_authorities,
+            keys=keys,
+            objects=self.objects,
+            label_secret=SecretLabeller(self.scopes).label,
         )
+        authenticator = self._authentication.authenticator
         rbac = RBAC(self.objects)
         authorizer = authn_authz.authorizer(config, rbac)
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
-        self.scopes.virtual = reviews(authenticator, authorizer, authorizer, self.clock, audiences)
+        self.scopes.virtual = reviews(self._authentication.tokens, authorizer, authorizer, self.clock, audiences)
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -121,10 +137,8 @@ class APIServer:
         version, port = self.config.kubernetes_version, self.config.secure_port
         await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
         await self._identity.create()
-        self._tasks = [
-            asyncio.create_task(self.custom_resources.run(), name="customresources"),
-            asyncio.create_task(self._identity.run(), name="identity"),
-        ]
+        background = [self.custom_resources.run, self._identity.run, *self._authentication.background]
+        self._tasks = [asyncio.create_task(run()) for run in background]
 
     def snapshot(self) -> Snapshot:
         """Everything stored, now: no copy is made, objects never change."""

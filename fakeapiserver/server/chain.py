@@ -134,8 +134,10 @@ def credentials(request: Request) -> Credentials:
     chain = tls.get("client_cert_der", ()) if tls else ()
     authorization = request.header(b"authorization") or _websocket_token(request)
     if chain:
-        return Credentials(authorization, chain[0], tuple(chain[1:]), request.headers)
-    return Credentials(authorization, headers=request.headers)
+        return Credentials(
+            authorization, chain[0], tuple(chain[1:]), request.headers, (), request.path, request.warnings
+        )
+    return Credentials(authorization, headers=request.headers, path=request.path, warnings=request.warnings)
 
 
 def _websocket_token(request: Request) -> str:

@@ -28,12 +28,29 @@ class Config:
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
     anonymous_auth: bool = True
+    enable_bootstrap_token_auth: bool = False
+    authentication_config: Path | None = None
+    authentication_token_webhook_config_file: Path | None = None
+    authentication_token_webhook_version: str = "v1beta1"
+    authentication_token_webhook_cache_ttl: float = 120.0  # seconds
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    oidc_ca_file: Path | None = None
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_required_claim: Mapping[str, str] = field(default_factory=dict)
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
     authorization_mode: tuple[str, ...] = ("RBAC",)
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None
     service_account_extend_token_expiration: bool = True
+    service_account_jwks_uri: str = ""
+    service_account_lookup: bool = True
+    service_account_max_token_expiration: float = 0.0  # seconds; 0: as long as is asked for
     api_audiences: tuple[str, ...] = ()
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
@@ -45,3 +62,4 @@ class Config:
     request_timeout: float = 60.0  # seconds
     min_request_timeout: int = 1800  # seconds; what a watch lives at least
     kubernetes_version: str = "v1.36"
+    given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say

@@ -22,7 +22,6 @@ from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import (
     SERVER_NAMES,
     KeyPair,
-    check_bundle,
     create_authority,
     issue_client,
     issue_server,
@@ -37,12 +36,11 @@ _STOP_GRACE: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """`client_ca` is what client certificates are checked against: the own authority's and the operator's."""
+    """The own authority, and what it has issued."""
 
     authority: KeyPair
     serving: KeyPair
     admin: KeyPair
-    client_ca: bytes
 
 
 class LocalServer:
@@ -76,10 +74,11 @@ class LocalServer:
     async def start(self) -> None:
         certificates = self._certificates = _certificates(self.config)
         api = self.api = APIServer(
-            self.config, clock=self._clock, admin_token=self.admin_token, client_ca=certificates.client_ca
+            self.config, clock=self._clock, admin_token=self.admin_token, client_ca=certificates.authority.certificate
         )
         await api.start()
         context = server_context(certificates.serving.certificate, certificates.serving.key)
+        api.client_authorities.subscribe(context.announce)
         self._server = Server(
             api.application,
             host=self.config.bind_address,
@@ -127,18 +126,13 @@ def _certificates(config: Config) -> Certificates:
         admin = _kept(config.cert_dir, "admin") or _keep(
             config.cert_dir, "admin", issue_client(authority, ADMIN, [MASTERS])
         )
-        client_ca = authority.certificate
-        if config.client_ca_file is not None:
-            bundle = config.client_ca_file.read_bytes()
-            check_bundle(f"client-ca-bundle::{config.client_ca_file}", bundle)
-            client_ca += bundle
     except OSError as error:
         if error.filename is None:
             raise
         raise OSError(
             f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files"
         ) from error
-    return Certificates(authority, serving, admin, client_ca)
+    return Certificates(authority, serving, admin)
 
 
 def _serving(config: Config, authority: KeyPair) -> KeyPair:

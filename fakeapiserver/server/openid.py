@@ -4,6 +4,7 @@ Upstream: k8s.io/kubernetes/pkg/routes/openidmetadata.go, pkg/serviceaccount/ope
 """
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
 from fakeapiserver.apimachinery.serializer import json
@@ -21,7 +22,7 @@ def configuration(request: Request, issuer: TokenIssuer, address: str) -> Respon
     """`address` is where clients find the keys: host:port."""
     document = {
         "issuer": issuer.issuer,
-        "jwks_uri": f"https://{address}{JWKS_PATH}",
+        "jwks_uri": issuer.jwks_uri or f"https://{address}{JWKS_PATH}",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": sorted({key["alg"] for key in issuer.keys.jwks()}),
@@ -40,8 +41,12 @@ def below(request: Request) -> None:
 
 
 def is_published(issuer: TokenIssuer) -> bool:
-    """Others could find an issuer that is an https URL only."""
-    return issuer.issuer.startswith("https://")
+    """Others could find an issuer that is an https URL only, without query and fragment."""
+    try:
+        url = urlsplit(issuer.issuer)
+    except ValueError:
+        return False
+    return url.scheme == "https" and not url.query and not url.fragment
 
 
 def _answer(request: Request, media_type: str, document: Any) -> Response:

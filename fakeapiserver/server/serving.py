@@ -135,26 +135,35 @@ class RequestingContext(ssl.SSLContext):
     """
 
     openssl: Any
+    announced: frozenset[bytes] = frozenset()
+
+    def announce(self, client_ca: bytes) -> None:
+        """Tell clients from now on whose certificates (PEM) are known: many send none that nobody listed here has issued.
+        Whoever was announced once stays so: there is no harm in being sent too much."""
+        from cryptography.x509 import load_pem_x509_certificates
+        from OpenSSL.crypto import X509
+
+        found = {authority.subject.public_bytes(): authority for authority in load_pem_x509_certificates(client_ca)}
+        for subject in found.keys() - self.announced:
+            self.openssl.add_client_ca(X509.from_cryptography(found[subject]))
+        self.announced |= found.keys()
 
     def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:
         return TLSConnection(self, incoming, outgoing)
 
 
-def server_context(certificate: bytes, key: bytes, *, request_client_certificates: bool = True) -> ssl.SSLContext:
-    """A context for `Server` from PEM bytes: TLS 1.2 and later, ALPN http/1.1.
+def server_context(certificate: bytes, key: bytes) -> RequestingContext:
+    """A context for `Server` from PEM bytes: TLS 1.2 and later, ALPN http/1.1, asks clients for a certificate.
 
-    Without `request_client_certificates` it is the standard library's: faster, and every client is without certificate.
     Raises ValueError if certificate and key are not PEM or do not fit together.
     """
     try:
-        return (
-            _requesting_context(certificate, key) if request_client_certificates else _plain_context(certificate, key)
-        )
+        return _requesting_context(certificate, key)
     except Exception as error:
         raise ValueError(f"serving certificate and key cannot be used: {error}") from error
 
 
-def _requesting_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+def _requesting_context(certificate: bytes, key: bytes) -> RequestingContext:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from cryptography.x509 import load_pem_x509_certificates
     from OpenSSL import SSL
@@ -183,7 +192,8 @@ def _select_alpn(_: Any, offered: list[bytes]) -> Any:
     return b"http/1.1" if b"http/1.1" in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
-def _plain_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+def plain_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """The standard library's: faster, and every client is without certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -113,12 +113,46 @@ def test_anonymous_switched_off_is_401() -> None:
         asyncio.run(Union([]).authenticate(Credentials()))
 
 
-def test_a_found_user_is_remembered() -> None:
-    union = Union([BearerToken([StaticTokens({"good": UserInfo("bob")})])])
-    credentials = Credentials("Bearer good")
-    assert union.remembered(credentials) is None
-    user = asyncio.run(union.authenticate(credentials))
-    assert union.remembered(credentials) is user
+class Clock:
+    """Time that stands still until it is set."""
+
+    time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+def test_a_good_token_is_remembered_for_ten_seconds_and_a_bad_one_is_not() -> None:
+    known, clock = {"good": UserInfo("bob")}, Clock()
+    tokens = StaticTokens(known)
+    union = Union([BearerToken([tokens], clock=clock)])
+    user = asyncio.run(union.authenticate(Credentials("Bearer good")))
+    tokens._tokens.clear()
+    clock.time = 9.9
+    assert asyncio.run(union.authenticate(Credentials("Bearer good"))) is user
+    clock.time = 10.1
+    with pytest.raises(StatusError):
+        asyncio.run(union.authenticate(Credentials("Bearer good")))
+    tokens._tokens |= known
+    assert asyncio.run(union.authenticate(Credentials("Bearer good"))) == user
+
+
+def test_anonymous_may_be_for_some_paths_only() -> None:
+    union = Union([], Anonymous(["/livez"]))
+    assert asyncio.run(union.authenticate(Credentials(path="/livez"))) == ANONYMOUS
+    with pytest.raises(StatusError, match="Unauthorized"):
+        asyncio.run(union.authenticate(Credentials(path="/livez/ping")))
+
+
+def test_spaces_before_the_token_are_warned_about() -> None:
+    credentials = Credentials("Bearer  good")
+    assert asyncio.run(Union([BearerToken([])], Anonymous()).authenticate(credentials)) == ANONYMOUS
+    assert credentials.warnings == [
+        "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.server.protocol import Limits
-from fakeapiserver.server.serving import Server, server_context
+from fakeapiserver.server.serving import Server, plain_context, server_context
 from fakeapiserver.transport.certificates import CertificateCache, KeyPair, create_authority, issue_client
 
 CERTIFICATES = CertificateCache()
@@ -33,7 +33,8 @@ def run(request: pytest.FixtureRequest) -> Any:
 
 def context(*, request_client_certificates: bool = True) -> ssl.SSLContext:
     serving = CERTIFICATES.serving()
-    return server_context(serving.certificate, serving.key, request_client_certificates=request_client_certificates)
+    context = server_context if request_client_certificates else plain_context
+    return context(serving.certificate, serving.key)
 
 
 def client_context(folder: Path | None = None, pair: KeyPair | None = None) -> ssl.SSLContext:

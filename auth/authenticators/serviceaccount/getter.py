@@ -1,0 +1,41 @@
+"""Where accounts and what tokens are bound to are looked up.
+
+Upstream: pkg/controller/serviceaccount/tokengetter.go, k8s.io/client-go/rest/request.go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.auth.interfaces import RefusedError
+
+Object = Mapping[str, Any]
+
+
+class Objects(Protocol):
+    """Stored objects; they must not be changed."""
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
+
+
+def find(objects: Objects, resource: str, namespace: str, name: str) -> Object | None:
+    """None for what can't exist as well."""
+    impossible = not name or names.path_segment_name(name, False) or names.path_segment_name(namespace, False)
+    return None if impossible else objects.get(resource, namespace, name)
+
+
+def service_account(objects: Objects, namespace: str, name: str) -> Object:
+    """RefusedError in the words that client-go has for what can't be asked for."""
+    if not name:
+        raise RefusedError("resource name may not be empty")
+    if problems := names.path_segment_name(name, False):
+        raise RefusedError(f"invalid resource name {go_quote(name)}: [{' '.join(problems)}]")
+    if not namespace:
+        raise RefusedError("the server could not find the requested resource")
+    if problems := names.path_segment_name(namespace, False):
+        raise RefusedError(f"invalid namespace {go_quote(namespace)}: [{' '.join(problems)}]")
+    found = objects.get("serviceaccounts", namespace, name)
+    if found is None:
+        raise RefusedError(f"serviceaccounts {go_quote(name)} not found")
+    return found

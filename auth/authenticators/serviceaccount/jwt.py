@@ -1,0 +1,75 @@
+"""Signed service account tokens: whose signature, which issuer, for whom.
+
+Upstream: pkg/serviceaccount/jwt.go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.auth import jose
+from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
+
+_NO_KEY: Final = "invalid signature, no keys found"
+
+
+class Validator(Protocol):
+    """What the claims of a token of this kind mean."""
+
+    def check(self, claims: jose.JSONObject) -> None:
+        """RefusedError for a private claim of a wrong type."""
+
+    async def validate(self, token: str, claims: jose.JSONObject) -> tuple[UserInfo, tuple[str, ...]]:
+        """The account, and warnings for whoever uses the token. RefusedError."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTokens:
+    """Tokens of `issuers`. One that names no audience is for all of `audiences`, the server's own."""
+
+    keys: ServiceAccountKeys
+    issuers: Sequence[str]
+    audiences: Sequence[str]
+    validator: Validator
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
+        signed = jose.parse(token)
+        if signed is None or signed.payload is None or signed.issuer not in self.issuers:
+            return None
+        claims = signed.payload
+        self._verify(signed, claims)
+        issuer = claims.get("iss") or ""
+        if issuer not in self.issuers:
+            raise RefusedError(f"token issuer {go_quote(issuer)} is invalid")
+        named = jose.audiences_of(claims) or list(self.audiences)
+        common = tuple(audience for audience in named if audience in audiences)
+        if not common and self.audiences:
+            raise RefusedError(
+                f"token audiences {_go_list(named)} is invalid for the target audiences {_go_list(audiences)}"
+            )
+        user, warnings = await self.validator.validate(token, claims)
+        return Response(user, common, warnings)
+
+    def _verify(self, signed: jose.Signed, claims: jose.JSONObject) -> None:
+        """RefusedError with what was wrong with each key unless one of them has made the signature, and the claims fit."""
+        keys = self.keys.named(signed.kid)
+        if not keys:
+            raise RefusedError(_NO_KEY)
+        reasons: list[str] = []
+        for key in keys:
+            try:
+                if not self.keys.verify(key, signed.check_header(), signed.signed, signed.signature):
+                    raise RefusedError(jose.BAD_SIGNATURE)
+                jose.check_claims(claims)
+                self.validator.check(claims)
+            except RefusedError as error:
+                reasons.append(str(error))
+            else:
+                return
+        raise RefusedError(*dict.fromkeys(reasons))
+
+
+def _go_list(texts: Sequence[str]) -> str:
+    return "[" + " ".join(map(go_quote, texts)) + "]"

@@ -1,0 +1,128 @@
+"""Builds the authenticators that a configuration asks for, in upstream's order.
+
+Upstream: pkg/kubeapiserver/options/authentication.go, pkg/kubeapiserver/authenticator/config.go.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
+from fakeapiserver.auth.authenticators.anonymous import Anonymous
+from fakeapiserver.auth.authenticators.bearertoken import BearerToken
+from fakeapiserver.auth.authenticators.serviceaccount import (
+    LEGACY_ISSUER,
+    BoundValidator,
+    Label,
+    LegacyValidator,
+    SignedTokens,
+)
+from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
+from fakeapiserver.auth.authenticators.x509 import X509
+from fakeapiserver.auth.interfaces import Authenticator, TokenAuthenticator, TokenReviewer
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
+from fakeapiserver.auth.union import Union
+from fakeapiserver.clock import Clock
+from fakeapiserver.server.client_authorities import ClientAuthorities
+from fakeapiserver.server.config import Config
+
+# What runs until it is cancelled.
+Background = Callable[[], Coroutine[None, None, None]]
+
+log = logging.getLogger(__name__)
+
+_LONGEST_BOUNDS: Final = (3600, 1 << 32)  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """`authenticator` tells who a request comes from, `tokens` whose a token is (TokenReview); `background` is what has to run
+    while the server does."""
+
+    authenticator: Authenticator
+    tokens: TokenReviewer
+    background: list[Background] = field(default_factory=list)
+
+
+def authentication(
+    config: Config,
+    *,
+    clock: Clock,
+    token: str,
+    client_authorities: ClientAuthorities,
+    keys: ServiceAccountKeys,
+    objects: Getter,
+    label_secret: Label,
+) -> Authentication:
+    """`token` is the server's own administrator's. OSError and ValueError for unusable files and flags
+    that contradict each other."""
+    check_options(config)
+    audiences = api_audiences(config)
+    background: list[Background] = [client_authorities.run]
+    methods: list[Authenticator] = []
+    if client_authorities.bundle:
+        x509 = X509(b"", clock)
+        client_authorities.subscribe(x509.use)
+        methods.append(x509)
+    tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, admin_token(token))]
+    if config.token_auth_file is not None:
+        tokens.append(AudienceAgnostic(audiences, load_token_file(config.token_auth_file)))
+    legacy = LegacyValidator(objects, clock, label_secret, config.service_account_lookup)
+    tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy))
+    tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, BoundValidator(objects, clock)))
+    if config.enable_bootstrap_token_auth:
+        from fakeapiserver.auth.authenticators.bootstrap import BootstrapTokens
+
+        tokens.append(AudienceAgnostic(audiences, BootstrapTokens(objects, clock)))
+    bearer = BearerToken(tokens, audiences, clock)
+    union = Union([*methods, bearer], Anonymous() if config.anonymous_auth else None)
+    return Authentication(union, bearer, background)
+
+
+def service_account_keys(config: Config) -> ServiceAccountKeys:
+    """The keys of the files that are named, else one that is made when it is needed. OSError and ValueError."""
+    signing, verifying = config.service_account_signing_key_file, config.service_account_key_file
+    keys = ServiceAccountKeys(signing, verifying)
+    if signing is not None or verifying:
+        keys.load()
+    return keys
+
+
+def api_audiences(config: Config) -> tuple[str, ...]:
+    """Whom tokens are for if they don't say: the issuers, unless --api-audiences."""
+    return config.api_audiences or config.service_account_issuer
+
+
+def check_options(config: Config) -> None:
+    """ValueError in upstream's words, all of them at once, for flags that contradict each other."""
+    longest, (least, most) = config.service_account_max_token_expiration, _LONGEST_BOUNDS
+    if longest and not least <= longest <= most:
+        raise ValueError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
+    errors = [*_oidc_errors(config), *_service_account_errors(config)]
+    if errors:
+        raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def _oidc_errors(config: Config) -> list[str]:
+    flags = any(name.startswith("oidc-") for name in config.given)
+    if config.authentication_config is not None:
+        return ["authentication-config file and oidc-* flags are mutually exclusive"] if flags else []
+    if flags and not (config.oidc_issuer_url and config.oidc_client_id):
+        return ["oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"]
+    return []
+
+
+def _service_account_errors(config: Config) -> list[str]:
+    errors, seen = [], set()
+    for issuer in config.service_account_issuer:
+        if not issuer:
+            errors.append("service-account-issuer should not be an empty string")
+        elif issuer in seen:
+            errors.append(f'service-account-issuer "{issuer}" is already specified')
+        seen.add(issuer)
+    uri = config.service_account_jwks_uri
+    if uri and not uri.startswith("https://"):
+        errors.append(f"service-account-jwks-uri requires https scheme, parsed as: {uri}")
+    return errors

@@ -141,11 +141,10 @@ class RequestingContext(ssl.SSLContext):
         """Tell clients from now on whose certificates (PEM) are known: many send none that nobody listed here has issued.
         Whoever was announced once stays so: there is no harm in being sent too much."""
         from cryptography.x509 import load_pem_x509_certificates
-        from OpenSSL.crypto import X509
 
         found = {authority.subject.public_bytes(): authority for authority in load_pem_x509_certificates(client_ca)}
         for subject in found.keys() - self.announced:
-            self.openssl.add_client_ca(X509.from_cryptography(found[subject]))
+            self.openssl.add_client_ca(found[subject])
         self.announced |= found.keys()
 
     def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:

@@ -60,7 +60,9 @@ async def patch(request: Request, scope: RequestScope) -> Response:
     options, transform, applied = await prepared(request, scope, custom=scope.kind.custom)
     wanted = write_request(request, scope, options, request.info.name)
     wanted.applied = applied
-    written = await store.update(wanted, transform, create=applied and not request.info.subresource)
+    subresource = request.info.subresource
+    creates = applied and (not subresource or (subresource == "status" and store.strategy.allow_create_on_update))
+    written = await store.update(wanted, transform, create=creates)
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
 

@@ -53,6 +53,11 @@ class ServiceStrategy(Strategy):
         service_allocation.allocate_for_create(self.allocators, obj)
         _on_read(obj["spec"])
 
+    def prepare_for_status_create(self, obj: Object) -> None:
+        """Nothing is allocated to a service that comes in this way."""
+        obj["status"] = {"loadBalancer": {}}
+        _on_read(obj["spec"])
+
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         service_allocation.allocate_for_update(self.allocators, obj, old)
         if "status" in old:

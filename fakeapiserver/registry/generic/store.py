@@ -275,7 +275,10 @@ class Store:
         ensure_namespace(metadata(obj), request.namespace)
         self.strategy.record_user(obj, request.user)
         drop_fields(obj, self.strategy.disabled_fields)
-        self.strategy.prepare_for_create(obj)
+        if request.subresource:
+            self.strategy.prepare_for_status_create(obj)
+        else:
+            self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
         self._validate(request, obj)

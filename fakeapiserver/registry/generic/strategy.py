@@ -113,6 +113,10 @@ class Strategy:
         for name in self.reset_fields or ():
             obj.pop(name, None)
 
+    def prepare_for_status_create(self, obj: Object) -> None:
+        """As prepare_for_create, of an object that a write to its status creates."""
+        self.prepare_for_create(obj)
+
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """As prepare_for_create, from the stored object: fields of subresources stay as they are."""
         for name in self.reset_fields or ():

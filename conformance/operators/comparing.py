@@ -109,7 +109,7 @@ class Comparison:
         shown = [
             {**answer, "body": narrow(answer.get("body"))} if narrow else written(answer) for answer in (expected, got)
         ]
-        found = difference(*map(comparable, shown))
+        found = _outcome(expected, got) or difference(*map(comparable, shown))
         self.note(f"{request['method']} {request['path']}", json.dumps(request.get("body")), found)
 
     def note(self, label: str, body: str, found: str) -> None:
@@ -392,6 +392,14 @@ def _without_prose(schema: Any) -> Any:
 def _told(body: Any) -> set[str]:
     schemas = body.get("components", {}).get("schemas", {}) if isinstance(body, dict) else {}
     return {kind["kind"] for found in schemas.values() for kind in found.get("x-kubernetes-group-version-kind", ())}
+
+
+def _outcome(expected: Answer, got: Answer) -> str:
+    """Two answers of different status, with what they say."""
+    if expected["status"] == got["status"]:
+        return ""
+    said = (answer["body"].get("message", "no message") for answer in (expected, got))
+    return " != ".join(f"{answer['status']} {text}" for answer, text in zip((expected, got), said, strict=True))
 
 
 def _group(body: Object, name: str) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
@@ -31,6 +31,9 @@ class Virtual(Protocol):
 
     async def create(self, request: Request, obj: Object) -> Object:
         """The answer's object; StatusError to refuse."""
+
+
+_REVISION: Final = b'"resourceVersion":"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,9 @@ class RequestScope:
 
     def _is_outdated(self, value: bytes) -> bool:
         """Stored under an earlier schema: pruned and defaulted again when it is decoded."""
-        if not self.outdated_before:
-            return False
-        start = canonical.REVISION_OFFSET + len(b'"resourceVersion":"')
+        if not self.outdated_before or not value.startswith(_REVISION, canonical.REVISION_OFFSET):
+            return False  # without a revision: a dry run has made it just now
+        start = canonical.REVISION_OFFSET + len(_REVISION)
         return int(value[start : value.index(b'"', start)]) < self.outdated_before
 
     def _convert(self, value: bytes) -> bytes:

@@ -285,6 +285,7 @@ class CustomResources:
             selectable_fields={path: path for path in indexed},
             served_fields=_selectable(version),
             deprecation=_deprecation(version, spec),
+            presets_status=stored.presets_status and subresources.get("status") is not None,
         )
 
         def convert(found: Object, gvk: GroupVersionKind) -> Object:
@@ -297,9 +298,12 @@ class CustomResources:
             return converted
 
         def as_stored(found: Object) -> Object:
-            pruned = deepcopy(found)
-            stored.structural.prune(pruned)
-            return pruned
+            """Upstream stores what it validated, and restores it whenever it reads."""
+            if refreshes and kind is not stored:
+                found = deepcopy(found)
+                stored.structural.prune(found)
+            stored.structural.restore(found)
+            return found
 
         def refresh(found: Object) -> None:
             stored.structural.prune(found)
@@ -318,7 +322,7 @@ class CustomResources:
             name_generator=generate_name,
             convert=convert,
             refresh=refresh if refreshes else None,
-            as_stored=as_stored if refreshes and kind is not stored else _unchanged,
+            as_stored=as_stored,
             kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),
         )
 
@@ -431,10 +435,6 @@ def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
         parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
         found[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
     return found
-
-
-def _unchanged(obj: Object) -> Object:
-    return obj
 
 
 class _NoCreation:

@@ -64,6 +64,12 @@ class StructuralType:
         """Applies the schema's defaults in place; nulls the schema does not allow count as absent."""
         default.default(obj, self._schema)
 
+    def restore(self, obj: dict[str, Any]) -> None:
+        """What reading an object from storage makes of what was written: in place, without nulls that may not be, and with
+        every default."""
+        default.drop_nulls(obj, self._schema)
+        default.default(obj, self._schema)
+
     def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> ErrorList:
         """What is wrong with an object, in upstream's order."""
         return self.value_errors(obj, old) + self.embedded_errors(obj) + self.list_errors(obj, old)

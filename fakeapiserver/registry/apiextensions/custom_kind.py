@@ -37,6 +37,11 @@ class CustomKind:
     def definition(self) -> Schema:
         return self._schema
 
+    @property
+    def presets_status(self) -> bool:
+        """Objects without a status have one, by default."""
+        return self._schema.get("properties", {}).get("status", {}).get("default") is not None
+
     @cached_property
     def structural(self) -> "StructuralType":
         from fakeapiserver.apimachinery.schema.structural import compile_structural

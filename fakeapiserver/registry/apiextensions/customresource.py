@@ -30,6 +30,8 @@ class CustomResourceStrategy(Strategy):
     namespaced: bool
     scale: Mapping[str, Any] = field(default_factory=dict)
     served_fields: Sequence[str] = ()
+    # The status that creation drops comes back by default when the object is read.
+    presets_status: bool = False
     # All is checked below, since an object of another kind is told nothing else.
     create_checks: tuple[MetaCheck, ...] = ("spec",)
     update_meta_checks: tuple[MetaCheck, ...] = ()
@@ -41,6 +43,9 @@ class CustomResourceStrategy(Strategy):
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         return spec_changed(obj, old, ("metadata", "kind", "apiVersion"))
+
+    def shows_more_than_stored(self, obj: Object) -> bool:
+        return self.presets_status
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
         unserved = self.selectable_fields.keys() - set(self.served_fields)

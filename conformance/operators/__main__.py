@@ -25,7 +25,7 @@ from pathlib import Path
 from conformance.bench.servers import TOKEN, Ours, Reference
 from conformance.exchange import Client
 from conformance.operators import packages
-from conformance.operators.comparing import DEFINITIONS, Comparison, Pair, Result
+from conformance.operators.comparing import DEFINITIONS, SETTLE_SECONDS, Comparison, Explain, Pair, Result
 
 
 def main() -> int:
@@ -71,12 +71,12 @@ def compare(
     pair: Pair,
     comparisons: Sequence[Comparison],
     arguments: argparse.Namespace,
-    explain: Callable[[str, str, str], str] | None,
+    explain: Explain | None,
 ) -> None:
     """All operators live on the servers together, as they do in a cluster."""
     _each("define", comparisons, Comparison.define)
     _each("establish", comparisons, Comparison.established)
-    time.sleep(4)  # upstream holds creations back for two seconds after a definition is established
+    time.sleep(SETTLE_SECONDS)
     _each("publish", comparisons, lambda comparison: comparison.publish(explain))
     version_2 = pair.each(lambda client: client.send({"method": "GET", "path": "/openapi/v2"}, [])["body"])
     _each("version 2", comparisons, lambda comparison: comparison.version_2(version_2))
@@ -117,7 +117,7 @@ def _kubectl(assets: Path | None) -> str | None:
     return str(beside.absolute()) if beside and beside.is_file() else shutil.which("kubectl")
 
 
-def _explainer(kubectl: str, cache: Path, tokens: dict[str, str]) -> Callable[[str, str, str], str]:
+def _explainer(kubectl: str, cache: Path, tokens: dict[str, str]) -> Explain:
     """What `kubectl explain --recursive` prints: (server, plural, group version) -> text."""
 
     def explain(url: str, plural: str, gv: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from conformance.differential_customresources import Generator, comparable
@@ -15,6 +16,8 @@ from conformance.exchange import Answer, Client, difference
 from conformance.operators.packages import Object, Operator
 
 Request = dict[str, Any]
+# What kubectl prints of a server's plural in a group version.
+Explain = Callable[[str, str, str], str]
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APPLY: Final = "application/apply-patch+yaml"
@@ -22,6 +25,8 @@ MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+# Upstream holds creations back for two seconds after a definition is established.
+SETTLE_SECONDS: Final = 4.0
 _WAIT_SECONDS: Final = 60.0
 _ODD: Final[tuple[Any, ...]] = (
     None,
@@ -148,26 +153,20 @@ class Comparison:
 
     # ------------------------------------------------------------ publishing
 
-    def publish(self, explain: Callable[[str, str, str], str] | None) -> None:
+    def publish(self, explain: Explain | None) -> None:
         """Discovery and the documents of the operator's group versions; `explain(url, plural, group version)` runs kubectl."""
         groups = sorted({found["spec"]["group"] for found in self.operator.definitions.values()})
         for group in groups:
             self.ask({"method": "GET", "path": f"/apis/{group}"})
-            self.ask(
-                {"method": "GET", "path": "/apis", "accept": AGGREGATED},
-                lambda body, group=group: _by_name(_group(body, group)),
-            )
+            self.ask({"method": "GET", "path": "/apis", "accept": AGGREGATED}, partial(_group, name=group))
         for gv in sorted(self.group_versions()):
             self.ask({"method": "GET", "path": f"/apis/{gv}"}, _by_name)
             path = f"/openapi/v3/apis/{gv}"
-            kinds = set(self._kinds(gv))
-            self.pair.wait(
-                {"method": "GET", "path": path}, lambda answer, kinds=kinds: kinds <= _told(answer.get("body"))
-            )
+            self.pair.wait({"method": "GET", "path": path}, partial(_tells, kinds=set(self._kinds(gv))))
             self.ask({"method": "GET", "path": path}, document)
         for plural, gv in sorted(self._resources()) if explain else ():
             assert explain is not None
-            texts = self.pair.each(lambda client, plural=plural, gv=gv: explain(client.url, plural, gv))
+            texts = self.pair.each(partial(_explained, explain, plural, gv))
             self.note(f"explain {plural} {gv}", "", _first_line(*texts))
 
     def version_2(self, documents: tuple[Any, Any]) -> None:
@@ -389,9 +388,12 @@ def _without_prose(schema: Any) -> Any:
     }
 
 
-def _told(body: Any) -> set[str]:
+def _tells(answer: Answer, kinds: set[str]) -> bool:
+    """Whether an OpenAPI document has these kinds."""
+    body = answer.get("body")
     schemas = body.get("components", {}).get("schemas", {}) if isinstance(body, dict) else {}
-    return {kind["kind"] for found in schemas.values() for kind in found.get("x-kubernetes-group-version-kind", ())}
+    told = {kind["kind"] for found in schemas.values() for kind in found.get("x-kubernetes-group-version-kind", ())}
+    return kinds <= told
 
 
 def _outcome(expected: Answer, got: Answer) -> str:
@@ -403,7 +405,11 @@ def _outcome(expected: Answer, got: Answer) -> str:
 
 
 def _group(body: Object, name: str) -> Any:
-    return [item for item in body["items"] if item["metadata"]["name"] == name]
+    return _by_name([item for item in body["items"] if item["metadata"]["name"] == name])
+
+
+def _explained(explain: Explain, plural: str, gv: str, client: Client) -> str:
+    return explain(client.url, plural, gv)
 
 
 def _by_name(value: Any) -> Any:

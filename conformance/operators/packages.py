@@ -76,7 +76,7 @@ def read(package: Package, archive: Path, samples_of_a_kind: int) -> Operator:
         kinds = _kinds(operator.definitions.values())
         groups = [f"{group}/".encode() for group in {api_version.partition("/")[0] for api_version, _ in kinds}]
         counts: dict[tuple[str, str], int] = {}
-        for path in sorted(paths, key=_likely):
+        for path in sorted(paths, key=_likely) if samples_of_a_kind else ():
             text = files.read(root + path) if "/vendor/" not in path and path not in wanted else b""
             if not any(group in text for group in groups):
                 continue

@@ -1,10 +1,11 @@
-"""How the results of controller-runtime's suites are read; running them takes minutes and is left to the module itself."""
+"""How the results of Go modules' suites are read; running them takes minutes and is left to the commands themselves."""
 
 import json
 
 import pytest
 
-from conformance.controller_runtime import package_path, read, table
+from conformance.controller_runtime import MODULE, package_path
+from conformance.go_suites import read, table
 
 PACKAGE = "sigs.k8s.io/controller-runtime/pkg/"
 
@@ -39,24 +40,24 @@ PLAIN = [
 
 
 def test_specs_are_counted_where_ginkgo_runs() -> None:
-    suite = read(GINKGO)["pkg/client"]
+    suite = read(GINKGO, MODULE.path)["pkg/client"]
     assert (suite.passed, suite.failed, suite.pending, suite.seconds) == (2, 1, 2, 1.5)
     assert suite.failures == ["Client Create [It] should create"]
 
 
 def test_tests_are_counted_elsewhere_without_those_that_hold_others() -> None:
-    suite = read(PLAIN)["pkg/apiutil"]
+    suite = read(PLAIN, MODULE.path)["pkg/apiutil"]
     assert (suite.passed, suite.failed, suite.pending) == (1, 1, 1)
     assert suite.failures == ["TestMapper/second"]
 
 
 def test_a_package_that_does_not_build_is_a_failure_and_one_without_tests_none() -> None:
-    suites = read([event("fail", "broken", Elapsed=0), event("skip", "empty", Elapsed=0)])
+    suites = read([event("fail", "broken", Elapsed=0), event("skip", "empty", Elapsed=0)], MODULE.path)
     assert [(name, suite.failed) for name, suite in suites.items()] == [("pkg/broken", 1)]
 
 
 def test_the_table_sums_up() -> None:
-    assert table(read([*GINKGO, *PLAIN])).splitlines()[2:] == [
+    assert table(read([*GINKGO, *PLAIN], MODULE.path)).splitlines()[2:] == [
         "| pkg/apiutil | 1 | 1 | 1 | 0 |",
         "| pkg/client | 2 | 1 | 2 | 2 |",
         "| **all** | 3 | 2 | 3 | 2 |",

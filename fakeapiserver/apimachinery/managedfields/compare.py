@@ -3,12 +3,16 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (tofieldset.go, compare.go).
 """
 
+from collections.abc import Callable
+from operator import eq
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, insert
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
+from fakeapiserver.apimachinery.meta import same
 
 Comparison = tuple[FieldSet, FieldSet, FieldSet]
+Equal = Callable[[Any, Any], bool]
 
 
 def to_fieldset(obj: dict[str, Any], schema: TypedSchema) -> FieldSet:
@@ -73,8 +77,10 @@ def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema
     added: FieldSet = {}
     modified: FieldSet = {}
     removed: FieldSet = {}
-    if old != new:
-        _compare_maps(root, old, new, (added, modified, removed))
+    # Go's types hold no value that could be true before and 1 now.
+    equal = same if schema.nulls else eq
+    if not equal(old, new):
+        _compare_maps(root, old, new, (added, modified, removed), equal)
     return added, modified, removed
 
 
@@ -102,24 +108,24 @@ def whole(node: Node, value: Any) -> FieldSet:
     return {}
 
 
-def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: Comparison) -> None:
+def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: Comparison, equal: Equal) -> None:
     """Both are granular maps; what differs is put into the three nodes given."""
     added, _, removed = into
     fields, element = node.fields, node.element or _NOTHING
     for key, value in new.items():
         if key not in old:
             added["f:" + key] = whole(fields.get(key) or element, value) if value.__class__ in _CONTAINERS else {}
-        elif (before := old[key]) != value:
-            _compare_into("f:" + key, fields.get(key) or element, before, value, into)
+        elif not equal(before := old[key], value):
+            _compare_into("f:" + key, fields.get(key) or element, before, value, into, equal)
     for key, value in old.items():
         if key not in new:
             removed["f:" + key] = whole(fields.get(key) or element, value)
 
 
-def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison) -> None:
+def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison, equal: Equal) -> None:
     """Compares two different values at one path element and puts what differs below that element."""
     below: Comparison = ({}, {}, {})
-    if not _compare_values(node, old, new, below):
+    if not _compare_values(node, old, new, below, equal):
         into[1][key] = {}
     elif below[1]:
         into[1][key] = below[1]
@@ -129,7 +135,7 @@ def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison) ->
         into[2][key] = below[2]
 
 
-def _compare_values(node: Node, old: Any, new: Any, into: Comparison) -> bool:
+def _compare_values(node: Node, old: Any, new: Any, into: Comparison, equal: Equal) -> bool:
     """False if the value is a leaf; what is below a value that stopped or started to be a map is told all the same."""
     old_map, new_map = isinstance(old, dict) and node.is_map, isinstance(new, dict) and node.is_map
     old_list = isinstance(old, list) and node.items is not None
@@ -137,13 +143,13 @@ def _compare_values(node: Node, old: Any, new: Any, into: Comparison) -> bool:
     as_map = (old_map or new_map) and not node.atomic_map and bool((old_map and old) or (new_map and new))
     as_list = (old_list or new_list) and not node.atomic_list and bool((old_list and old) or (new_list and new))
     if as_map:
-        _compare_maps(node, old if old_map else {}, new if new_map else {}, into)
+        _compare_maps(node, old if old_map else {}, new if new_map else {}, into, equal)
     if as_list:
-        _compare_lists(node, old if old_list else [], new if new_list else [], into)
+        _compare_lists(node, old if old_list else [], new if new_list else [], into, equal)
     return (as_map or as_list) and (old is None or new is None or type(old) is type(new))
 
 
-def _compare_lists(node: Node, old: list[Any], new: list[Any], into: Comparison) -> None:
+def _compare_lists(node: Node, old: list[Any], new: list[Any], into: Comparison, equal: Equal) -> None:
     added, _, removed = into
     before, after = grouped(node, old), grouped(node, new)
     item_node = node.items or _NOTHING
@@ -151,18 +157,18 @@ def _compare_lists(node: Node, old: list[Any], new: list[Any], into: Comparison)
         were = before.get(key, [])
         if not were:
             added[key] = whole(item_node, items[0]) if len(items) == 1 else {}
-        elif were != items:
-            _compare_items(key, item_node, were, items, into)
+        elif not equal(were, items):
+            _compare_items(key, item_node, were, items, into, equal)
     for key, items in before.items():
         if key not in after:
             removed[key] = whole(item_node, items[0]) if len(items) == 1 else {}
 
 
-def _compare_items(key: str, node: Node, old: list[Any], new: list[Any], into: Comparison) -> None:
+def _compare_items(key: str, node: Node, old: list[Any], new: list[Any], into: Comparison, equal: Equal) -> None:
     """Duplicates are one leaf; they turn into an item's own fields, or back, when they start or stop being duplicates."""
     added, modified, removed = into
     if len(old) == len(new) == 1:
-        _compare_into(key, node, old[0], new[0], into)
+        _compare_into(key, node, old[0], new[0], into, equal)
     elif len(old) > 1 and len(new) > 1:
         modified[key] = {}
     elif len(old) > 1:

@@ -32,7 +32,7 @@ from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Conver
 from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.schema.decoders import Empties
 
 ResetFields = Mapping[str, Any] | Iterable[str]
@@ -196,7 +196,7 @@ def _apply(
     managed = managed | {key: Owned(versions.owned(to_fieldset(applied, schema)), version, last.time if last else None)}
     result = prune(merged, managed, key, last, versions)
     managed, _ = take_from_others((live, result), managed, versions, key, force=force)
-    changed = live is None or result != live
+    changed = live is None or result != live or (schema.nulls and not same(result, live))
     if owned := managed.pop(key, None):
         fields = difference(owned.fields, _NEVER_OWNED)
         if fields:
@@ -279,10 +279,10 @@ def keep_times_if_unchanged(live: Object, new: Object) -> Object:
     Upstream: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go (IgnoreManagedFieldsTimestampsTransformer).
     """
     before, after = metadata(live).get("managedFields") or [], metadata(new).get("managedFields") or []
-    if len(before) != len(after) or _without_managed_fields(live) != _without_managed_fields(new):
+    if len(before) != len(after) or any(_timeless(a) != _timeless(b) for a, b in zip(before, after, strict=True)):
         return new
-    same = all(_timeless(a) == _timeless(b) for a, b in zip(before, after, strict=True))
-    return live if same else new
+    was, is_now = _without_managed_fields(live), _without_managed_fields(new)
+    return live if was == is_now and same(was, is_now) else new
 
 
 def _timeless(entry: Object) -> Object:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, invalid
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.patch.go_format import go_type_verb, go_value
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, spec_changed
@@ -42,7 +42,10 @@ class CustomResourceStrategy(Strategy):
         return ("spec", "metadata") if subresource == "status" else super().reset_paths(subresource)
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
-        return spec_changed(obj, old, ("metadata", "kind", "apiVersion"))
+        ignored = ("metadata", "kind", "apiVersion")
+        return spec_changed(obj, old, ignored) or any(
+            not same(value, old.get(key), exact=True) for key, value in obj.items() if key not in ignored
+        )
 
     def shows_more_than_stored(self, obj: Object) -> bool:
         return self.presets_status

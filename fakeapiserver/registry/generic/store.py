@@ -349,7 +349,7 @@ class Store:
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
-        if new == old or managedfields.keep_times_if_unchanged(old, new) is old:
+        if managedfields.keep_times_if_unchanged(old, new) is old:
             created = current.mod_revision == current.create_revision
             if not (created and self.strategy.shows_more_than_stored(old)):
                 return Written(current.value)

@@ -5,11 +5,10 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, pred
 
 import logging
 import uuid
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from fakeapiserver.admission.handler import Handler
-from fakeapiserver.admission.interfaces import Attributes, Getter, Initializer
+from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
 from fakeapiserver.admission.webhook.matching import matches, namespace_of
@@ -129,6 +128,7 @@ class Webhook(Handler):
         return verdict
 
     async def _post(self, hook: Hook, body: bytes) -> bytes:
+        from fakeapiserver.transport.service_resolver import cluster_resolver
         from fakeapiserver.transport.webhook import WebhookClient, WebhookError
 
         if self._client is None:
@@ -161,23 +161,3 @@ def _has_labels(hook: Hook, attributes: Attributes) -> bool:
 
 def _labels(obj: Object | None) -> dict[str, str]:
     return metadata(obj or {}).get("labels") or {}
-
-
-def cluster_resolver(getter: Getter) -> Callable[[str, str, int], tuple[str, int]]:
-    """Services by their cluster address, as kube-apiserver resolves them (k8s.io/apiserver/pkg/util/proxy)."""
-
-    def resolve(namespace: str, name: str, port: int) -> tuple[str, int]:
-        service = getter.get("services", namespace, name)
-        if service is None:
-            raise LookupError(f"service {go_quote(name)} not found")
-        spec = service.get("spec") or {}
-        kind, address = spec.get("type", ""), spec.get("clusterIP", "")
-        if kind == "ExternalName":
-            return str(spec.get("externalName", "")), port
-        if kind == "ClusterIP" and address == "None":
-            raise LookupError('cannot route to service with ClusterIP "None"')
-        if not any(served.get("port") == port for served in spec.get("ports") or ()):
-            raise LookupError(f"no service port {port} found for service {go_quote(name)}")
-        return str(address), port
-
-    return resolve

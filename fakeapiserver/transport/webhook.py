@@ -12,7 +12,7 @@ import posixpath
 import socket
 import ssl
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,9 +21,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.field import go_quote
-
-# (namespace, name, port) of a Service -> host and port to connect to. LookupError with the sentence to tell.
-Resolve = Callable[[str, str, int], tuple[str, int]]
+from fakeapiserver.transport.service_resolver import Resolve
 
 MAX_RESPONSE_BYTES: Final = 3 * 1024 * 1024
 _CHUNK: Final = 65536
@@ -102,7 +100,7 @@ class WebhookClient:
         except TimeoutError:
             raise WebhookError(f'Post "{url}": context deadline exceeded') from None
         except (OSError, LookupError, EOFError) as error:
-            raise WebhookError(f'Post "{url}": {_reason(error, endpoint)}') from error
+            raise WebhookError(f'Post "{url}": {reason(error, endpoint.host, endpoint.port)}') from error
         if not 200 <= response.status <= 206:
             raise WebhookError(_refusal(response))
         if not response.body:
@@ -245,7 +243,8 @@ def _matches(pattern: str, host: str) -> bool:
     return pattern == host or (first == "*" and bool(dot) and host.partition(".")[2] == rest)
 
 
-def _reason(error: Exception, endpoint: Endpoint) -> str:
+def reason(error: Exception, host: str, port: int) -> str:
+    """What Go says of an attempt to reach `host` and `port` that ended so."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _UNKNOWN_AUTHORITY:
             return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
@@ -255,12 +254,12 @@ def _reason(error: Exception, endpoint: Endpoint) -> str:
     if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
         return "http: server gave HTTP response to HTTPS client"
     if isinstance(error, socket.gaierror):
-        return f"dial tcp: lookup {endpoint.host}: no such host"
+        return f"dial tcp: lookup {host}: no such host"
     if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
         return "EOF"
     if isinstance(error, OSError) and error.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH):
-        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        return f"dial tcp {host}:{endpoint.port}: connect: {os.strerror(error.errno).lower()}"
+        shown = f"[{host}]" if ":" in host else host
+        return f"dial tcp {shown}:{port}: connect: {os.strerror(error.errno).lower()}"
     return str(error.args[0] if isinstance(error, LookupError) else error)
 
 

@@ -1,0 +1,102 @@
+"""Where a Service leads: the address that admission webhooks and aggregated API servers are called at.
+
+Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go, k8s.io/kube-aggregator/pkg/apiserver/resolvers.go.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from fakeapiserver.apimachinery.field import go_quote
+
+# (namespace, name, port) of a Service -> host and port to connect to. LookupError with the sentence to tell.
+Resolve = Callable[[str, str, int], tuple[str, int]]
+Slices = Sequence[Mapping[str, Any]]
+
+_ROUTED: Final = ("ClusterIP", "LoadBalancer", "NodePort")
+_SLICES: Final = "endpointslices.discovery.k8s.io"
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
+
+
+class Objects(Protocol):
+    """Reads stored objects within the turn. `resource` is `endpointslices.discovery.k8s.io`."""
+
+    def get(self, resource: str, namespace: str, name: str) -> Any: ...
+
+    def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]: ...
+
+
+def cluster_resolver(objects: Objects) -> Resolve:
+    """Services by their cluster address."""
+
+    def resolve(namespace: str, name: str, port: int) -> tuple[str, int]:
+        spec = _spec(objects, namespace, name)
+        kind, address = spec.get("type", ""), spec.get("clusterIP", "")
+        if kind == "ExternalName":
+            return str(spec.get("externalName", "")), port
+        if kind == "ClusterIP" and address == "None":
+            raise LookupError('cannot route to service with ClusterIP "None"')
+        _service_port(spec, name, port)
+        return str(address), port
+
+    return resolve
+
+
+def endpoint_resolver(objects: Objects) -> Resolve:
+    """Services by one of their ready endpoints (--enable-aggregator-routing)."""
+
+    def resolve(namespace: str, name: str, port: int) -> tuple[str, int]:
+        spec = _spec(objects, namespace, name)
+        if spec.get("type", "") not in _ROUTED:
+            raise LookupError(f"unsupported service type {go_quote(spec.get('type', ''))}")
+        port_name = _service_port(spec, name, port).get("name", "")
+        slices = list(slices_of(objects, namespace, name))
+        random.shuffle(slices)
+        family = (spec.get("ipFamilies") or [""])[0]
+        for one in sorted(slices, key=lambda found: found["addressType"] != family):
+            for found in one.get("ports") or ():
+                ready = [endpoint for endpoint in one.get("endpoints") or () if is_ready(endpoint)]
+                if found.get("name") == port_name and found.get("port") is not None and ready:
+                    return str(random.choice(ready)["addresses"][0]), int(found["port"])
+        raise LookupError(f"no endpoints available for service {go_quote(name)}")
+
+    return resolve
+
+
+def loopback_resolver(resolve: Resolve, own: Callable[[], tuple[str, int]]) -> Resolve:
+    """The service `kubernetes` is this server itself, at `own()`."""
+
+    def resolved(namespace: str, name: str, port: int) -> tuple[str, int]:
+        if (namespace, name, port) == ("default", "kubernetes", 443):
+            return own()
+        return resolve(namespace, name, port)
+
+    return resolved
+
+
+def slices_of(objects: Objects, namespace: str, name: str) -> Iterator[Mapping[str, Any]]:
+    """The EndpointSlices of a Service."""
+    for found in objects.list(_SLICES, namespace):
+        if (found["metadata"].get("labels") or {}).get(_SERVICE_NAME) == name:
+            yield found
+
+
+def is_ready(endpoint: Mapping[str, Any]) -> bool:
+    """An endpoint that doesn't say so is ready too."""
+    return (endpoint.get("conditions") or {}).get("ready") is not False
+
+
+def _spec(objects: Objects, namespace: str, name: str) -> Mapping[str, Any]:
+    service = objects.get("services", namespace, name)
+    if service is None:
+        raise LookupError(f"service {go_quote(name)} not found")
+    spec: Mapping[str, Any] = service.get("spec") or {}
+    return spec
+
+
+def _service_port(spec: Mapping[str, Any], name: str, port: int) -> Mapping[str, Any]:
+    for served in spec.get("ports") or ():
+        if served.get("port") == port:
+            found: Mapping[str, Any] = served
+            return found
+    raise LookupError(f"no service port {port} found for service {go_quote(name)}")

@@ -4,9 +4,9 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go (order)
 k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
@@ -15,6 +15,9 @@ from fakeapiserver.apis.version_priority import kube_aware_key
 
 # What the server registers the group versions of CustomResourceDefinitions with.
 CUSTOM_PRIORITY: Final = Priority(1000, 100)
+# The aggregator's own group version comes before all others, and has no APIService.
+_OWN: Final = GroupVersion("apiregistration.k8s.io", "v1")
+_OWN_PRIORITY: Final = Priority(20_001, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,14 @@ class GroupView:
     versions: tuple[VersionView, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteVersion:
+    """A group version that another server answers. `document` is its APIVersionDiscovery, as JSON data."""
+
+    priority: Priority
+    document: Mapping[str, Any]
+
+
 class ResourceTable:
     """Rows by group, version and resource. `generation` rises with each change, so that documents can be rebuilt lazily."""
 
@@ -43,7 +54,8 @@ class ResourceTable:
         self._kinds = dict(scheme.kinds)
         self._priorities = dict(scheme.priorities)
         self._views: tuple[GroupView, ...] | None = None
-        self._announced: frozenset[GroupVersion] = frozenset()
+        self._registered: Mapping[GroupVersion, Priority] | None = None
+        self.remote: Mapping[GroupVersion, RemoteVersion] = {}
 
     def lookup(self, group: str, version: str, resource: str) -> APIResource | None:
         """The row of a plural resource name, None if it is not served."""
@@ -73,23 +85,37 @@ class ResourceTable:
             self._forget(gvr)
         self._changed()
 
-    def announce(self, versions: frozenset[GroupVersion]) -> None:
-        """The custom group versions that are registered, whether anything in them is served or not."""
-        if versions != self._announced:
-            self._announced = versions
+    def register(self, versions: Mapping[GroupVersion, Priority]) -> None:
+        """The group versions that have an APIService, whether anything in them is served or not."""
+        if versions is self._registered:
+            return
+        changed, self._registered = versions != self._registered, versions
+        if changed:
             self._changed()
 
+    def set_remote(self, versions: Mapping[GroupVersion, RemoteVersion]) -> None:
+        """The group versions that other servers answer, and what they say of them."""
+        self.remote = versions
+        self._changed()
+
     def registered(self) -> tuple[tuple[str, tuple[GroupVersion, ...]], ...]:
-        """Every group with its versions as the aggregator lists them: served or announced. Among groups of one priority the
-        name of an API service (`v1.apps`) decides."""
-        groups: dict[str, set[GroupVersion]] = {}
-        for gv in {row.gvr.group_version for row in self} | self._announced:
-            groups.setdefault(gv.group, set()).add(gv)
+        """Every group with its versions as the aggregator lists them: the highest priority first. Among groups of one priority
+        the name of an API service (`v1.apps`) decides. The aggregator's own group needs no APIService to be the first."""
+        versions = self._registered
+        if versions is None:
+            versions = {row.gvr.group_version: self.priority(row.gvr.group_version) for row in self}
+        versions = {**versions, _OWN: _OWN_PRIORITY}
+        groups: dict[str, list[GroupVersion]] = {}
+        for gv in versions:
+            groups.setdefault(gv.group, []).append(gv)
 
         def place(name: str) -> tuple[int, str]:
-            return min((-self.priority(gv).group, f"{gv.version}.{gv.group}") for gv in groups[name])
+            return min((-versions[gv].group, f"{gv.version}.{gv.group}") for gv in groups[name])
 
-        return tuple((name, tuple(sorted(groups[name], key=self._version_place))) for name in sorted(groups, key=place))
+        def version_place(gv: GroupVersion) -> tuple[int, tuple[int, int, int, int, str]]:
+            return -versions[gv].version, kube_aware_key(gv.version)
+
+        return tuple((name, tuple(sorted(groups[name], key=version_place))) for name in sorted(groups, key=place))
 
     def _version_place(self, gv: GroupVersion) -> tuple[int, tuple[int, int, int, int, str]]:
         return -self.priority(gv).version, kube_aware_key(gv.version)

@@ -127,6 +127,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "client-ca-file": ("client_ca_file", Path),
     "controllers": ("controllers", _list),
     "disable-admission-plugins": ("disable_admission_plugins", _list),
+    "enable-aggregator-routing": ("enable_aggregator_routing", _boolean),
     "enable-admission-plugins": ("enable_admission_plugins", _list),
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", _boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", _boolean),
@@ -143,7 +144,15 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "oidc-signing-algs": ("oidc_signing_algs", _list),
     "oidc-username-claim": ("oidc_username_claim", str),
     "oidc-username-prefix": ("oidc_username_prefix", str),
+    "proxy-client-cert-file": ("proxy_client_cert_file", Path),
+    "proxy-client-key-file": ("proxy_client_key_file", Path),
     "request-timeout": ("request_timeout", _seconds),
+    "requestheader-allowed-names": ("requestheader_allowed_names", _list),
+    "requestheader-client-ca-file": ("requestheader_client_ca_file", Path),
+    "requestheader-extra-headers-prefix": ("requestheader_extra_headers_prefix", _list),
+    "requestheader-group-headers": ("requestheader_group_headers", _list),
+    "requestheader-uid-headers": ("requestheader_uid_headers", _list),
+    "requestheader-username-headers": ("requestheader_username_headers", _list),
     "secure-port": ("secure_port", _port),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
@@ -241,6 +250,8 @@ def _check_controllers(parsed: Parsed, table: Mapping[str, Any]) -> None:
 def _check(config: Config) -> None:
     if (config.tls_cert_file is None) != (config.tls_private_key_file is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both or none")
+    if (config.proxy_client_cert_file is None) != (config.proxy_client_key_file is None):
+        raise UsageError("--proxy-client-cert-file and --proxy-client-key-file belong together: give both or none")
     for flag, path in (
         ("tls-cert-file", config.tls_cert_file),
         ("tls-private-key-file", config.tls_private_key_file),
@@ -249,6 +260,9 @@ def _check(config: Config) -> None:
         ("authentication-config", config.authentication_config),
         ("authentication-token-webhook-config-file", config.authentication_token_webhook_config_file),
         ("oidc-ca-file", config.oidc_ca_file),
+        ("proxy-client-cert-file", config.proxy_client_cert_file),
+        ("proxy-client-key-file", config.proxy_client_key_file),
+        ("requestheader-client-ca-file", config.requestheader_client_ca_file),
         ("service-account-signing-key-file", config.service_account_signing_key_file),
         *(("service-account-key-file", path) for path in config.service_account_key_file),
     ):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
-from fakeapiserver.apis.resource_table import GroupView, ResourceTable, VersionView
+from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import APIResource, Subresource
+from fakeapiserver.apis.version_priority import kube_aware_key
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -58,6 +59,8 @@ def api_group_list(table: ResourceTable) -> Document:
 def api_group(table: ResourceTable, group: str) -> Document | None:
     """/apis/GROUP, None if nothing in it is served."""
     versions = dict(table.registered()).get(group) if group else None
+    if versions is None and group and (view := table.group(group)) is not None:
+        versions = tuple(version.gv for version in view.versions)  # its APIService is gone: it is served all the same
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
 
 
@@ -73,8 +76,10 @@ def api_resource_list(table: ResourceTable, group: str, version: str) -> Documen
 
 def aggregated(table: ResourceTable, legacy: bool) -> tuple[Document, str]:
     """/api (`legacy`) or /apis as apidiscovery.k8s.io/v2 APIGroupDiscoveryList, and its ETag with the quotes."""
-    views = [view for view in table.groups() if bool(view.name) != legacy]
-    body: Document = {"metadata": {}, "items": [_aggregated_group(view) for view in views]}
+    body: Document = {
+        "metadata": {},
+        "items": [_group_of(*group) for group in _merged(table) if bool(group[0]) != legacy],
+    }
     digest = hashlib.sha512(json.dumps(body, separators=(",", ":")).encode()).hexdigest().upper()
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **body}, f'"{digest}"'
 
@@ -139,9 +144,26 @@ def _verbs(resource: APIResource) -> list[str]:
     return sorted(resource.verbs)
 
 
-def _aggregated_group(view: GroupView) -> Document:
-    metadata = {"name": view.name} if view.name else {}
-    return {"metadata": metadata, "versions": [_aggregated_version(version) for version in view.versions]}
+def _merged(table: ResourceTable) -> Iterator[tuple[str, list[Document]]]:
+    """Groups and their versions' documents in order; what another server answers hides what this one would."""
+    if not table.remote:
+        for view in table.groups():
+            yield view.name, [_aggregated_version(version) for version in view.versions]
+        return
+    found = {version.gv: (table.priority(version.gv), version) for view in table.groups() for version in view.versions}
+    documents = {gv: (priority, _aggregated_version(version)) for gv, (priority, version) in found.items()}
+    documents |= {gv: (remote.priority, dict(remote.document)) for gv, remote in table.remote.items()}
+    groups: dict[str, list[GroupVersion]] = {}
+    for gv in documents:
+        groups.setdefault(gv.group, []).append(gv)
+    first = {name: max(documents[gv][0].group for gv in versions) for name, versions in groups.items()}
+    for name in sorted(groups, key=lambda name: (-first[name], name)):
+        order = sorted(groups[name], key=lambda gv: (-documents[gv][0].version, kube_aware_key(gv.version)))
+        yield name, [documents[gv][1] for gv in order]
+
+
+def _group_of(name: str, versions: list[Document]) -> Document:
+    return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
 def _aggregated_version(view: VersionView) -> Document:

@@ -4,7 +4,7 @@ Bodies are read with the limit of kube-apiserver (3 MiB), counted while they com
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
@@ -113,15 +113,25 @@ class Response:
     takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
 
 
+class ResponseBroken(Exception):
+    """What a stream raises when the rest of it is lost: the client must see that it isn't whole."""
+
+
 def parse_query(raw: bytes) -> Query:
-    """Every parameter with its values in order, empty values kept. What can't be read is left out, and of more than 10,000
-    none is read, as Go does (net/url, parseQuery)."""
+    """Every parameter with its values in order, empty values kept."""
     query: Query = {}
+    for key, value in query_pairs(raw):
+        query.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return query
+
+
+def query_pairs(raw: bytes) -> Iterator[tuple[str, str]]:
+    """Names and values as they stand (latin-1 for bytes). What can't be read is left out, and of more than 10,000 none is
+    read, as Go does (net/url, parseQuery)."""
     if not raw or raw.count(b"&") >= _MAX_PARAMETERS:
-        return query
+        return
     for pair in raw.decode("latin-1").split("&"):
         if not pair or ";" in pair or ("%" in pair and _BAD_ESCAPE.search(pair)):
             continue
         key, _, value = pair.partition("=")
-        query.setdefault(unquote_plus(key), []).append(unquote_plus(value))
-    return query
+        yield key, value

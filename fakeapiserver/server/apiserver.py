@@ -19,6 +19,7 @@ from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
+from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
@@ -28,6 +29,7 @@ from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.identity import IdentityLease
+from fakeapiserver.server.front_proxy import FrontProxy, config_map
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
@@ -43,13 +45,20 @@ class APIServer:
     Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`."""
 
     def __init__(
-        self, config: Config, *, clock: Clock | None = None, admin_token: str = "", client_ca: bytes = b""
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        admin_token: str = "",
+        client_ca: bytes = b"",
+        front_proxy: FrontProxy | None = None,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()
         self.table = ResourceTable(scheme.load(config.kubernetes_version))
         self.started = self.clock.now()
+        self._front_proxy = front_proxy or FrontProxy()
         self.metrics = Metrics(self.table, self._stored, self.started)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
@@ -77,6 +86,14 @@ class APIServer:
             config.service_account_jwks_uri,
         )
         self.scopes.token_issuer = self._issuer
+        self.aggregator = Aggregator(
+            self.scopes,
+            self.objects,
+            front_proxy=self._front_proxy,
+            own=self._own_address,
+            routes_to_endpoints=config.enable_aggregator_routing,
+            request_timeout=config.request_timeout,
+        )
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._authentication = authentication(
             config,
@@ -86,6 +103,7 @@ class APIServer:
             keys=keys,
             objects=self.objects,
             label_secret=SecretLabeller(self.scopes).label,
+            request_headers=self._front_proxy.headers,
         )
         authenticator = self._authentication.authenticator
         rbac = RBAC(self.objects)
@@ -96,7 +114,9 @@ class APIServer:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
-        fixed_paths = FixedPaths(self.table, self.metrics, self, self._control, self._issuer)
+        fixed_paths = FixedPaths(
+            self.table, self.metrics, self, self._control, self._issuer, lambda: self.aggregator.api_services.priorities
+        )
         return HandlerChain(
             authenticator,
             authorizer,
@@ -105,6 +125,7 @@ class APIServer:
             self.metrics,
             self._limiter(),
             self.config.request_timeout,
+            self.aggregator,
         )
 
     def _limiter(self) -> Limiter:
@@ -119,6 +140,10 @@ class APIServer:
         """The flags it was started with, by kube-apiserver's names."""
         values = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
         return {name.replace("_", "-"): value for name, value in values.items() if name not in _NO_FLAGS}
+
+    def _own_address(self) -> tuple[str, int]:
+        host, _, port = self.address.rpartition(":")
+        return host.strip("[]"), int(port)
 
     def now(self) -> float:
         return self.clock.now()
@@ -136,8 +161,16 @@ class APIServer:
         """Stores what a fresh server has, and starts what runs beside requests."""
         version, port = self.config.kubernetes_version, self.config.secure_port
         await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
+        if (told := config_map(self.client_authorities.bundle, self._front_proxy.headers)) is not None:
+            await bootstrap.store_all(self.scopes, [told], self.clock.now())
         await self._identity.create()
-        background = [self.custom_resources.run, self._identity.run, *self._authentication.background]
+        background = [
+            self.custom_resources.run,
+            self.custom_resources.registration.run,
+            self.aggregator.run,
+            self._identity.run,
+            *self._authentication.background,
+        ]
         self._tasks = [asyncio.create_task(run()) for run in background]
 
     def snapshot(self) -> Snapshot:

@@ -12,6 +12,7 @@ from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
+from fakeapiserver.auth.authenticators.requestheader import RequestHeader, RequestHeaderConfig
 from fakeapiserver.auth.authenticators.serviceaccount import (
     LEGACY_ISSUER,
     BoundValidator,
@@ -52,6 +53,7 @@ def authentication(
     clock: Clock,
     token: str,
     client_authorities: ClientAuthorities,
+    request_headers: RequestHeaderConfig | None,
     keys: ServiceAccountKeys,
     objects: Getter,
     label_secret: Label,
@@ -62,6 +64,8 @@ def authentication(
     audiences = api_audiences(config)
     background: list[Background] = [client_authorities.run]
     methods: list[Authenticator] = []
+    if request_headers is not None:
+        methods.append(RequestHeader(request_headers, clock))
     if client_authorities.bundle:
         x509 = X509(b"", clock)
         client_authorities.subscribe(x509.use)

@@ -22,7 +22,7 @@ _FIELDS: Final = {
 
 
 class AutoRegistration:
-    """Says which custom group versions there are, to the table and in storage."""
+    """Sees to it that every custom group version has its APIService, and no other is left over."""
 
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
@@ -34,7 +34,6 @@ class AutoRegistration:
         self._announced[definition] = now
         if not now:
             del self._announced[definition]
-        self._scopes.table.announce(frozenset().union(*self._announced.values()))
         for gv in sorted(now | before):
             await self._sync(gv)
 

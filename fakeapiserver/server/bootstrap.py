@@ -4,6 +4,7 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -23,17 +24,24 @@ _CONDITION_TIMES: Final = ("lastTransitionTime",)
 async def store_objects(scopes: RequestScopes, version: str, now: float, secure_port: int) -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
     that leads to this one (`secure_port` 0: upstream's default)."""
+    stamp, objects = rfc3339(now), list(bootstrap.objects(version))
+    for obj in objects:
+        if obj["metadata"]["name"] == _TOKEN_TRACKING:
+            obj["data"] = {"since": stamp[:10]}
+        if obj["kind"] == "Service":
+            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
+    await store_all(scopes, objects, now)
+
+
+async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:
+    """Each where its kind is stored; kinds that aren't served are left out."""
     stamp = rfc3339(now)
-    for obj in bootstrap.objects(version):
+    for obj in objects:
         gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
         row = scopes.table.for_kind(gvk)
         scope = scopes.lookup(*row.gvr) if row is not None else None
         if scope is None or scope.store is None:
             continue
-        if obj["metadata"]["name"] == _TOKEN_TRACKING:
-            obj["data"] = {"since": stamp[:10]}
-        if gvk.kind == "Service":
-            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
         await store_object(scope, obj, stamp)
 
 

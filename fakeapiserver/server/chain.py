@@ -18,6 +18,7 @@ from fakeapiserver.endpoints.options import boolean, field_selector
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.deadline import within_deadline
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter
@@ -38,6 +39,7 @@ class HandlerChain:
     metrics: Metrics
     limiter: Limiter
     request_timeout: float
+    aggregator: Aggregator
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
@@ -54,6 +56,8 @@ class HandlerChain:
 
     async def _admitted(self, request: Request) -> Response:
         await self._authorize(request)
+        if (service := self.aggregator.for_path(request.path)) is not None:
+            return await self.aggregator.serve(request, service)
         response = await self.metrics.measured(request, self._serve)
         if response.stream is not None and request.header(b"upgrade"):
             from fakeapiserver.endpoints import websocket

@@ -27,6 +27,16 @@ class Config:
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
+    # Without certificate and CA a front proxy is made on the spot, with kubeadm's names.
+    proxy_client_cert_file: Path | None = None
+    proxy_client_key_file: Path | None = None
+    requestheader_client_ca_file: Path | None = None
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ()
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ()
+    requestheader_extra_headers_prefix: tuple[str, ...] = ()
+    enable_aggregator_routing: bool = False
     anonymous_auth: bool = True
     enable_bootstrap_token_auth: bool = False
     authentication_config: Path | None = None

@@ -26,17 +26,19 @@ async def within_deadline(request: Request, serve: Serve, longest: float) -> Res
     # a request without a body waits for nobody but the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
         return await serve(request)
-    deadline = asyncio.timeout(_seconds(asked, longest))
+    deadline = asyncio.timeout(seconds_for(request, longest))
     try:
         async with deadline:
             return await serve(request)
     except TimeoutError:
         if not deadline.expired():
             raise
-        return _timed_out()
+        return timed_out(request)
 
 
-def _seconds(asked: str, longest: float) -> float:
+def seconds_for(request: Request, longest: float) -> float:
+    """What the client asks for, `longest` at most. StatusError 400."""
+    asked = request.param("timeout")
     if not asked:
         return longest
     try:
@@ -46,8 +48,10 @@ def _seconds(asked: str, longest: float) -> float:
     return seconds if 0 < seconds < longest else longest
 
 
-def _timed_out() -> Response:
-    """A Status that doesn't say that it is one, as text: upstream's filter writes it past all negotiation."""
+def timed_out(request: Request) -> Response:
+    """A Status that doesn't say that it is one, as text: upstream's filter writes it past all negotiation, and past the headers
+    of the filters behind it."""
+    request.response_headers.clear()
     status = {
         "metadata": {},
         "status": "Failure",

@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_generic_not_found
+from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.apis.scheme import Priority
 from fakeapiserver.endpoints import discovery, respond
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import (
@@ -61,7 +63,8 @@ class ServingState(Protocol):
 
 
 class FixedPaths:
-    """Documents are built when first asked for, and kept as bytes until what is served changes."""
+    """Documents are built when first asked for, and kept as bytes until what is served changes. `registered` are the group
+    versions that have an APIService."""
 
     def __init__(
         self,
@@ -70,8 +73,10 @@ class FixedPaths:
         server: "ServingState",
         control: Callable[[], ASGIApplication],
         issuer: TokenIssuer,
+        registered: Callable[[], Mapping[GroupVersion, Priority]],
     ) -> None:
         self._table = table
+        self._registered = registered
         self._metrics = metrics
         self._server = server
         self._make_control = control
@@ -109,6 +114,7 @@ class FixedPaths:
         if first == CONTROL:
             return await self._control(request)
         answer = self._exact.get(request.path) or self._prefixes.get(first)
+        self._table.register(self._registered())
         found = answer(request) if answer is not None else None
         return found if found is not None else respond.text(404, "404 page not found\n")
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
+from fakeapiserver.server.front_proxy import FrontProxy
 from fakeapiserver.server.protocol import Limits
 from fakeapiserver.server.serving import Server, server_context
 from fakeapiserver.transport import kubeconfig
@@ -41,6 +43,7 @@ class Certificates:
     authority: KeyPair
     serving: KeyPair
     admin: KeyPair
+    front_proxy: FrontProxy
 
 
 class LocalServer:
@@ -74,7 +77,11 @@ class LocalServer:
     async def start(self) -> None:
         certificates = self._certificates = _certificates(self.config)
         api = self.api = APIServer(
-            self.config, clock=self._clock, admin_token=self.admin_token, client_ca=certificates.authority.certificate
+            self.config,
+            clock=self._clock,
+            admin_token=self.admin_token,
+            client_ca=certificates.authority.certificate,
+            front_proxy=certificates.front_proxy,
         )
         await api.start()
         context = server_context(certificates.serving.certificate, certificates.serving.key)
@@ -126,13 +133,43 @@ def _certificates(config: Config) -> Certificates:
         admin = _kept(config.cert_dir, "admin") or _keep(
             config.cert_dir, "admin", issue_client(authority, ADMIN, [MASTERS])
         )
+        front_proxy = _front_proxy(config)
     except OSError as error:
         if error.filename is None:
             raise
         raise OSError(
             f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files"
         ) from error
-    return Certificates(authority, serving, admin)
+    return Certificates(authority, serving, admin, front_proxy)
+
+
+
+def _front_proxy(config: Config) -> FrontProxy:
+    """The operator's where there are files of either kind, else one with an authority of its own, as kubeadm makes it."""
+    ca_file, certificate, key = (
+        config.requestheader_client_ca_file,
+        config.proxy_client_cert_file,
+        config.proxy_client_key_file,
+    )
+    client = load_pair(certificate, key) if certificate is not None and key is not None else None
+    if ca_file is None and client is not None:
+        return FrontProxy(client=client)
+    if ca_file is not None:
+        bundle = ca_file.read_bytes()
+        check_bundle(f"request-header::{ca_file}", bundle)
+        headers = RequestHeaderConfig(
+            client_ca=bundle,
+            allowed_names=config.requestheader_allowed_names,
+            username_headers=config.requestheader_username_headers,
+            uid_headers=config.requestheader_uid_headers,
+            group_headers=config.requestheader_group_headers,
+            extra_header_prefixes=config.requestheader_extra_headers_prefix,
+        )
+        return FrontProxy(headers, client)
+    folder, names = config.cert_dir, RequestHeaderConfig(b"").allowed_names
+    authority = _kept(folder, "front-proxy-ca") or _keep(folder, "front-proxy-ca", create_authority("front-proxy-ca"))
+    client = _kept(folder, names[0]) or _keep(folder, names[0], issue_client(authority, names[0]))
+    return FrontProxy(RequestHeaderConfig(authority.certificate), client)
 
 
 def _serving(config: Config, authority: KeyPair) -> KeyPair:

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from fakeapiserver.endpoints.request import HIJACK
+from fakeapiserver.endpoints.request import HIJACK, ResponseBroken
 from fakeapiserver.server.request_head import (
     BAD_EXPECTATION,
     BAD_REQUEST,
@@ -138,6 +138,8 @@ class Exchange:
         except asyncio.CancelledError:
             self._cut()
             raise
+        except ResponseBroken:
+            self._cut()
         except Exception as error:
             if not (self.disconnected and isinstance(error, ConnectionError)):
                 logger.error("exception in the application", exc_info=error)
@@ -205,7 +207,7 @@ class Exchange:
         """Send exactly this head; from now on the connection is the application's."""
         self.response_started = self._raw = True
         self.keep_alive = False
-        lines = [STATUS_LINES[status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n"]
+        lines = [_status_line(status), *(b"%b: %b\r\n" % header for header in headers), b"\r\n"]
         if b"".join(lines).count(b"\n") != len(lines):
             raise RuntimeError("a response header contains a line break")
         self.transport.write(b"".join(lines))
@@ -223,7 +225,7 @@ class Exchange:
         self.response_started = True
         self._bodiless = self.scope["method"] == "HEAD" or status in BODILESS
         self._chunked, self._owed = False, None
-        line = STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+        line = _status_line(status)
         lines = [line if self.scope["http_version"] != "1.0" else b"HTTP/1.0" + line[8:]]
         names = set()
         for name, value in headers:
@@ -284,6 +286,10 @@ class Exchange:
             self.response_complete = True
             self.wake()
             self.protocol.on_exchange_complete(self)
+
+
+def _status_line(status: int) -> bytes:
+    return STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
 
 
 async def _server_options(scope: Any, receive: Any, send: Any) -> None:

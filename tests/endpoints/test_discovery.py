@@ -160,8 +160,9 @@ def test_cache_builds_once_a_generation(table: ResourceTable) -> None:
 
 
 def test_registered_groups_are_ordered_by_their_api_services_names(table: ResourceTable) -> None:
-    """An announced version is listed by the aggregator before anything in it is served."""
-    table.announce(frozenset({GroupVersion("b.example.com", "v1"), GroupVersion("a.example.com", "v2")}))
+    """A registered version is listed by the aggregator before anything in it is served."""
+    low = Priority(1000, 100)
+    table.register({GroupVersion("b.example.com", "v1"): low, GroupVersion("a.example.com", "v2"): low})
     groups = discovery.api_group_list(table)["groups"]
     assert [group["name"] for group in groups[-2:]] == ["b.example.com", "a.example.com"]
     assert discovery.api_group(table, "a.example.com") is not None

@@ -1,0 +1,87 @@
+"""The aggregator: which requests go to other servers, and the controllers that look after those servers.
+
+Upstream: k8s.io/kube-aggregator/pkg/apiserver/apiserver.go, pkg/controlplane/apiserver/aggregator.go.
+
+Nothing here is imported or started before there is an APIService that names a Service.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
+from fakeapiserver.server.front_proxy import FrontProxy
+
+if TYPE_CHECKING:
+    from fakeapiserver.server.aggregator.controllers import Controllers
+    from fakeapiserver.server.aggregator.proxy import Proxy
+
+_API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")
+_LONG: Final = 3600.0
+
+
+class Aggregator:
+    """`own` is this server's host and port."""
+
+    def __init__(
+        self,
+        scopes: RequestScopes,
+        objects: ObjectGetter,
+        *,
+        front_proxy: FrontProxy,
+        own: Callable[[], tuple[str, int]],
+        routes_to_endpoints: bool,
+        request_timeout: float,
+    ) -> None:
+        self.api_services = APIServices(objects)
+        self._scopes = scopes
+        self._objects = objects
+        self._front_proxy = front_proxy
+        self._own = own
+        self._routes_to_endpoints = routes_to_endpoints
+        self._request_timeout = request_timeout
+
+    def for_path(self, path: str) -> RemoteService | None:
+        """The APIService whose server answers a request; None where this server does."""
+        return self.api_services.for_path(path)
+
+    async def serve(self, request: Request, service: RemoteService) -> Response:
+        return await self._proxy.serve(request, service)
+
+    async def run(self) -> None:
+        """Until cancelled. The controllers run from the first remote APIService on, or a change to one that was there."""
+        store = self._scopes.store_for(_API_SERVICES)
+        assert store is not None
+        changed = False
+        while not (changed or self.api_services.remote):
+            watcher = self._scopes.storage.watch(store.prefix)
+            try:
+                events = await watcher.next_batch(_LONG)
+                changed = any(event.type == "MODIFIED" for event in events or ())
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+        try:
+            await self._controllers.run()
+        finally:
+            self._proxy.transport.close()
+
+    @cached_property
+    def _proxy(self) -> "Proxy":
+        from fakeapiserver.server.aggregator.proxy import Proxy
+        from fakeapiserver.transport.round_trip import Transport
+        from fakeapiserver.transport.service_resolver import cluster_resolver, endpoint_resolver, loopback_resolver
+
+        resolver = endpoint_resolver if self._routes_to_endpoints else cluster_resolver
+        resolve = loopback_resolver(resolver(self._objects), self._own)
+        return Proxy(Transport(self._front_proxy.client), resolve, self._request_timeout, self._front_proxy.headers)
+
+    @cached_property
+    def _controllers(self) -> "Controllers":
+        from fakeapiserver.server.aggregator.controllers import Controllers
+
+        return Controllers(self._scopes, self._objects, self.api_services, self._proxy)

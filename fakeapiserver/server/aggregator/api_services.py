@@ -1,0 +1,147 @@
+"""What the stored APIServices say: which group versions there are, and which of them another server answers.
+
+Upstream: k8s.io/kube-aggregator/pkg/apiserver/{apiserver.go,handler_proxy.go}, pkg/apis/apiregistration/v1/helper/helpers.go.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apis.scheme import Priority
+
+RESOURCE: Final = "apiservices.apiregistration.k8s.io"
+AVAILABLE: Final = "Available"
+# The one without a group: it stands for all of /api.
+LEGACY: Final = GroupVersion("", "v1")
+_HTTPS_PORT: Final = 443
+
+Object = Mapping[str, Any]
+
+
+class Objects(Protocol):
+    """Reads stored objects within the turn; they must not be changed."""
+
+    def list(self, resource: str, namespace: str = "") -> list[dict[str, Any]]: ...
+
+    def generation(self, resources: tuple[str, ...]) -> int:
+        """A number that changes whenever an object of one of these resources does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReference:
+    """Upstream: ServiceReference, the key of what is known of a server."""
+
+    namespace: str
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}:{self.port}"
+
+    @property
+    def server_name(self) -> str:
+        """What its certificate must be for."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteService:
+    """An APIService that another server answers (upstream: proxyHandlingInfo)."""
+
+    name: str
+    gv: GroupVersion
+    priority: Priority
+    service: ServiceReference
+    ca_bundle: bytes
+    insecure: bool
+    available: bool
+
+    @property
+    def path(self) -> str:
+        """What it answers, and everything below."""
+        return "/api" if self.gv == LEGACY else f"/apis/{self.gv}"
+
+
+class APIServices:
+    """A view of what is stored, never behind it: it is made anew when an APIService has changed since it was last asked."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._generation = -1
+        self._priorities: dict[GroupVersion, Priority] = {}
+        self._remote: dict[str, RemoteService] = {}
+
+    @property
+    def generation(self) -> int:
+        """Changes with what is stored."""
+        return self._objects.generation((RESOURCE,))
+
+    @property
+    def remote(self) -> Mapping[str, RemoteService]:
+        """Those that another server answers, by name."""
+        self._refresh()
+        return self._remote
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """Every registered group version, whoever answers it."""
+        self._refresh()
+        return self._priorities
+
+    def for_path(self, path: str) -> RemoteService | None:
+        """The one whose server answers a request; None where this server does."""
+        if self._generation != self.generation:
+            self._refresh()
+        if not self._remote:
+            return None
+        _, prefix, group, version = (*path.split("/", 4), "", "", "", "")[:4]
+        if prefix == "apis":
+            return self._remote.get(f"{version}.{group}") if group else None
+        return self._remote.get("v1.") if prefix == "api" else None
+
+    def _refresh(self) -> None:
+        if self._generation == self.generation:
+            return
+        self._generation = self.generation
+        stored = self._objects.list(RESOURCE)
+        self._priorities = {_group_version(obj): _priority(obj) for obj in stored}
+        self._remote = {found.name: found for found in _remote(stored)}
+
+
+def available(obj: Object) -> bool:
+    """Whether its condition says so."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(found.get("type") == AVAILABLE and found.get("status") == "True" for found in conditions)
+
+
+def service_of(obj: Object) -> ServiceReference | None:
+    """None for one that this server answers itself."""
+    service = obj["spec"].get("service")
+    if service is None:
+        return None
+    return ServiceReference(service["namespace"], service["name"], service.get("port") or _HTTPS_PORT)
+
+
+def _remote(stored: list[dict[str, Any]]) -> Iterator[RemoteService]:
+    for obj in stored:
+        spec, service = obj["spec"], service_of(obj)
+        if service is not None:
+            yield RemoteService(
+                name=obj["metadata"]["name"],
+                gv=_group_version(obj),
+                priority=_priority(obj),
+                service=service,
+                ca_bundle=base64.b64decode(spec.get("caBundle") or ""),
+                insecure=bool(spec.get("insecureSkipTLSVerify")),
+                available=available(obj),
+            )
+
+
+def _group_version(obj: Object) -> GroupVersion:
+    return GroupVersion(obj["spec"].get("group", ""), obj["spec"].get("version", ""))
+
+
+def _priority(obj: Object) -> Priority:
+    return Priority(obj["spec"]["groupPriorityMinimum"], obj["spec"]["versionPriority"])

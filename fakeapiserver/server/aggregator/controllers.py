@@ -1,0 +1,80 @@
+"""What runs while there are remote APIServices: it follows them, their Services and their endpoints.
+
+Upstream: k8s.io/kube-aggregator/pkg/apiserver/apiserver.go (the post-start hooks).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.server.aggregator.api_services import APIServices
+from fakeapiserver.server.aggregator.availability import Availability
+from fakeapiserver.server.aggregator.discovery import DiscoveryManager
+from fakeapiserver.server.aggregator.proxy import Proxy
+from fakeapiserver.server.aggregator.work_queue import WorkQueue
+
+_API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")
+_SERVICES: Final = GroupResource("", "services")
+_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
+_LONG: Final = 3600.0
+
+
+class Controllers:
+    def __init__(self, scopes: RequestScopes, objects: ObjectGetter, services: APIServices, proxy: Proxy) -> None:
+        self._scopes = scopes
+        self._services = services
+        scope = scopes.lookup(_API_SERVICES.group, "v1", _API_SERVICES.resource)
+        assert scope is not None
+        availability = Availability(scope, objects, services, proxy)
+        self._availability = WorkQueue(availability.sync, scopes.clock, base=0.005, longest=30.0)
+
+        self._manager = DiscoveryManager(services, proxy, scopes.clock, scopes.table.set_remote)
+        self._discovery = WorkQueue(self._manager.sync, scopes.clock, base=0.5, longest=60.0)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._availability.run())
+            tasks.create_task(self._discovery.run())
+            tasks.create_task(self._follow(_API_SERVICES, self._api_service_changed))
+            tasks.create_task(self._follow(_SERVICES, self._service_changed))
+            tasks.create_task(self._follow(_SLICES, self._slice_changed))
+
+    def _api_service_changed(self, obj: Object) -> None:
+        name = metadata(obj)["name"]
+        self._availability.add(name)
+        self._manager.mark_dirty(name)
+        self._discovery.add(name)
+
+    def _service_changed(self, obj: Object) -> None:
+        self._recheck(metadata(obj)["namespace"], metadata(obj)["name"])
+
+    def _slice_changed(self, obj: Object) -> None:
+        self._recheck(metadata(obj)["namespace"], (metadata(obj).get("labels") or {}).get(_SERVICE_NAME, ""))
+
+    def _recheck(self, namespace: str, name: str) -> None:
+        """Whatever the Service leads to may have come or gone."""
+        for found in self._services.remote.values():
+            if (found.service.namespace, found.service.name) == (namespace, name):
+                self._availability.add(found.name)
+
+    async def _follow(self, resource: GroupResource, changed: Callable[[Object], None]) -> None:
+        """Calls `changed` with every object there is and with every one that changes. A watch that ends (a restored state) is
+        followed by a new list."""
+        store = self._scopes.store_for(resource)
+        assert store is not None
+        while True:
+            watcher = store.storage.watch(store.prefix)
+            try:
+                for item in store.storage.list_now(store.prefix).items:
+                    changed(store.decode(item.value))
+                while (events := await watcher.next_batch(_LONG)) is not None:
+                    for event in events:
+                        changed(store.decode(event.object.value))
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once

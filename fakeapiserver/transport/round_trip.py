@@ -1,0 +1,354 @@
+"""Requests to other API servers over HTTPS, with nothing held back: bodies stream both ways, connections are kept for reuse.
+
+What goes wrong is told in Go's words. Upstream: net/http/transport.go, k8s.io/client-go/transport.
+"""
+
+import asyncio
+import os
+import ssl
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.webhook import check_host, reason, trusting
+
+Headers = list[tuple[bytes, bytes]]
+
+_CHUNK: Final = 65536
+_IDLE_SECONDS: Final = 90.0
+_MAX_IDLE: Final = 8
+_BODILESS: Final = frozenset((204, 304))
+
+
+class TransportError(Exception):
+    """The request failed; the text is what Go's http.Transport says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM)."""
+
+    host: str
+    port: int
+    server_name: str
+    ca_bundle: bytes = b""
+    insecure: bool = False
+
+    @property
+    def authority(self) -> str:
+        """`127.0.0.1:443`"""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Connection:
+    """An open connection, and when it was last used (loop time)."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.idle_since = 0.0
+
+    def close(self) -> None:
+        self.writer.close()
+
+    @property
+    def usable(self) -> bool:
+        fresh = asyncio.get_running_loop().time() - self.idle_since < _IDLE_SECONDS
+        return fresh and not (self.reader.at_eof() or self.writer.is_closing())
+
+
+@dataclass(slots=True)
+class Answer:
+    """A response whose body is still coming: `chunks()` is read to its end, or `close()` called. Header names are as sent."""
+
+    status: int
+    reason: str
+    headers: Headers
+    _chunks: AsyncGenerator[bytes, None] = field(repr=False)
+    _connection: Connection = field(repr=False)
+
+    def header(self, name: bytes) -> bytes:
+        """The first header of this (lower-case) name, empty when there is none."""
+        return next((value for key, value in self.headers if key.lower() == name), b"")
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes. TransportError when it ends early."""
+        return self._chunks
+
+    async def body(self) -> bytes:
+        """The whole body. TransportError."""
+        try:
+            return b"".join([chunk async for chunk in self._chunks])
+        finally:
+            await self.finish()
+
+    def close(self) -> None:
+        """Nothing of the body is wanted."""
+        self._connection.close()
+
+    async def finish(self) -> None:
+        """Keeps the connection if the body was read to its end, closes it if not."""
+        await self._chunks.aclose()
+
+
+class Transport:
+    """Connects with `client`, the certificate that shows who calls; keeps idle connections."""
+
+    def __init__(self, client: KeyPair | None = None) -> None:
+        self._client = client
+        self._contexts: dict[tuple[bytes, bool], ssl.SSLContext] = {}
+        self._idle: dict[Target, list[Connection]] = {}
+
+    async def round_trip(self, target: Target, head: bytes, method: str, body: AsyncIterator[bytes] | None) -> Answer:
+        """Sends `head` (with its blank line) and `body` (framed already), and answers as soon as the response's head is there.
+        TransportError. Cancelling it closes the connection."""
+        while (connection := self._take(target)) is not None:
+            with suppress(_Stale):
+                return await self._exchange(target, connection, head, method, body, reused=True)
+        return await self._exchange(target, await self.connect(target), head, method, body, reused=False)
+
+    async def connect(self, target: Target) -> Connection:
+        """A connection of one's own. TransportError."""
+        try:
+            context = self._context(target)
+            reader, writer = await asyncio.open_connection(
+                target.host, target.port, ssl=context, server_hostname=target.server_name
+            )
+        except (OSError, ValueError) as error:
+            raise TransportError(reason(_as_os_error(error), target.host, target.port)) from error
+        try:
+            if not target.insecure:
+                check_host(target.server_name, writer.get_extra_info("peercert") or {})
+        except OSError as error:
+            writer.close()
+            raise TransportError(str(error)) from error
+        return Connection(reader, writer)
+
+    def close(self) -> None:
+        """Ends the idle connections."""
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.close()
+        self._idle.clear()
+
+    def close_idle(self, target: Target) -> None:
+        for connection in self._idle.pop(target, ()):
+            connection.close()
+
+    def _take(self, target: Target) -> Connection | None:
+        connections = self._idle.get(target, [])
+        while connections:
+            connection = connections.pop()
+            if connection.usable:
+                return connection
+            connection.close()
+        return None
+
+    def _keep(self, target: Target, connection: Connection) -> None:
+        connections = self._idle.setdefault(target, [])
+        if len(connections) >= _MAX_IDLE or connection.writer.is_closing():
+            connection.close()
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        connections.append(connection)
+
+    async def _exchange(
+        self,
+        target: Target,
+        connection: Connection,
+        head: bytes,
+        method: str,
+        body: AsyncIterator[bytes] | None,
+        *,
+        reused: bool,
+    ) -> Answer:
+        sending = asyncio.ensure_future(_send(connection.writer, head, body))
+        sending.add_done_callback(lambda done: done.cancelled() or done.exception())
+        reader = _ResponseReader(connection.reader, method)
+        try:
+            await reader.read_head(sending)
+        except (OSError, EOFError) as error:
+            connection.close()
+            if reused and body is None and not reader.begun:
+                raise _Stale from None
+            raise TransportError(reason(_as_os_error(error), target.host, target.port)) from error
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            if not sending.done():
+                sending.cancel()
+                reader.keep_alive = False
+
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            try:
+                async for chunk in reader.body():
+                    yield chunk
+            except (OSError, EOFError) as error:
+                raise TransportError(str(error)) from error
+            finally:
+                if reader.reusable:
+                    self._keep(target, connection)
+                else:
+                    connection.close()
+
+        return Answer(reader.status, reader.reason, reader.headers, chunks(), connection)
+
+    def _context(self, target: Target) -> ssl.SSLContext:
+        key = (target.ca_bundle, target.insecure)
+        if key not in self._contexts:
+            context = trusting(target.ca_bundle)
+            if target.insecure:
+                context.verify_mode = ssl.CERT_NONE
+            if self._client is not None:
+                _present(context, self._client)
+            self._contexts[key] = context
+        return self._contexts[key]
+
+
+class _Stale(Exception):
+    """The kept connection was closed by the other side before it took the request."""
+
+
+def _present(context: ssl.SSLContext, client: KeyPair) -> None:
+    """The standard library reads files only; mkdtemp makes the folder 0700."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "client.pem")
+        with open(path, "wb") as file:
+            file.write(client.certificate.rstrip() + b"\n" + client.key)
+        context.load_cert_chain(path)
+
+
+def _as_os_error(error: Exception) -> Exception:
+    """asyncio gathers what several addresses answered; the first one's error tells most."""
+    nested = getattr(error, "exceptions", None)
+    return nested[0] if nested else error
+
+
+async def _send(writer: asyncio.StreamWriter, head: bytes, body: AsyncIterator[bytes] | None) -> None:
+    writer.write(head)
+    if body is not None:
+        async for piece in body:
+            writer.write(piece)
+            await writer.drain()
+
+
+class _ResponseReader:
+    """Reads one response. `begun`: something of it has come."""
+
+    def __init__(self, reader: asyncio.StreamReader, method: str) -> None:
+        import httptools
+
+        self._reader = reader
+        self._parser = httptools.HttpResponseParser(self)
+        self._protocol_errors = (httptools.HttpParserError, httptools.HttpParserUpgrade)
+        self._method = method
+        self._pieces: list[bytes] = []
+        self._first = b""
+        self._in_body = False
+        self._complete = False
+        self.begun = False
+        self.keep_alive = True
+        self.status = 0
+        self.reason = ""
+        self.headers: Headers = []
+
+    @property
+    def reusable(self) -> bool:
+        return self._complete and self.keep_alive
+
+    async def read_head(self, sending: "asyncio.Future[None]") -> None:
+        """OSError or EOFError for what is no response; what `sending` raises when the body's source fails."""
+        while not self._in_body:
+            reading = asyncio.ensure_future(self._reader.read(_CHUNK))
+            try:
+                await asyncio.wait(
+                    (reading, sending) if not sending.done() else (reading,), return_when="FIRST_COMPLETED"
+                )
+                _check(sending)
+                data = await reading
+            finally:
+                reading.cancel()
+            if not data:
+                raise EOFError("unexpected EOF" if self.begun else "EOF")
+            self._feed(data)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """EOFError or OSError when it breaks off."""
+        while True:
+            pieces, self._pieces = self._pieces, []
+            if pieces:
+                yield b"".join(pieces)
+            if self._complete:
+                return
+            data = await self._reader.read(_CHUNK)
+            if data:
+                self._feed(data)
+            elif self._ends_with_connection:
+                self._complete, self.keep_alive = True, False
+            else:
+                raise EOFError("unexpected EOF")
+
+    def _feed(self, data: bytes) -> None:
+        self.begun = True
+        if not self._in_body and len(self._first) < _CHUNK:
+            self._first += data
+        try:
+            self._parser.feed_data(data)
+        except self._protocol_errors:
+            if not self._complete:
+                raise OSError(self._malformed()) from None
+
+    def _malformed(self) -> str:
+        prefix = "net/http: HTTP/1.x transport connection broken: "
+        if self._in_body:
+            return prefix + "invalid body"
+        line = self._first.partition(b"\n")[0].rstrip(b"\r").decode("utf-8", "replace")
+        return f"{prefix}malformed HTTP response {go_quote(line)}"
+
+    @property
+    def _ends_with_connection(self) -> bool:
+        names = {name.lower() for name, _ in self.headers}
+        return self._in_body and not names & {b"content-length", b"transfer-encoding"}
+
+    # what the parser calls back
+
+    def on_status(self, text: bytes) -> None:
+        self.reason += text.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if 100 <= self.status < 200:
+            return
+        self._in_body = True
+        self.keep_alive = self._parser.should_keep_alive()
+        if self._method == "HEAD" or self.status in _BODILESS:
+            self._complete, self.keep_alive = True, False
+
+    def on_body(self, data: bytes) -> None:
+        if not self._complete:
+            self._pieces.append(data)
+
+    def on_message_complete(self) -> None:
+        if self._in_body:
+            self._complete = True
+        else:  # 100 Continue: the response itself follows
+            self.headers, self.reason = [], ""
+
+
+def _check(sending: "asyncio.Future[Any]") -> None:
+    """Raises what stopped the body; a peer that takes no more of it has an answer, or is gone as `read` will tell."""
+    if sending.done() and not sending.cancelled():
+        error = sending.exception()
+        if error is not None and not isinstance(error, OSError):
+            raise error
+
+
+__all__: Sequence[str] = ("Answer", "Connection", "Target", "Transport", "TransportError")

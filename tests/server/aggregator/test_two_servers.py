@@ -1,0 +1,204 @@
+"""A second server of ours behind the first one, as an aggregated API server: identities, discovery, reads, writes, watches."""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conformance.exchange import Client
+from fakeapiserver import Cluster
+from fakeapiserver.server.config import Config
+
+Json = dict[str, Any]
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+NAME = "v1.far.example.com"
+GEARS = "/apis/far.example.com/v1/namespaces/default/gears"
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gears.far.example.com"},
+    "spec": {
+        "group": "far.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "gears", "kind": "Gear", "shortNames": ["gr"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"teeth": {"type": "integer"}}}},
+            }
+        ],
+    },
+}
+
+
+def send(client: Client, method: str, path: str, body: Any = None, **more: Any) -> Json:
+    found: Json = client.send(
+        {"method": method, "path": path, **more} | ({"body": body} if body is not None else {}), []
+    )
+    return found
+
+
+def api_service(port: int, **over: Any) -> Json:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "far.example.com",
+            "version": "v1",
+            "groupPriorityMinimum": 1500,
+            "versionPriority": 10,
+            "insecureSkipTLSVerify": True,
+            "service": {"name": "far", "namespace": "default", "port": port},
+            **over,
+        },
+    }
+
+
+def external(port: int) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "far"},
+        "spec": {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": port}]},
+    }
+
+
+def watched(near: Cluster, path: str, until: Callable[[Json], bool]) -> Json:
+    """The first object below `path` that is as wanted, now or by a watch of the next 20 s."""
+    context = ssl.create_default_context(cadata=near.ca.decode())
+    port = int(near.url.rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=20) as raw,
+        context.wrap_socket(raw, server_hostname="127.0.0.1") as connection,
+    ):
+        head = f"GET {path}?watch=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {near.token}\r\n\r\n"
+        connection.sendall(head.encode())
+        for line in connection.makefile("rb"):
+            if line.startswith(b"{"):
+                obj: Json = json.loads(line)["object"]
+                if until(obj):
+                    return obj
+    raise AssertionError(f"the watch of {path} ended")
+
+
+def is_available(obj: Json) -> bool:
+    conditions = obj.get("status", {}).get("conditions", [])
+    return obj["metadata"]["name"] == NAME and [row["status"] for row in conditions] == ["True"]
+
+
+class Pair(NamedTuple):
+    near: Cluster
+    client: Client
+    far: Client
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The far one believes whom the near one's ConfigMap tells aggregated servers to believe."""
+    folder: Path = tmp_path_factory.mktemp("front-proxy")
+    with Cluster() as near:
+        client = Client(near.url, near.token)
+        told = send(client, "GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
+        data = told["body"]["data"]
+        (folder / "ca.crt").write_text(data["requestheader-client-ca-file"])
+        config = Config(
+            requestheader_client_ca_file=folder / "ca.crt",
+            requestheader_allowed_names=tuple(json.loads(data["requestheader-allowed-names"])),
+            requestheader_username_headers=tuple(json.loads(data["requestheader-username-headers"])),
+            requestheader_uid_headers=tuple(json.loads(data["requestheader-uid-headers"])),
+            requestheader_group_headers=tuple(json.loads(data["requestheader-group-headers"])),
+            requestheader_extra_headers_prefix=tuple(json.loads(data["requestheader-extra-headers-prefix"])),
+        )
+        with Cluster.from_config(config) as other:
+            far = Client(other.url, other.token)
+            port = int(other.url.rpartition(":")[2])
+            send(far, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+            send(client, "POST", "/api/v1/namespaces/default/services", external(port))
+            send(client, "POST", API_SERVICES, api_service(port))
+            watched(near, API_SERVICES, is_available)
+            yield Pair(near, client, far)
+
+
+def test_its_condition_tells_that_it_answers(pair: Pair) -> None:
+    (condition,) = send(pair.client, "GET", f"{API_SERVICES}/{NAME}")["body"]["status"]["conditions"]
+    assert (condition["reason"], condition["message"]) == ("Passed", "all checks passed")
+
+
+def test_objects_live_in_the_far_server(pair: Pair) -> None:
+    gear = {"apiVersion": "far.example.com/v1", "kind": "Gear", "metadata": {"name": "a"}, "teeth": 3}
+    assert send(pair.client, "POST", GEARS, gear)["status"] == 201
+    assert send(pair.far, "GET", f"{GEARS}/a")["body"]["teeth"] == 3
+    assert send(pair.client, "POST", GEARS, gear)["body"]["reason"] == "AlreadyExists"
+    grown = send(pair.client, "PATCH", f"{GEARS}/a", {"teeth": 4}, type="application/merge-patch+json")
+    assert grown["body"]["teeth"] == 4
+    assert [item["metadata"]["name"] for item in send(pair.client, "GET", GEARS)["body"]["items"]] == ["a"]
+    invalid = send(pair.client, "PATCH", f"{GEARS}/a", {"teeth": "x"}, type="application/merge-patch+json")
+    assert invalid["status"] == 422
+    assert send(pair.client, "DELETE", f"{GEARS}/a")["status"] == 200
+    assert send(pair.far, "GET", f"{GEARS}/a")["status"] == 404
+
+
+def test_a_watch_is_not_held_back(pair: Pair) -> None:
+    gear = {"apiVersion": "far.example.com/v1", "kind": "Gear", "metadata": {"name": "seen"}}
+    writer = threading.Thread(target=send, args=(pair.far, "POST", GEARS, gear))
+    writer.start()
+    seen = watched(pair.near, GEARS, lambda obj: obj["metadata"]["name"] == "seen")
+    writer.join()
+    assert seen["kind"] == "Gear"
+    send(pair.far, "DELETE", f"{GEARS}/seen")
+
+
+def test_the_far_server_judges_the_user_that_the_near_one_knows(pair: Pair) -> None:
+    """Who only claims to be somebody is taken for who they are."""
+    allowed = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "far"},
+        "rules": [{"apiGroups": ["far.example.com"], "resources": ["*"], "verbs": ["*"]}],
+    }
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "far"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "far"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
+    }
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    for obj, path in ((allowed, "clusterroles"), (binding, "clusterrolebindings")):
+        send(pair.client, "POST", f"{rbac}/{path}", obj)
+    as_ann = {
+        "headers": {"Impersonate-User": "ann", "X-Remote-User": "system:admin", "X-Remote-Group": "system:masters"}
+    }
+    refused = send(pair.client, "GET", GEARS, **as_ann)
+    assert refused["status"] == 403
+    assert 'User "ann" cannot list resource "gears"' in refused["body"]["message"]
+    for obj, path in ((allowed, "clusterroles"), (binding, "clusterrolebindings")):
+        send(pair.far, "POST", f"{rbac}/{path}", obj)
+    assert send(pair.client, "GET", GEARS, **as_ann)["status"] == 200
+
+
+def test_its_resources_are_in_every_discovery_document(pair: Pair) -> None:
+    groups = [row["name"] for row in send(pair.client, "GET", "/apis")["body"]["groups"]]
+    assert groups[-1] == "far.example.com"
+    (resource,) = send(pair.client, "GET", "/apis/far.example.com/v1")["body"]["resources"]
+    assert resource["shortNames"] == ["gr"]
+    accept = {"headers": {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}}
+    listed = send(pair.client, "GET", "/apis", **accept)["body"]["items"]
+    (version,) = next(item for item in listed if item["metadata"]["name"] == "far.example.com")["versions"]
+    assert version["freshness"] == "Current"
+    assert [row["resource"] for row in version["resources"]] == ["gears"]
+
+
+def test_the_far_server_believes_nobody_else(pair: Pair) -> None:
+    """Without the front proxy's certificate headers are only headers."""
+    claimed = send(pair.far, "GET", GEARS, token="", headers={"X-Remote-User": "ann"})
+    assert claimed["status"] == 403
+    assert 'User "system:anonymous"' in claimed["body"]["message"]

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go (order)
 k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,16 @@ class RemoteVersion:
     document: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteSpec:
+    """Where a remote server's OpenAPI v3 document is: `url` on the server of the APIService `name`, which is its `own` group
+    version's rather than one of others that the server has too."""
+
+    name: str
+    url: str
+    own: bool
+
+
 class ResourceTable:
     """Rows by group, version and resource. `generation` rises with each change, so that documents can be rebuilt lazily."""
 
@@ -56,6 +66,8 @@ class ResourceTable:
         self._views: tuple[GroupView, ...] | None = None
         self._registered: Mapping[GroupVersion, Priority] | None = None
         self.remote: Mapping[GroupVersion, RemoteVersion] = {}
+        self.remote_openapi: Mapping[str, RemoteSpec] = {}
+        self.remote_openapi_v2: Sequence[dict[str, Any]] = ()
 
     def lookup(self, group: str, version: str, resource: str) -> APIResource | None:
         """The row of a plural resource name, None if it is not served."""
@@ -96,6 +108,11 @@ class ResourceTable:
     def set_remote(self, versions: Mapping[GroupVersion, RemoteVersion]) -> None:
         """The group versions that other servers answer, and what they say of them."""
         self.remote = versions
+        self._changed()
+
+    def set_remote_openapi(self, specs: Mapping[str, RemoteSpec], version_2: Sequence[dict[str, Any]]) -> None:
+        """The documents of other servers: where version 3's are, by key, and version 2's, the most important first."""
+        self.remote_openapi, self.remote_openapi_v2 = specs, version_2
         self._changed()
 
     def registered(self) -> tuple[tuple[str, tuple[GroupVersion, ...]], ...]:

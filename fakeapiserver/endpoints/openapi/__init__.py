@@ -80,6 +80,10 @@ class OpenAPI:
 
     def _index(self) -> bytes:
         urls = {key: f"/openapi/v3/{key}?hash={self._hash(key)}" for key in self.listed()}
+        for key, spec in self.table.remote_openapi.items():
+            if spec.own or key not in urls:
+                urls[key] = spec.url
+        urls = dict(sorted(urls.items()))
         return _encode({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}})
 
     def _build(self, key: str) -> tuple[bytes, str]:

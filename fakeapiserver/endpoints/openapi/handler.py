@@ -3,6 +3,7 @@
 Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -14,6 +15,7 @@ from fakeapiserver.endpoints import accept
 from fakeapiserver.endpoints.content import Content, compressed, http_date, serve_content
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.openapi import OpenAPI, protobuf, v2
+from fakeapiserver.endpoints.openapi.merge import merged
 from fakeapiserver.endpoints.request import Request, Response
 
 INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
@@ -120,5 +122,9 @@ class OpenAPIHandler:
         )
 
     def _build_version_2(self) -> _Dated:
-        body = json.encode(v2.document(self._openapi.table, self._openapi))
-        return _Dated(body, self._openapi.digest(), self._now())
+        document, others = v2.document(self._openapi.table, self._openapi), self._openapi.table.remote_openapi_v2
+        for other in others:
+            document = merged(document, other)
+        body = json.encode(document)
+        digest = hashlib.sha512(body).hexdigest().upper() if others else self._openapi.digest()
+        return _Dated(body, digest, self._now())

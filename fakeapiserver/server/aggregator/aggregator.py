@@ -47,7 +47,11 @@ class Aggregator:
 
     def for_path(self, path: str) -> RemoteService | None:
         """The APIService whose server answers a request; None where this server does."""
-        return self.api_services.for_path(path)
+        if (found := self.api_services.for_path(path)) is not None:
+            return found
+        if path.startswith("/openapi/v3/") and self._scopes.table.remote_openapi:
+            return self._controllers.openapi.owner(path)
+        return None
 
     async def serve(self, request: Request, service: RemoteService) -> Response:
         return await self._proxy.serve(request, service)

@@ -13,6 +13,7 @@ from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices
 from fakeapiserver.server.aggregator.availability import Availability
 from fakeapiserver.server.aggregator.discovery import DiscoveryManager
+from fakeapiserver.server.aggregator.openapi import FIRST, OpenAPIAggregation
 from fakeapiserver.server.aggregator.proxy import Proxy
 from fakeapiserver.server.aggregator.work_queue import WorkQueue
 
@@ -34,12 +35,20 @@ class Controllers:
 
         self._manager = DiscoveryManager(services, proxy, scopes.clock, scopes.table.set_remote)
         self._discovery = WorkQueue(self._manager.sync, scopes.clock, base=0.5, longest=60.0)
+        self.openapi = OpenAPIAggregation(services, proxy, scopes.table)
+        self._openapi_queues = [
+            WorkQueue(sync, scopes.clock, base=60.0, longest=3600.0)
+            for sync in (self.openapi.sync_version_2, self.openapi.sync_version_3)
+        ]
+        self._known_to_openapi: set[str] = set()
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._availability.run())
             tasks.create_task(self._discovery.run())
+            for queue in self._openapi_queues:
+                tasks.create_task(queue.run())
             tasks.create_task(self._follow(_API_SERVICES, self._api_service_changed))
             tasks.create_task(self._follow(_SERVICES, self._service_changed))
             tasks.create_task(self._follow(_SLICES, self._slice_changed))
@@ -49,6 +58,19 @@ class Controllers:
         self._availability.add(name)
         self._manager.mark_dirty(name)
         self._discovery.add(name)
+        self._follow_openapi(name)
+
+    def _follow_openapi(self, name: str) -> None:
+        """A server is asked for its documents a second after it was named, and again when it has failed and changes."""
+        remote, known = name in self._services.remote, name in self._known_to_openapi
+        for queue in self._openapi_queues:
+            if remote and (not known or queue.failing(name)):
+                queue.forget(name)
+                queue.add(name, FIRST)
+            elif known and not remote:
+                queue.forget(name)
+                queue.add(name)
+        (self._known_to_openapi.add if remote else self._known_to_openapi.discard)(name)
 
     def _service_changed(self, obj: Object) -> None:
         self._recheck(metadata(obj)["namespace"], metadata(obj)["name"])

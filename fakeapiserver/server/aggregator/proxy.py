@@ -124,7 +124,9 @@ class Proxy:
         if 300 <= answer.status <= 399 and answer.header(b"location"):
             answer.close()
             return Response(502, _REDIRECTED, "text/plain; charset=utf-8")
-        headers = [(name.lower(), value) for name, value in _without_hops(answer.headers)]
+        # Both servers have the headers that every answer has.
+        headers = [(b"cache-control", b"no-cache, private")]
+        headers += [(name.lower(), value) for name, value in _without_hops(answer.headers)]
         return Response(answer.status, b"", "", headers, stream=_chunks(answer, end))
 
     async def _upgrade(self, request: Request, target: Target, _: float | None) -> Response:

@@ -3,7 +3,8 @@
 A scenario is a JSON file in `scenarios/<area>/`:
 `{"requests": [{"method", "path", "body" | "text", "type", "accept", "token", "headers"}]}`.
 `repeat` repeats a text, `pad` is how many x stand for PADDING in it, `wait` holds the request back for so many seconds where a
-server needs time (only while recording). `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later
+server needs time (only while recording). `until` is a text that the answer must have: the request is sent again until it does, some seconds
+at most. `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later
 requests can use it. Its recording in `exchanges/<area>/` has the same name and holds the answers:
 `{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that tell caches, browsers and clients something,
 where they are not what every answer has.
@@ -230,8 +231,18 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     for request in json.loads(path.read_text())["requests"]:
         if patient:
             time.sleep(request.get("wait", 0))
-        answers.append(client.send(request, answers))
+        answers.append(_awaited(request, client, answers, 40.0 if patient else 5.0))
     return answers
+
+
+def _awaited(request: Mapping[str, Any], client: Client, answers: list[Answer], seconds: float) -> Answer:
+    """The first answer that has what the request's `until` asks for, or the last one in this time."""
+    end = time.monotonic() + seconds
+    answer = client.send(request, answers)
+    while request.get("until", "") not in json.dumps(answer) and time.monotonic() < end:
+        time.sleep(0.02)
+        answer = client.send(request, answers)
+    return answer
 
 
 def recording_of(path: Path) -> Path:

@@ -82,7 +82,7 @@ class CustomResources:
         self._storages: dict[GroupVersionResource, _Storage] = {}
         # Definitions that wait for their last instances.
         self._ending: dict[str, asyncio.Task[None]] = {}
-        self._registration = AutoRegistration(scopes)
+        self.registration = AutoRegistration(scopes)
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
@@ -142,7 +142,7 @@ class CustomResources:
         self._publish(obj)
         spec = obj["spec"]
         versions = (GroupVersion(spec["group"], version["name"]) for version in spec["versions"] if version["served"])
-        await self._registration.announce(metadata(obj)["name"], versions)
+        await self.registration.announce(metadata(obj)["name"], versions)
 
     # ------------------------------------------------------- names and serving
 
@@ -358,7 +358,7 @@ class CustomResources:
             del self._served[gvr]
         self._names.pop(name, None)
         self._states.pop(name, None)
-        await self._registration.announce(name, ())
+        await self.registration.announce(name, ())
         await self._reconsider(definitions, name.partition(".")[2], name)
 
     # ------------------------------------------------------------------ the end

@@ -3,18 +3,30 @@
 Upstream: k8s.io/kubernetes/pkg/controlplane/controller/crdregistration, k8s.io/kube-aggregator/pkg/controllers/autoregister.
 """
 
+import asyncio
+import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
-from fakeapiserver.apimachinery.meta import metadata
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis.resource_table import CUSTOM_PRIORITY
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.store import WriteRequest
 from fakeapiserver.server.bootstrap import store_object
+from fakeapiserver.storage.interface import KeyNotFound
+
+log = logging.getLogger(__name__)
 
 _RESOURCE: Final = GroupResource("apiregistration.k8s.io", "apiservices")
 _AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+_SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
+_LONG: Final = 3600.0
 _FIELDS: Final = {
     "f:metadata": {"f:labels": {".": {}, f"f:{_AUTOMANAGED}": {}}},
     "f:spec": {"f:group": {}, "f:groupPriorityMinimum": {}, "f:version": {}, "f:versionPriority": {}},
@@ -37,19 +49,63 @@ class AutoRegistration:
         for gv in sorted(now | before):
             await self._sync(gv)
 
-    async def _sync(self, gv: GroupVersion) -> None:
+    async def run(self) -> None:
+        """Until cancelled: what others make of these APIServices is undone."""
+        scope = self._scope()
+        assert scope.store is not None
+        while True:
+            watcher = self._scopes.storage.watch(scope.store.prefix)
+            try:
+                while (events := await watcher.next_batch(_LONG)) is not None:
+                    for event in events:
+                        version, _, group = event.object.key.removeprefix(scope.store.prefix).partition(".")
+                        await self._sync(GroupVersion(group, version))
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+    def _scope(self) -> RequestScope:
         scope = self._scopes.lookup(_RESOURCE.group, "v1", _RESOURCE.resource)
         assert scope is not None
+        return scope
+
+    async def _sync(self, gv: GroupVersion) -> None:
+        """Makes it, or brings back its spec, or removes it; one without the label is somebody's own."""
+        scope = self._scope()
         assert scope.store is not None
-        key = scope.store.key("", f"{gv.version}.{gv.group}")
-        stored = self._scopes.storage.get_now(key)
+        name = f"{gv.version}.{gv.group}"
+        stored = self._scopes.storage.get_now(scope.store.key("", name))
         wanted = any(gv in versions for versions in self._announced.values())
-        if wanted and stored is None:
-            await store_object(scope, _api_service(gv), rfc3339(self._scopes.clock.now()))
-        elif stored is not None and not wanted:
-            labels = metadata(scope.store.decode(stored.value)).get("labels") or {}
-            if labels.get(_AUTOMANAGED) == "true":
-                await self._scopes.storage.delete(key)
+        if stored is None:
+            if wanted:
+                await store_object(scope, _api_service(gv), rfc3339(self._scopes.clock.now()))
+            return
+        obj = scope.store.decode(stored.value)
+        if (metadata(obj).get("labels") or {}).get(_AUTOMANAGED) != "true":
+            return
+        if not wanted:
+            with suppress(KeyNotFound):
+                await self._scopes.storage.delete(stored.key)
+        elif obj["spec"] != _spec(gv):
+            await self._restore(scope, name, gv)
+
+    async def _restore(self, scope: RequestScope, name: str, gv: GroupVersion) -> None:
+        assert scope.store is not None
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            return {**current, "spec": _spec(gv)}
+
+        request = WriteRequest(kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name)
+        try:
+            await scope.store.update(request, transform)
+        except StatusError as error:
+            log.info("%s has moved on: %s", name, error)
+
+
+def _spec(gv: GroupVersion) -> Object:
+    priority = {"groupPriorityMinimum": CUSTOM_PRIORITY.group, "versionPriority": CUSTOM_PRIORITY.version}
+    return {"group": gv.group, "version": gv.version, **priority}
 
 
 def _api_service(gv: GroupVersion) -> dict[str, Any]:
@@ -60,7 +116,6 @@ def _api_service(gv: GroupVersion) -> dict[str, Any]:
         "fieldsType": "FieldsV1",
         "fieldsV1": _FIELDS,
     }
-    priority = {"groupPriorityMinimum": CUSTOM_PRIORITY.group, "versionPriority": CUSTOM_PRIORITY.version}
     available = {
         "type": "Available",
         "status": "True",
@@ -75,6 +130,6 @@ def _api_service(gv: GroupVersion) -> dict[str, Any]:
             "labels": {_AUTOMANAGED: "true"},
             "managedFields": [entry],
         },
-        "spec": {"group": gv.group, "version": gv.version, **priority},
+        "spec": _spec(gv),
         "status": {"conditions": [available]},
     }

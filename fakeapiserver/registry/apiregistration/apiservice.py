@@ -9,12 +9,13 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
+from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
 
 _SPEC: Final = Path("spec")
 _HIGHEST: Final = {"groupPriorityMinimum": 20_000, "versionPriority": 1_000}
+_CONDITION_STATUSES: Final = ("True", "False", "Unknown")
 _PORT_RANGE: Final = "port is not valid: must be between 1 and 65535, inclusive"
 
 
@@ -60,8 +61,9 @@ class APIServiceStrategy(Strategy):
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
         for i, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
-            path = Path("status").child("conditions").index(i).child("status")
-            errors += choice_errors(condition.get("status") or "-", ("False", "True", "Unknown"), path)
+            if (status := condition.get("status", "")) not in _CONDITION_STATUSES:
+                path = Path("status").child("conditions").index(i).child("status")
+                errors.append(field.not_supported(path, status, _CONDITION_STATUSES))
         return errors
 
 

@@ -103,13 +103,23 @@ class Transport:
         self._contexts: dict[tuple[bytes, bool], ssl.SSLContext] = {}
         self._idle: dict[Target, list[Connection]] = {}
 
-    async def round_trip(self, target: Target, head: bytes, method: str, body: AsyncIterator[bytes] | None) -> Answer:
+    async def round_trip(
+        self,
+        target: Target,
+        head: bytes,
+        method: str,
+        body: AsyncIterator[bytes] | None,
+        connected: asyncio.Event | None = None,
+    ) -> Answer:
         """Sends `head` (with its blank line) and `body` (framed already), and answers as soon as the response's head is there.
-        TransportError. Cancelling it closes the connection."""
+        TransportError. Cancelling it closes the connection. `connected` is set when there is one."""
         while (connection := self._take(target)) is not None:
             with suppress(_Stale):
                 return await self._exchange(target, connection, head, method, body, reused=True)
-        return await self._exchange(target, await self.connect(target), head, method, body, reused=False)
+        connection = await self.connect(target)
+        if connected is not None:
+            connected.set()
+        return await self._exchange(target, connection, head, method, body, reused=False)
 
     async def connect(self, target: Target) -> Connection:
         """A connection of one's own. TransportError."""

@@ -16,7 +16,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import ObjectGetter
 from fakeapiserver.registry.generic.store import WriteRequest
 from fakeapiserver.server.aggregator.api_services import AVAILABLE, APIServices, RemoteService
-from fakeapiserver.server.aggregator.proxy import Proxy
+from fakeapiserver.server.aggregator.proxy import Proxy, bundle_problem
 from fakeapiserver.server.aggregator.work_queue import Retry
 from fakeapiserver.transport.round_trip import TransportError
 from fakeapiserver.transport.service_resolver import is_ready, slices_of
@@ -84,7 +84,10 @@ class Availability:
         return None
 
     async def _discovery(self, service: RemoteService) -> Condition:
-        """Asks for the group version's document, several times at once; the first good answer counts."""
+        """Asks for the group version's document, several times at once; the first good answer counts. Retry where nobody can
+        be asked."""
+        if problem := bundle_problem(service):
+            raise Retry(problem)
         attempts = [asyncio.ensure_future(self._attempt(service)) for _ in range(_ATTEMPTS)]
         message = ""
         try:
@@ -110,9 +113,6 @@ class Availability:
             answer, _ = await self._proxy.fetch(service, path, _CHECKER, [agent], _TIMEOUT)
         except TransportError as error:
             return f'failing or missing response from {url}: Get "{url}": {error}'
-        except TimeoutError:
-            late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-            return f'failing or missing response from {url}: Get "{url}": {late}'
         if not 200 <= answer.status < 300:
             return f"failing or missing response from {url}: bad status from {url}: {answer.status}"
         return ""

@@ -40,7 +40,7 @@ class Controllers:
             WorkQueue(sync, scopes.clock, base=60.0, longest=3600.0)
             for sync in (self.openapi.sync_version_2, self.openapi.sync_version_3)
         ]
-        self._known_to_openapi: set[str] = set()
+        self._remote: set[str] = set()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -54,7 +54,9 @@ class Controllers:
             tasks.create_task(self._follow(_SLICES, self._slice_changed))
 
     def _api_service_changed(self, obj: Object) -> None:
-        name = metadata(obj)["name"]
+        self._touch(metadata(obj)["name"])
+
+    def _touch(self, name: str) -> None:
         self._availability.add(name)
         self._manager.mark_dirty(name)
         self._discovery.add(name)
@@ -62,7 +64,7 @@ class Controllers:
 
     def _follow_openapi(self, name: str) -> None:
         """A server is asked for its documents a second after it was named, and again when it has failed and changes."""
-        remote, known = name in self._services.remote, name in self._known_to_openapi
+        remote, known = name in self._services.remote, name in self._remote
         for queue in self._openapi_queues:
             if remote and (not known or queue.failing(name)):
                 queue.forget(name)
@@ -70,7 +72,7 @@ class Controllers:
             elif known and not remote:
                 queue.forget(name)
                 queue.add(name)
-        (self._known_to_openapi.add if remote else self._known_to_openapi.discard)(name)
+        (self._remote.add if remote else self._remote.discard)(name)
 
     def _service_changed(self, obj: Object) -> None:
         self._recheck(metadata(obj)["namespace"], metadata(obj)["name"])
@@ -91,6 +93,8 @@ class Controllers:
         assert store is not None
         while True:
             watcher = store.storage.watch(store.prefix)
+            for name in list(self._remote) if resource == _API_SERVICES else ():
+                self._touch(name)  # it may be gone with the state that was
             try:
                 for item in store.storage.list_now(store.prefix).items:
                     changed(store.decode(item.value))

@@ -66,7 +66,7 @@ class DiscoveryManager:
         try:
             found: Document | None = (await self._versions(service)).get(service.gv)
             fresh, failure = True, ""
-        except (TransportError, LookupError, TimeoutError, ValueError) as error:
+        except (TransportError, LookupError, ValueError) as error:
             found, fresh, failure = None, False, str(error)
         if self._services.remote.get(name) is not None:  # it may have gone meanwhile
             resources = (found or {}).get("resources")
@@ -95,7 +95,7 @@ class DiscoveryManager:
         self._known = {reference: known for reference, known in self._known.items() if reference in used}
 
     async def _versions(self, service: RemoteService) -> Mapping[GroupVersion, Document]:
-        """What the server serves. TransportError, LookupError, TimeoutError; ValueError for what can't be read."""
+        """What the server serves. TransportError, LookupError; ValueError for what can't be read."""
         known = self._known.get(service.service)
         if known is not None and known.asked > self._dirty.get(service.name, 0.0):
             return known.versions

@@ -108,7 +108,7 @@ class OpenAPIAggregation:
             raise Retry("service unavailable")
         try:
             answer, body = await self._proxy.fetch(service, path, _USER, headers, _TIMEOUT)
-        except (TransportError, LookupError, TimeoutError) as error:
+        except (TransportError, LookupError) as error:
             raise Retry(str(error)) from None
         return answer.status, answer.header(b"etag"), body
 

@@ -71,6 +71,8 @@ class Proxy:
         """The answer of the APIService's server, or what kept it from answering."""
         if not service.available:
             return _unavailable("service unavailable")
+        if problem := bundle_problem(service):
+            return respond.text(500, problem + "\n")
         try:
             target = self.target(service)
         except LookupError:
@@ -100,12 +102,19 @@ class Proxy:
         self, service: RemoteService, path: str, user: UserInfo, headers: Headers, timeout: float
     ) -> tuple[Answer, bytes]:
         """What its server answers to a GET of this server's own, whether it is thought available or not, with the body.
-        TransportError, LookupError; TimeoutError after `timeout` seconds."""
+        TransportError, also where that takes longer than `timeout` seconds; LookupError."""
         target = self.target(service)
         lines = [(b"Host", target.authority.encode()), *headers, *_identity(user)]
-        async with asyncio.timeout(timeout):
-            answer = await self.transport.round_trip(target, _head("GET", path, lines), "GET", None)
-            return answer, await answer.body()
+        connected = asyncio.Event()
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await self.transport.round_trip(target, _head("GET", path, lines), "GET", None, connected)
+                return answer, await answer.body()
+        except TimeoutError:
+            late = (
+                _DEADLINE_EXCEEDED if connected.is_set() else "net/http: request canceled while waiting for connection"
+            )
+            raise TransportError(f"{late} (Client.Timeout exceeded while awaiting headers)") from None
 
     async def _forward(self, request: Request, target: Target, end: float | None) -> Response:
         read = asyncio.Event()
@@ -166,6 +175,13 @@ class Proxy:
             for name, value in request.headers
             if name not in self._own and not name.startswith(self._own_prefixes)
         ]
+
+
+def bundle_problem(service: RemoteService) -> str:
+    """Why nothing can be checked against its CA bundle, or nothing."""
+    if service.ca_bundle and b"-----BEGIN CERTIFICATE-----" not in service.ca_bundle:
+        return "unable to load root certificates: unable to parse bytes as PEM block"
+    return ""
 
 
 async def _relay(connection: Connection, receive: Receive, send: Send) -> None:

@@ -2,10 +2,10 @@
 
 Upstream: k8s.io/kube-openapi/pkg/aggregator/{aggregator,walker}.go.
 
-Descriptions don't make definitions differ: this server may be without them.
+Descriptions don't make definitions and parameters differ: this server may be without them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 Document = dict[str, Any]
@@ -25,8 +25,8 @@ def merged(document: Document, other: Mapping[str, Any]) -> Document:
     missing = [path for path in other.get("paths") or {} if path not in document["paths"]]
     source = _keeping(other, missing)
     definitions, parameters = dict(document.get("definitions") or {}), dict(document.get("parameters") or {})
-    renamed = _renames(definitions, source["definitions"], _DEFINITION, _without_prose)
-    renamed |= _renames(parameters, source["parameters"], _PARAMETER, lambda found: found)
+    renamed = _renames(definitions, source["definitions"], _DEFINITION)
+    renamed |= _renames(parameters, source["parameters"], _PARAMETER)
     for name, found in source["definitions"].items():
         new = renamed.get(_DEFINITION + name, _DEFINITION + name).removeprefix(_DEFINITION)
         definitions[new] = _with_kinds(definitions[new], found) if new in definitions else _referring(found, renamed)
@@ -72,16 +72,16 @@ def _references(value: Any) -> list[str]:
     return own + [found for item in value.values() if isinstance(item, dict | list) for found in _references(item)]
 
 
-def _renames(
-    known: Mapping[str, Any], added: Mapping[str, Any], prefix: str, told: Callable[[Any], Any]
-) -> dict[str, str]:
+def _renames(known: Mapping[str, Any], added: Mapping[str, Any], prefix: str) -> dict[str, str]:
     """New references by old ones, for what differs from what has its name already."""
     renamed, taken = {}, set(known)
     for name, found in added.items():
-        if name not in known or told(known[name]) == told(found):
+        if name not in known or _without_prose(known[name]) == _without_prose(found):
             continue
         number, new = 2, f"{name}_v2"
-        while not (new in known and told(known[new]) == told(found)) and (new in taken or new in added):
+        while not (new in known and _without_prose(known[new]) == _without_prose(found)) and (
+            new in taken or new in added
+        ):
             number += 1
             new = f"{name}_v{number}"
         renamed[prefix + name] = prefix + new

@@ -28,8 +28,8 @@ from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
-from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.front_proxy import FrontProxy, config_map
+from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage

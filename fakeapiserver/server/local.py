@@ -24,6 +24,7 @@ from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import (
     SERVER_NAMES,
     KeyPair,
+    check_bundle,
     create_authority,
     issue_client,
     issue_server,
@@ -141,7 +142,6 @@ def _certificates(config: Config) -> Certificates:
             f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files"
         ) from error
     return Certificates(authority, serving, admin, front_proxy)
-
 
 
 def _front_proxy(config: Config) -> FrontProxy:

@@ -23,6 +23,8 @@ DELETIONS: Final[tuple[Any, ...]] = (
     *({"propagationPolicy": "Orphan"}, {"gracePeriodSeconds": 1000}, {"preconditions": {"uid": "x"}}),
 )
 MANAGERS: Final = ("a", "b", "kubectl")
+# More than an object keeps entries for.
+CROWD: Final = (*MANAGERS, *(f"m{i}" for i in range(12)))
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 # ------------------------------------------------------------------ grammar
@@ -471,6 +473,22 @@ def served() -> Iterator[str]:
 
 # ---------------------------------------------------------------- sequences
 
+_OWNED: Final[tuple[Any, ...]] = (
+    {"f:metadata": {"f:labels": {".": {}, "f:x": {}}, "f:annotations": {"f:x": {}}}},
+    {
+        "f:spec": {
+            "f:replicas": {},
+            "f:template": {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}},
+        }
+    },
+    {"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}}, 'k:{"port":80}': {".": {}}}}},
+    {"f:spec": {"f:set": {'v:"a"': {}}, "f:multi": {'k:{"port":1,"protocol":"TCP"}': {".": {}, "f:port": {}}}}},
+    {"f:data": {".": {}, "f:x": {}}, "f:rules": {}, "f:status": {"f:conditions": {'k:{"type":"A"}': {".": {}}}}},
+    {"f:metadata": {"f:finalizers": {'v:"e.com/a"': {}}, "f:ownerReferences": {'k:{"uid":"u1"}': {}}}},
+    {"f:unknown": {"f:a": {}}, "f:spec": {"i:0": {}, "f:list": {"i:1": {}}}},
+    {},
+)
+
 
 class History:
     """The writes to one object, in order."""
@@ -478,10 +496,11 @@ class History:
     def __init__(self, rng: random.Random, name: str, subjects: Sequence[Subject] = SUBJECTS) -> None:
         self._rng, self._name = rng, name
         self._subject = rng.choice(subjects)
+        self._managers = CROWD if rng.random() < 0.1 else MANAGERS
 
     def requests(self) -> Iterator[Request]:
         yield self._first()
-        for _ in range(self._rng.randint(2, 9)):
+        for _ in range(self._rng.randint(2, 9) if self._managers is MANAGERS else self._rng.randint(14, 24)):
             yield self._next()
 
     def cleanup(self) -> Iterator[Request]:
@@ -506,6 +525,7 @@ class History:
             self._json: 8,
             self._client_side: 4,
             self._reset: 3,
+            self._upgrade: 3,
             self._status: 12 if self._subject.status else 0,
             self._scale: 8 if self._subject.scaled else 0,
             self._other: 6 if self._subject.others else 0,
@@ -516,7 +536,7 @@ class History:
         return maker()
 
     def _manager(self) -> str:
-        return self._rng.choice(MANAGERS)
+        return self._rng.choice(self._managers)
 
     def _version(self) -> str:
         return self._rng.choice(tuple(self._subject.versions))
@@ -659,6 +679,28 @@ class History:
         meta["annotations"] = {**meta.get("annotations", {}), LAST_APPLIED: text}
         path = self._subject.path(version, self._name) + "?fieldManager=kubectl-client-side-apply"
         return self._patch(path, body, "merge-patch+json")
+
+    def _upgrade(self) -> Request:
+        """What `kubectl apply --server-side` does of a client-side apply's entry: it makes it its own."""
+        entries = [
+            {
+                "manager": self._rng.choice(("kubectl", "kubectl-client-side-apply", self._manager())),
+                "operation": self._rng.choice(("Apply", "Update")),
+                "apiVersion": self._version(),
+                "fieldsType": "FieldsV1",
+                "time": "2020-01-01T00:00:00Z",
+                "fieldsV1": self._rng.choice(_OWNED),
+                **({"subresource": "status"} if self._rng.random() < 0.2 else {}),
+            }
+            for _ in range(self._rng.randint(1, 3))
+        ]
+        path = self._subject.path(self._version(), self._name) + self._query()
+        operations: list[Any] = [{"op": "replace", "path": "/metadata/managedFields", "value": entries}]
+        if self._rng.random() < 0.3:
+            operations.append({"op": "remove", "path": f"/metadata/managedFields/{self._rng.randint(0, 2)}"})
+        if self._rng.random() < 0.3:
+            operations += [self._operation(self._part(self._version()))]
+        return self._patch(path, operations, "json-patch+json")
 
     def _reset(self) -> Request:
         entry: Any = {

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import raw_text
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML, body_media_type, unknown_format
@@ -159,6 +160,9 @@ def _decode(
         raise cannot_be_handled(obj, kind, str(error)) from None
     if kind.custom and obj["kind"] != kind.gvk.kind:
         unknown = about_metadata(unknown)  # nobody knows the schema of what it says it is
+    if kind.raw_field and isinstance(value := obj.get(kind.raw_field), dict):
+        text = raw_text.text_in(data, kind.raw_field) if media_type == JSON else ""
+        obj[kind.raw_field] = raw_text.RawText(value, text or raw_text.rebuilt(value))
     if media_type != CBOR:  # of which upstream tells no unknown fields
         report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
     return obj

@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.patch import merge as merge_patch
 from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.patch.go_format import go_value
 from fakeapiserver.apimachinery.patch.texts import go_text
-from fakeapiserver.apimachinery.schema import unstructured
+from fakeapiserver.apimachinery.schema import raw_text, unstructured
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis.protobuf import field_order
@@ -233,8 +233,11 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
         if change.strategic is not None:
             unstructured.restore(patched, kind.definition_name, kind.definitions, field_order)
             patched |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+            _rebuild_raw(patched, kind)
             return []
         checked_type_meta(patched)
+        if kind.raw_field and isinstance(value := patched.get(kind.raw_field), dict):
+            patched[kind.raw_field] = raw_text.RawText(value, "")
     except ValueError as error:
         why = str(error) if change.strategic is not None else type_meta_error(str(error))
         raise _invalid_patch(change.shown(ordered), why) from None
@@ -247,6 +250,12 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
     if found != gvk:
         raise _invalid_patch(change.shown(ordered), not_registered(found))
     return [f"unknown field {field.go_quote(name)}" for name in unknown]
+
+
+def _rebuild_raw(obj: Object, kind: Kind) -> None:
+    """What Go keeps as text has gone through its maps."""
+    if kind.raw_field and isinstance(value := obj.get(kind.raw_field), dict):
+        obj[kind.raw_field] = raw_text.RawText(value, raw_text.rebuilt(value))
 
 
 def _custom_type(patched: Object, change: _Change, ordered: Callable[[], Any]) -> GroupVersionKind:
@@ -321,6 +330,8 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
         request.empties.clear()
         try:
             scope.kind.settle(result, request.empties)
+            if current is None or not managedfields.same_content(current, result):
+                _rebuild_raw(result, scope.kind)
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
         match_namespace(result, request, scope)

@@ -203,6 +203,8 @@ class _Through:
 
         _check(after, current, self._scope)
         changed = _with_replicas(current, self._paths, after)
+        if self._scope.kind.custom:  # a spec that there was none of gets its defaults when it is read
+            self._scope.kind.default(changed)
         entries, scale_entries = metadata(current).get("managedFields"), metadata(after).get("managedFields")
         version = str(self._scope.gvk.group_version)
         if kept := owners.to_parent(entries, scale_entries, self._replicas_paths, version):

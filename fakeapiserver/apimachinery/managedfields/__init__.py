@@ -3,6 +3,6 @@
 Upstream: k8s.io/apimachinery/pkg/util/managedfields, sigs.k8s.io/structured-merge-diff/v6.
 """
 
-from fakeapiserver.apimachinery.managedfields.manager import apply, keep_times_if_unchanged, update
+from fakeapiserver.apimachinery.managedfields.manager import apply, keep_times_if_unchanged, same_content, update
 
-__all__ = ["apply", "keep_times_if_unchanged", "update"]
+__all__ = ["apply", "keep_times_if_unchanged", "same_content", "update"]

@@ -281,12 +281,17 @@ def keep_times_if_unchanged(live: Object, new: Object) -> Object:
     before, after = metadata(live).get("managedFields") or [], metadata(new).get("managedFields") or []
     if len(before) != len(after) or any(_timeless(a) != _timeless(b) for a, b in zip(before, after, strict=True)):
         return new
+    return live if same_content(live, new) else new
+
+
+def same_content(live: Object, new: Object) -> bool:
+    """Whether nothing but managedFields differs."""
     was, is_now = _without_managed_fields(live), _without_managed_fields(new)
-    return live if was == is_now and same(was, is_now) else new
+    return was == is_now and same(was, is_now)
 
 
 def _timeless(entry: Object) -> Object:
     return {key: value for key, value in entry.items() if key != "time"}
 
 
-__all__ = ["apply", "keep_times_if_unchanged", "reset_set", "update"]
+__all__ = ["apply", "keep_times_if_unchanged", "reset_set", "same_content", "update"]

@@ -27,6 +27,7 @@ class CustomKind:
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
     definition_name = ""
+    raw_field = ""
 
     def __init__(self, gvk: GroupVersionKind, schema: Schema, definitions: Definitions) -> None:
         self.gvk = gvk

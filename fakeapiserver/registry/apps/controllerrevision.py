@@ -3,12 +3,19 @@
 Upstream: pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/validation/validation.go.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+
+import msgspec
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
-from fakeapiserver.registry.apps.label_selector import immutable_errors
+from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -16,6 +23,20 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 @dataclass(kw_only=True)
 class ControllerRevisionStrategy(Strategy):
+    # uid -> the text of data, where it isn't as Go would write it: stored it has lost that.
+    texts: dict[str, str] = dataclass_field(default_factory=dict)
+
+    def for_server(self, config_service_ranges: Sequence[str]) -> "ControllerRevisionStrategy":
+        return replace(self, texts={})
+
+    def on_created(self, obj: Object) -> None:
+        text, data = _text_of(obj), obj["data"]
+        if text != _text_of({"data": dict(data)}):
+            self.texts[metadata(obj)["uid"]] = text
+
+    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
+        self.texts.pop(metadata(obj)["uid"], None)
+
     def validate(self, obj: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))
         if obj.get("data") is None:
@@ -26,10 +47,22 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))
-        return errors + immutable_errors(obj.get("data"), old.get("data"), Path("data"))
+        if errors_of_value := immutable_errors(obj.get("data"), old.get("data"), Path("data")):
+            return errors + errors_of_value
+        before = self.texts.get(metadata(old)["uid"], _text_of(old))
+        # What isn't even looked into, because an apply changes nothing, is the stored one.
+        text = (_text_of(obj) or marshalled(before)) if isinstance(obj.get("data"), RawText) else before
+        if text == before:
+            return errors
+        return [*errors, field.invalid(Path("data"), msgspec.Raw(marshalled(text).encode()), IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _controller(obj), obj.get("revision", 0), age(obj, now)]
+
+
+def _text_of(obj: Object) -> str:
+    data = obj.get("data")
+    return data.text if isinstance(data, RawText) else marshalled(json.encode(data).decode())
 
 
 def _controller(obj: Object) -> str:

@@ -5,17 +5,19 @@ Built-in kinds and custom resources differ here and in their strategy, nowhere e
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
+
+_RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 Default = Callable[[Object, str], None]
 
@@ -31,6 +33,10 @@ class Kind(Protocol):
     definitions: Definitions
     definition_name: str
     also_accepts: Sequence[GroupVersion]
+
+    @property
+    def raw_field(self) -> str:
+        """The field that Go keeps as text, if there is one."""
 
     @property
     def definition(self) -> Schema: ...
@@ -68,6 +74,11 @@ class BuiltinKind:
     @property
     def definition(self) -> Schema:
         return self.definitions[self.definition_name]
+
+    @cached_property
+    def raw_field(self) -> str:
+        properties = self.definition.get("properties", {})
+        return next((key for key, schema in properties.items() if reference(schema) == _RAW_EXTENSION), "")
 
     @cached_property
     def _type(self) -> "BuiltinType":

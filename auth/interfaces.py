@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.auth.selectors import Selectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,25 @@ class Attributes:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    selectors: Selectors | None = None
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.verb in ("get", "list", "watch")
+
+
+class EvaluationError(Exception):
+    """An authorizer could not find out. `decision` counts all the same: NO_OPINION asks the next one, DENY ends it. Where
+    nobody allows the request it is answered 500 with the text."""
+
+    def __init__(self, text: str, decision: Decision = Decision.NO_OPINION, reason: str = "") -> None:
+        super().__init__(text)
+        self.decision = decision
+        self.reason = reason
 
 
 class Authorizer(Protocol):
-    """Returns its decision and the reason shown in a 403. The first ALLOW or DENY of the union wins."""
+    """Returns its decision and the reason shown in a 403, or raises EvaluationError. The first ALLOW or DENY of the union wins."""
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]: ...
 
@@ -135,6 +151,7 @@ __all__ = [
     "Authorizer",
     "Credentials",
     "Decision",
+    "EvaluationError",
     "ObjectReader",
     "RefusedError",
     "Response",

@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/authorization/union/union.go.
 
 from collections.abc import Sequence
 
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, RuleResolver, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
 
 
 class Union:
@@ -16,13 +16,21 @@ class Union:
         self._resolvers = tuple(resolvers)
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
-        reasons: list[str] = []
+        reasons, errors = list[str](), list[str]()
         for authorizer in self._authorizers:
-            decision, reason = await authorizer.authorize(attributes)
+            try:
+                decision, reason = await authorizer.authorize(attributes)
+            except EvaluationError as error:
+                if error.decision is not Decision.NO_OPINION:
+                    raise
+                errors.append(str(error))
+                decision, reason = error.decision, error.reason
             if decision is not Decision.NO_OPINION:
                 return decision, reason
             if reason:
                 reasons.append(reason)
+        if errors:
+            raise EvaluationError(_aggregate(errors), reason="\n".join(reasons))
         return Decision.NO_OPINION, "\n".join(reasons)
 
     async def rules_for(
@@ -38,5 +46,10 @@ class Union:
             other += more
             incomplete = incomplete or partial
             errors += [error] if error else []
-        text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else ""
-        return resource, other, incomplete, text
+        return resource, other, incomplete, _aggregate(errors)
+
+
+def _aggregate(errors: list[str]) -> str:
+    """Several errors as one text, equal ones once (upstream: errors.NewAggregate)."""
+    texts = list(dict.fromkeys(errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""

@@ -1,5 +1,7 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
+from typing import Final
+
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
@@ -11,6 +13,9 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import WriteRequest
+
+# What clients can't set (upstream: WipeObjectMetaSystemFields).
+_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
 async def create(request: Request, scope: RequestScope) -> Response:
@@ -25,6 +30,8 @@ async def create(request: Request, scope: RequestScope) -> Response:
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)
     if scope.virtual is not None:
+        for name in _SYSTEM_FIELDS:
+            metadata(obj).pop(name, None)
         obj = owned(request, scope, scope.kind, options, obj)
         if scope.admission is not None:
             attributes = creation(request, scope, obj, options, scope.gvk)

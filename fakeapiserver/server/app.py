@@ -5,12 +5,15 @@
 """
 
 import asyncio
+import html
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Scope, Send, parse_query
 
@@ -63,6 +66,8 @@ class Application:
             response = respond.status_response(request, error.status)
             response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
             return response
+        except EvaluationError as error:
+            return _internal_error(request, str(error))
         except ConnectionError:
             raise  # nobody is there to be answered
         except RecursionError:
@@ -70,6 +75,18 @@ class Application:
         except Exception:
             log.exception("%s %r failed", request.method, request.path)
             return respond.status_response(request, status_error(500, "InternalError", _INTERNAL_ERROR).status)
+
+
+def _internal_error(request: Request, text: str) -> Response:
+    """Where nobody could tell whether a request is allowed (upstream: responsewriters.InternalError)."""
+    query: bytes = request.scope.get("query_string", b"")
+    uri = request.scope.get("raw_path", request.path.encode()).decode("latin-1") + (
+        f"?{query.decode('latin-1')}" if query else ""
+    )
+    message = html.escape(f"Internal Server Error: {go_quote(uri)}: {text}", quote=False)
+    return Response(
+        500, f"{message}\n".encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")]
+    )
 
 
 async def _stream(response: Response, receive: Receive, send: Send) -> None:

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.attributes import ENTITIES, forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
+from fakeapiserver.auth.selectors import Selectors
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.options import boolean, field_selector
@@ -91,7 +92,7 @@ class HandlerChain:
         return await self._impersonation.user(request, attributes_of(request.info, request.user))
 
     async def _authorize(self, request: Request) -> None:
-        attributes = attributes_of(request.info, request.user)
+        attributes = attributes_of(request.info, request.user, selectors(request))
         decision, reason = await self.authorizer.authorize(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden_error(attributes, reason)
@@ -154,7 +155,15 @@ def _websocket_token(request: Request) -> str:
     return f"Bearer {token}" if token else ""
 
 
-def attributes_of(info: RequestInfo, user: UserInfo) -> Attributes:
+def selectors(request: Request) -> Selectors | None:
+    """What the request's selectors leave of a collection; None when it has none."""
+    if not request.query or request.info.verb not in ("list", "watch", "deletecollection"):
+        return None
+    field_selector, label_selector = request.param("fieldSelector"), request.param("labelSelector")
+    return Selectors(field_selector, label_selector) if field_selector or label_selector else None
+
+
+def attributes_of(info: RequestInfo, user: UserInfo, selected: Selectors | None = None) -> Attributes:
     return Attributes(
         user=user,
         verb=info.verb,
@@ -166,4 +175,5 @@ def attributes_of(info: RequestInfo, user: UserInfo) -> Attributes:
         subresource=info.subresource,
         namespace=info.namespace,
         name=info.name,
+        selectors=selected,
     )

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
 from fakeapiserver.apimachinery.field import Path, go_quote
 from fakeapiserver.auth.attributes import forbidden_error
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.endpoints.request import Request
 
 _PREFIX: Final = b"impersonate-"
@@ -222,13 +222,20 @@ class _Check:
         )
 
     async def _is_allowed(self, attributes: Attributes) -> bool:
-        decision, _ = await self.authorizer.authorize(attributes)
+        decision, _ = await self._ask(attributes)
         return decision is Decision.ALLOW
 
     async def _allowed(self, attributes: Attributes) -> None:
-        decision, reason = await self.authorizer.authorize(attributes)
+        decision, reason = await self._ask(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden_error(attributes, reason)
+
+    async def _ask(self, attributes: Attributes) -> tuple[Decision, str]:
+        """Who can't find out doesn't allow it."""
+        try:
+            return await self.authorizer.authorize(attributes)
+        except EvaluationError as error:
+            return error.decision, error.reason
 
 
 def _extra_problems(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

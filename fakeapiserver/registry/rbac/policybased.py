@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.registry.generic.store import WriteRequest
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -98,7 +98,10 @@ class PolicyBased:
             namespace=request.namespace,
             name=name,
         )
-        decision, _ = await self.authorizer.authorize(attributes)
+        try:
+            decision, _ = await self.authorizer.authorize(attributes)
+        except EvaluationError:  # who can't find out doesn't allow it
+            return False
         return decision is Decision.ALLOW
 
 

@@ -1,0 +1,228 @@
+"""Reviews that ask the authorizers: may somebody, may I, what may I do. Asked by POST and never stored.
+
+Upstream: pkg/registry/authorization/{selfsubjectaccessreview,subjectaccessreview,localsubjectaccessreview,selfsubjectrulesreview},
+pkg/registry/authorization/util/helpers.go, pkg/apis/authorization/validation/validation.go.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
+from fakeapiserver.auth.selectors import Parsed, Selectors
+from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.scope import Virtual
+
+# In the order of Go's type, as messages show it.
+_FIRST_METADATA: Final = ("name", "generateName", "namespace", "resourceVersion", "generation", "labels", "annotations")
+_GROUP: Final = "authorization.k8s.io"
+_RESOURCE: Final = Path("spec").child("resourceAttributes")
+_NON_RESOURCE: Final = Path("spec").child("nonResourceAttributes")
+
+
+def access_reviews(authorizer: Authorizer, rules: RuleResolver | None) -> Mapping[GroupResource, Virtual]:
+    return {
+        GroupResource(_GROUP, "selfsubjectaccessreviews"): SelfAccessReview(authorizer),
+        GroupResource(_GROUP, "subjectaccessreviews"): AccessReview(authorizer),
+        GroupResource(_GROUP, "localsubjectaccessreviews"): LocalAccessReview(authorizer),
+        GroupResource(_GROUP, "selfsubjectrulesreviews"): SelfRulesReview(rules),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AccessReview:
+    """SubjectAccessReview: may this user?"""
+
+    authorizer: Authorizer
+
+    async def create(self, request: Request, obj: Object) -> Object:
+        _refuse([*_spec_errors(obj, of_a_user=True), *_metadata_errors(obj, "must be empty")])
+        return await _answered(self.authorizer, obj, _user(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAccessReview:
+    """LocalSubjectAccessReview: may this user, in this namespace?"""
+
+    authorizer: Authorizer
+
+    async def create(self, request: Request, obj: Object) -> Object:
+        spec, namespace = obj.get("spec") or {}, metadata(obj).get("namespace", "")
+        errors = _spec_errors(obj, of_a_user=True)
+        errors += _metadata_errors(obj, "must be empty except for namespace", "namespace")
+        resource = spec.get("resourceAttributes")
+        if resource is not None and resource.get("namespace", "") != namespace:
+            wrong = resource.get("namespace", "")
+            errors.append(field.invalid(_RESOURCE.child("namespace"), wrong, "must match metadata.namespace"))
+        if (other := spec.get("nonResourceAttributes")) is not None:
+            errors.append(field.invalid(_NON_RESOURCE, _go_path(other), "disallowed on this kind of request"))
+        _refuse(errors)
+        return await _answered(self.authorizer, obj, _user(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class SelfAccessReview:
+    """SelfSubjectAccessReview: may I?"""
+
+    authorizer: Authorizer
+
+    async def create(self, request: Request, obj: Object) -> Object:
+        _refuse([*_spec_errors(obj, of_a_user=False), *_metadata_errors(obj, "must be empty")])
+        return await _answered(self.authorizer, obj, request.user)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfRulesReview:
+    """SelfSubjectRulesReview: what may I do here?"""
+
+    rules: RuleResolver | None
+
+    async def create(self, request: Request, obj: Object) -> Object:
+        namespace = (obj.get("spec") or {}).get("namespace", "")
+        if not namespace:
+            raise new_bad_request("no namespace on request")
+        # Upstream answers with an object of its own, which has nothing but the answer.
+        answer: Object = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {}, "spec": {}}
+        if self.rules is None:
+            return {**answer, "status": {"resourceRules": [], "nonResourceRules": [], "incomplete": False}}
+        resource_rules, other_rules, incomplete, error = await self.rules.rules_for(request.user, namespace)
+        status: Object = {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": incomplete}
+        if error:
+            status["evaluationError"] = error
+        return {**answer, "status": status}
+
+
+# ------------------------------------------------------------------- validation
+
+
+def _refuse(errors: ErrorList) -> None:
+    if errors:
+        # Upstream names the group and forgets the kind.
+        raise new_invalid(GroupKind(_GROUP, ""), "", errors)
+
+
+def _spec_errors(obj: Object, *, of_a_user: bool) -> ErrorList:
+    spec = obj.get("spec") or {}
+    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    errors: ErrorList = []
+    if resource is not None and other is not None:
+        detail = "cannot be specified in combination with resourceAttributes"
+        errors.append(field.invalid(_NON_RESOURCE, _go_path(other), detail))
+    if resource is None and other is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        errors.append(field.invalid(_RESOURCE, None, detail))
+    if of_a_user and not spec.get("user") and not spec.get("groups"):
+        errors.append(
+            field.invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified")
+        )
+    for name in ("fieldSelector", "labelSelector"):
+        if resource is not None and resource.get(name) is not None:
+            errors += _selector_errors(resource[name], _RESOURCE.child(name), labels=name == "labelSelector")
+    return errors
+
+
+def _selector_errors(selector: Object, path: Path, *, labels: bool) -> ErrorList:
+    raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or ()
+    errors: ErrorList = []
+    if raw and requirements:
+        detail = "may not specified at the same time as requirements"
+        errors.append(field.invalid(path.child("rawSelector"), raw, detail))
+    if not raw and not requirements:
+        detail = f"when {path} is specified, requirements or rawSelector is required"
+        errors.append(field.required(path.child("requirements"), detail))
+    for i, requirement in enumerate(requirements):
+        errors += _requirement_errors(requirement, path.child("requirements").index(i), labels=labels)
+    return errors
+
+
+def _requirement_errors(requirement: Object, path: Path, *, labels: bool) -> ErrorList:
+    """Operators of newer clients are let through; what isn't understood is left out of the question."""
+    key, operator, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or ()
+    errors: ErrorList = []
+    if not labels and not key:
+        errors.append(field.required(path.child("key"), "must be specified"))
+    if operator in ("In", "NotIn") and not values:
+        errors.append(field.required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'"))
+    if operator in ("Exists", "DoesNotExist") and values:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        errors.append(field.forbidden(path.child("values"), detail))
+    if labels:
+        errors += [field.invalid(path.child("key"), key, problem) for problem in names.is_qualified_name(key)]
+        for i, value in enumerate(values):
+            at = path.child("values").index(i)
+            errors += [field.invalid(at, value, problem) for problem in names.is_valid_label_value(value)]
+    return errors
+
+
+def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
+    found = {name: value for name, value in metadata(obj).items() if value}
+    if not any(name not in (*allowed, "managedFields") for name in found):
+        return []
+    shown = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
+    return [field.invalid("metadata", {**shown, **found}, detail)]
+
+
+def _go_path(attributes: Object) -> Object:
+    """Non-resource attributes as messages show them: Go's internal type, which has no names for JSON."""
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+
+
+# ----------------------------------------------------------------- the question
+
+
+async def _answered(authorizer: Authorizer, obj: Object, user: UserInfo) -> Object:
+    attributes, errors = _attributes(obj.get("spec") or {}, user), list[str]()
+    try:
+        decision, reason = await authorizer.authorize(attributes)
+    except EvaluationError as error:
+        decision, reason = error.decision, error.reason
+        errors.append(str(error))
+    status: Object = {"allowed": decision is Decision.ALLOW}
+    if decision is Decision.DENY:
+        status["denied"] = True
+    if reason:
+        status["reason"] = reason
+    if attributes.selectors is not None:
+        errors += _ignored("fieldSelector", attributes.selectors.fields)
+        errors += _ignored("labelSelector", attributes.selectors.labels)
+    if errors:
+        status["evaluationError"] = "; ".join(errors)
+    return {**obj, "status": status}
+
+
+def _ignored(name: str, selector: Parsed) -> list[str]:
+    if not selector.error:
+        return []
+    partially = "partially " if selector.requirements else ""
+    return [f"spec.resourceAttributes.{name} {partially}ignored due to parse error"]
+
+
+def _user(obj: Object) -> UserInfo:
+    spec = obj.get("spec") or {}
+    extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
+    return UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+
+
+def _attributes(spec: Object, user: UserInfo) -> Attributes:
+    wanted: dict[str, Any] | None = spec.get("resourceAttributes")
+    if wanted is None:
+        other = spec["nonResourceAttributes"]
+        return Attributes(user=user, verb=other.get("verb", ""), path=other.get("path", ""))
+    field_selector, label_selector = wanted.get("fieldSelector") or "", wanted.get("labelSelector") or ""
+    return Attributes(
+        user=user,
+        verb=wanted.get("verb", ""),
+        resource_request=True,
+        api_group=wanted.get("group", ""),
+        api_version=wanted.get("version") or "*",
+        resource=wanted.get("resource", ""),
+        subresource=wanted.get("subresource", ""),
+        namespace=wanted.get("namespace", ""),
+        name=wanted.get("name", ""),
+        selectors=Selectors(field_selector, label_selector) if field_selector or label_selector else None,
+    )

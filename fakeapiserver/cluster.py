@@ -35,7 +35,7 @@ class Cluster:
         self,
         *,
         port: int = 0,
-        authorization_mode: Sequence[str] = ("RBAC",),
+        authorization_mode: Sequence[str] = ("Node", "RBAC"),
         controllers: Sequence[str] = ("*",),
         kubernetes_version: str = "v1.36",
     ) -> None:

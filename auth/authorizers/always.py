@@ -1,4 +1,4 @@
-"""Authorizers that look at little: AlwaysAllow, AlwaysDeny, the privileged group, and Node.
+"""Authorizers that look at little: AlwaysAllow, AlwaysDeny and the privileged group.
 
 Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/builtin.go.
 """
@@ -37,14 +37,3 @@ class PrivilegedGroups:
         if self._groups.isdisjoint(attributes.user.groups):
             return Decision.NO_OPINION, ""
         return Decision.ALLOW, ""
-
-
-class Node:
-    """The mode `Node`, accepted so that a real server's flags work. It has no opinion yet: a kubelet's own rights
-    (system:node:NAME in system:nodes) must come from RBAC."""
-
-    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
-        return Decision.NO_OPINION, ""
-
-    async def rules_for(self, user: UserInfo, namespace: str) -> _Rules:
-        return [], [], True, "node authorizer does not support user rule resolution"

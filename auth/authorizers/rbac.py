@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectReader, UserInfo
-
-PolicyRule = dict[str, Any]
+from fakeapiserver.auth.rules import PolicyRule, Rule, words
 
 ROLES: Final = "roles.rbac.authorization.k8s.io"
 ROLE_BINDINGS: Final = "rolebindings.rbac.authorization.k8s.io"
@@ -40,42 +39,7 @@ class _Binding(NamedTuple):
         return (self.namespace if self.role_kind == "Role" else "", self.role_name)
 
 
-class _Rule:
-    """One policy rule with its lists as sets; `None` is everything."""
-
-    __slots__ = ("groups", "names", "paths", "verbs")
-
-    def __init__(self, rule: PolicyRule) -> None:
-        self.verbs = _set_or_all(rule.get("verbs"))
-        self.groups = _set_or_all(rule.get("apiGroups"))
-        self.names = frozenset(rule.get("resourceNames") or ())
-        self.paths = tuple(rule.get("nonResourceURLs") or ())
-
-    def has_verb(self, verb: str) -> bool:
-        return self.verbs is None or verb in self.verbs
-
-    def allows(self, attributes: Attributes) -> bool:
-        """Whether a request about one of the rule's resources is allowed."""
-        return (
-            (self.verbs is None or attributes.verb in self.verbs)
-            and (self.groups is None or attributes.api_group in self.groups)
-            and (not self.names or attributes.name in self.names)
-        )
-
-    def allows_path(self, attributes: Attributes) -> bool:
-        return self.has_verb(attributes.verb) and any(path_matches(path, attributes.path) for path in self.paths)
-
-
-def _set_or_all(values: Sequence[str] | None) -> frozenset[str] | None:
-    return None if values and "*" in values else frozenset(values or ())
-
-
-def path_matches(pattern: str, path: str) -> bool:
-    """A non-resource URL of a rule: equal, or a prefix when it ends in `*`."""
-    return pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
-
-
-_Grant = tuple[_Rule, _Binding]
+_Grant = tuple[Rule, _Binding]
 
 
 class _Grants:
@@ -90,19 +54,19 @@ class _Grants:
 
     def add(self, rules: Sequence[PolicyRule], binding: _Binding) -> None:
         for rule in rules:
-            grant = (_Rule(rule), binding)
+            grant = (Rule(rule), binding)
             for resource in dict.fromkeys(rule.get("resources") or ()):
                 self.resources.setdefault(resource, []).append(grant)
             if rule.get("nonResourceURLs"):
                 self.paths.append(grant)
 
-    def find(self, attributes: Attributes, words: Sequence[str]) -> _Binding | None:
-        """The binding that allows a request about a resource that rules may call by each of `words`, or about a path."""
+    def find(self, attributes: Attributes, called: Sequence[str]) -> _Binding | None:
+        """The binding that allows a request about a resource that rules may call by each word of `called`, or about a path."""
         if not attributes.resource_request:
             return next((binding for rule, binding in self.paths if rule.allows_path(attributes)), None)
-        for word in words:
+        for word in called:
             for rule, binding in self.resources.get(word, ()):
-                if rule.allows(attributes):
+                if rule.allows_about(attributes):
                     return binding
         return None
 
@@ -307,24 +271,17 @@ class RBAC:
 
 
 def _decide(index: _Index, attributes: Attributes) -> tuple[Decision, str]:
-    words = _words(attributes)
+    called = words(attributes)
     errors: list[str] = []
     for subject in _principals(attributes.user, attributes.namespace):
         grants = index.grants_of(subject)
         if grants is None:
             continue
-        binding = grants.find(attributes, words)
+        binding = grants.find(attributes, called)
         if binding is not None:
             return Decision.ALLOW, f"RBAC: allowed by {_source(binding, attributes.user)}"
         errors += grants.errors
     return Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else ""
-
-
-def _words(attributes: Attributes) -> tuple[str, ...]:
-    """What rules may call the resource."""
-    if not attributes.subresource:
-        return (attributes.resource, "*")
-    return (f"{attributes.resource}/{attributes.subresource}", "*", f"*/{attributes.subresource}")
 
 
 def _only(rule: PolicyRule, *keys: str) -> dict[str, list[str]]:

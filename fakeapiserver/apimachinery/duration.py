@@ -1,6 +1,6 @@
 """Go's durations as text: `1h30m`, `1.5s`, `-2ms`.
 
-Upstream: time.ParseDuration.
+Upstream: time.ParseDuration, time.Duration.String.
 """
 
 import re
@@ -39,3 +39,30 @@ def parse_duration(text: str) -> float:
             raise ValueError(f"time: invalid duration {go_quote(text)}")
         rest = rest[len(number) + len(unit) :]
     return -seconds if text.startswith("-") else seconds
+
+
+def format_duration(seconds: float) -> str:
+    """As Go shows it.
+
+    >>> format_duration(5400), format_duration(0.25), format_duration(0), format_duration(-1.5)
+    ('1h30m0s', '250ms', '0s', '-1.5s')
+    """
+    nanoseconds = abs(round(seconds * 1e9))
+    sign = "-" if seconds < 0 and nanoseconds else ""
+    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
+        if 0 < nanoseconds < size * 1_000:
+            return f"{sign}{_decimal(nanoseconds, size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60_000_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 1_000_000_000)}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{sign}{hours}h{text}" if hours else f"{sign}{text}"
+
+
+def _decimal(value: int, size: int) -> str:
+    whole, rest = divmod(value, size)
+    if not rest:
+        return str(whole)
+    digits = len(str(size)) - 1
+    return f"{whole}.{rest:0{digits}d}".rstrip("0")

@@ -23,6 +23,7 @@ from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
+from fakeapiserver.server.authorization import authorization
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
@@ -107,7 +108,8 @@ class APIServer:
         )
         authenticator = self._authentication.authenticator
         rbac = RBAC(self.objects)
-        authorizer = authn_authz.authorizer(config, rbac)
+        self._authorization = authorization(config, rbac, self.objects, self.clock)
+        authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self.scopes.virtual = reviews(self._authentication.tokens, authorizer, authorizer, self.clock, audiences)
         self.application = Application(self._chain(authenticator, authorizer))
@@ -170,6 +172,7 @@ class APIServer:
             self.aggregator.run,
             self._identity.run,
             *self._authentication.background,
+            *self._authorization.background,
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
 

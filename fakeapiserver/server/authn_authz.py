@@ -4,29 +4,21 @@ Upstream: pkg/kubeapiserver/options/{authorization,admission}.go.
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.admission.interfaces import Getter, Initializer, Versions
 from fakeapiserver.admission.options import new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.auth.authorizers import always
 from fakeapiserver.auth.authorizers.rbac import RBAC
-from fakeapiserver.auth.authorizers.union import Union as AuthorizerUnion
-from fakeapiserver.auth.interfaces import Authorizer, ObjectReader, RuleResolver
+from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
 from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.store import Guard
 
 log = logging.getLogger(__name__)
-
-_MODES: Final[Mapping[str, Callable[[], Authorizer]]] = {
-    "AlwaysAllow": always.AlwaysAllow,
-    "AlwaysDeny": always.AlwaysDeny,
-    "Node": always.Node,
-}
 
 
 class Objects(Getter, ObjectReader, Protocol):
@@ -44,13 +36,6 @@ def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[Gro
         return PolicyBased(resource.resource, authorizer, rbac, objects)
 
     return guard
-
-
-def authorizer(config: Config, rbac: RBAC) -> AuthorizerUnion:
-    """The modes in the order given, behind system:masters, who may do everything."""
-    modes = [rbac if mode == "RBAC" else _MODES[mode]() for mode in config.authorization_mode]
-    resolvers = [mode for mode in modes if isinstance(mode, RuleResolver)]
-    return AuthorizerUnion([always.PrivilegedGroups(), *modes], resolvers)
 
 
 def admission(config: Config, objects: Getter, versions: Versions) -> Chain:

@@ -52,7 +52,13 @@ class Config:
     oidc_groups_prefix: str = ""
     oidc_required_claim: Mapping[str, str] = field(default_factory=dict)
     oidc_signing_algs: tuple[str, ...] = ("RS256",)
-    authorization_mode: tuple[str, ...] = ("RBAC",)
+    authorization_mode: tuple[str, ...] = ("Node", "RBAC")
+    authorization_config: Path | None = None
+    authorization_policy_file: Path | None = None
+    authorization_webhook_config_file: Path | None = None
+    authorization_webhook_version: str = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: float = 300.0  # seconds
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0  # seconds
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
     service_account_key_file: tuple[Path, ...] = ()

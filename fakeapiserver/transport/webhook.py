@@ -11,6 +11,7 @@ import os
 import posixpath
 import socket
 import ssl
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.transport.service_resolver import Resolve
 
@@ -45,18 +47,46 @@ _OWN_WORDS: Final = frozenset((403, 406, 415))
 
 
 class WebhookError(Exception):
-    """The call failed; the text is what client-go says."""
+    """The call failed; the text is what client-go says. `status` is that of the answer, 0 where there was none; `retry_after`
+    the seconds it asks to wait, None if it doesn't. `reset`: the connection broke on the way."""
+
+    def __init__(self, text: str, status: int = 0, retry_after: int | None = None, *, reset: bool = False) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after = retry_after
+        self.reset = reset
+
+    @property
+    def is_transient(self) -> bool:
+        """Worth another try (upstream: webhook.DefaultShouldRetry)."""
+        return self.reset or self.status in (429, 500, 504) or self.retry_after is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom a call is made: PEM of a client certificate and its key, or the value of an Authorization header."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    authorization: str = ""
+    user_agent: str = "kube-apiserver-admission"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved."""
+    """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved.
+    `server_name` is the name the certificate must have, if not the host's; `insecure` takes any certificate, `plain` is
+    without TLS."""
 
     url: str
     host: str
     port: int
     ca_bundle: bytes = b""
     service: tuple[str, str, int] | None = None
+    identity: Identity = Identity()
+    server_name: str = ""
+    insecure: bool = False
+    plain: bool = False
 
 
 @dataclass(slots=True)
@@ -91,18 +121,20 @@ class WebhookClient:
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
 
-    async def post(self, endpoint: Endpoint, body: bytes, timeout: int) -> bytes:
+    async def post(self, endpoint: Endpoint, body: bytes, timeout: float) -> bytes:
         """The body of a 2xx answer within `timeout` seconds. WebhookError."""
-        url = f"{endpoint.url}?timeout={timeout}s"
+        url = f"{endpoint.url}?timeout={format_duration(timeout)}"
         try:
             async with asyncio.timeout(timeout):
                 response = await self._exchange(endpoint, url, body)
         except TimeoutError:
             raise WebhookError(f'Post "{url}": context deadline exceeded') from None
         except (OSError, LookupError, EOFError) as error:
-            raise WebhookError(f'Post "{url}": {reason(error, endpoint.host, endpoint.port)}') from error
+            reset = isinstance(error, ConnectionResetError)
+            raise WebhookError(f'Post "{url}": {reason(error, endpoint.host, endpoint.port)}', reset=reset) from error
         if not 200 <= response.status <= 206:
-            raise WebhookError(_refusal(response))
+            after = response.headers.get("retry-after", "")
+            raise WebhookError(_refusal(response), response.status, int(after) if after.isdecimal() else None)
         if not response.body:
             content_type = response.headers.get("content-type", "")
             raise WebhookError(
@@ -114,20 +146,41 @@ class WebhookClient:
         host, port = self._resolve(*endpoint.service) if endpoint.service else (endpoint.host, endpoint.port)
         parts = urlsplit(url)
         head = (
-            f"POST {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nUser-Agent: kube-apiserver-admission\r\n"
+            f"POST {parts.path or '/'}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+            f"User-Agent: {endpoint.identity.user_agent}\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
-            "Accept-Encoding: gzip\r\n\r\n"
+            f"{_authorization(endpoint.identity)}Accept-Encoding: gzip\r\n\r\n"
         )
-        context = _context(endpoint.ca_bundle)
-        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=endpoint.host)
+        reader, writer = await _connect(endpoint, host, port)
         try:
-            check_host(endpoint.host, writer.get_extra_info("peercert") or {})
             writer.write(head.encode() + body)
-            return await _read(reader)
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
+            response = await _read(reader)
+        except BaseException:
+            writer.transport.abort()  # a peer that is late with its answer is late with its goodbye
+            raise
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        return response
+
+
+def _authorization(identity: Identity) -> str:
+    return f"Authorization: {identity.authorization}\r\n" if identity.authorization else ""
+
+
+async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if endpoint.plain:
+        return await asyncio.open_connection(host, port)
+    identity, name = endpoint.identity, endpoint.server_name or endpoint.host
+    context = _context(endpoint.ca_bundle, identity.certificate, identity.key, endpoint.insecure)
+    reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
+    try:
+        if not endpoint.insecure:
+            check_host(name, writer.get_extra_info("peercert") or {})
+    except OSError:
+        writer.close()
+        raise
+    return reader, writer
 
 
 async def _read(reader: asyncio.StreamReader) -> Response:
@@ -189,8 +242,13 @@ class _Answer:
 
 
 @lru_cache(_MAX_CONTEXTS)
-def _context(ca_bundle: bytes) -> ssl.SSLContext:
-    return trusting(ca_bundle)
+def _context(ca_bundle: bytes, certificate: bytes, key: bytes, insecure: bool) -> ssl.SSLContext:
+    context = trusting(ca_bundle)
+    if certificate:
+        _identify(context, certificate, key)
+    if insecure:
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def trusting(ca_bundle: bytes) -> ssl.SSLContext:
@@ -206,6 +264,14 @@ def trusting(ca_bundle: bytes) -> ssl.SSLContext:
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
     return context
+
+
+def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """OpenSSL reads a certificate and its key from a file only."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(certificate + b"\n" + key)
+        file.flush()
+        context.load_cert_chain(file.name)
 
 
 # ------------------------------------------------------------------- Go's words

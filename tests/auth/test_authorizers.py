@@ -9,7 +9,7 @@ import pytest
 
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.authorizers import rbac
-from fakeapiserver.auth.authorizers.always import AlwaysAllow, AlwaysDeny, Node, PrivilegedGroups
+from fakeapiserver.auth.authorizers.always import AlwaysAllow, AlwaysDeny, PrivilegedGroups
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.rbac_escalation import escalation_message, rules_cover
 from fakeapiserver.auth.authorizers.union import Union
@@ -172,7 +172,6 @@ def test_rule_listing() -> None:
         ([AlwaysAllow()], Decision.ALLOW),
         ([AlwaysDeny()], Decision.NO_OPINION),
         ([AlwaysDeny(), AlwaysAllow()], Decision.ALLOW),
-        ([Node()], Decision.NO_OPINION),
     ],
 )
 def test_modes(authorizers: list[Authorizer], decision: Decision) -> None:

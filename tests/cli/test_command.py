@@ -56,8 +56,6 @@ def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, s
         (["--secure-port"], "flag needs an argument: --secure-port"),
         (["--secure-port=x"], "--secure-port must be a number from 0 to 65535, not 'x'"),
         (["--bind-address=here"], "--bind-address must be an IP address, not 'here'"),
-        (["--authorization-mode=Nobody"], "--authorization-mode 'Nobody' is not one of"),
-        (["--authorization-mode=Webhook"], "--authorization-mode Webhook is not built yet"),
         (["--tls-cert-file=a.crt"], "--tls-cert-file and --tls-private-key-file belong together"),
         (["--token-auth-file=/no/such/file"], "--token-auth-file: there is no file /no/such/file"),
         (["--controllers=*,-wizard-controller"], "--controllers: 'wizard-controller' is not in the list"),

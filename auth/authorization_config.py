@@ -1,0 +1,288 @@
+"""The file of --authorization-config: AuthorizationConfiguration of apiserver.config.k8s.io.
+
+Upstream: k8s.io/apiserver/pkg/apis/apiserver/{load,v1/types.go,v1/defaults.go,validation/validation.go},
+k8s.io/kubernetes/pkg/kubeapiserver/authorizer/config.go.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.duration import format_duration, parse_duration
+from fakeapiserver.apimachinery.errors import aggregated
+from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import Path as FieldPath
+
+MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+GROUP: Final = "apiserver.config.k8s.io"
+VERSIONS: Final = ("v1alpha1", "v1beta1", "v1")
+_SWITCHES: Final = {"cacheAuthorizedRequests": "authorizedTTL", "cacheUnauthorizedRequests": "unauthorizedTTL"}
+_MAX_CONDITIONS: Final = 64
+_MAX_TIMEOUT: Final = 30.0
+_TYPE: Final = "io.k8s.apiserver.v1.AuthorizationConfiguration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookConfiguration:
+    """Seconds; a time of 0 remembers nothing. `kubeconfig` None: this very cluster's."""
+
+    timeout: float = 30.0
+    authorized_ttl: float = 300.0
+    unauthorized_ttl: float = 30.0
+    version: str = "v1beta1"
+    denies_on_failure: bool = False
+    kubeconfig: Path | None = None
+    match_conditions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerConfiguration:
+    type: str
+    name: str
+    webhook: WebhookConfiguration | None = None
+
+
+def from_modes(modes: Sequence[str], webhook: WebhookConfiguration) -> tuple[AuthorizerConfiguration, ...]:
+    """What the flags say, in the file's form."""
+    return tuple(
+        AuthorizerConfiguration(mode, "default", webhook)
+        if mode == "Webhook"
+        else AuthorizerConfiguration(mode, mode.lower())
+        for mode in modes
+    )
+
+
+def read(data: bytes, required: frozenset[str] = frozenset()) -> tuple[AuthorizerConfiguration, ...]:
+    """ValueError with upstream's text; `required` are the modes that must be there still when it is read again."""
+    try:
+        document = _decoded(data)
+    except ValueError as error:
+        raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
+    rows: list[dict[str, Any]] = document.get("authorizers") or []
+    if errors := _errors(rows):
+        raise ValueError(aggregated(errors))
+    problems = [
+        f"expected name {row['type'].lower()} for authorizer {row['type']} instead of {row['name']}"
+        for row in rows
+        if row["type"] != "Webhook" and row["name"] != row["type"].lower()
+    ]
+    if missing := sorted(required - {row["type"] for row in rows}):
+        problems.append(f"missing required types: [{' '.join(missing)}]")
+    if problems:
+        raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return tuple(_configuration(row) for row in rows)
+
+
+# --------------------------------------------------------------------- decoding
+
+
+def _property(go_type: str, **schema: Any) -> dict[str, Any]:
+    return {"type": go_type, **schema}
+
+
+_STRING: Final = _property("string")
+_DEFINITIONS: Final[Mapping[str, dict[str, Any]]] = {
+    _TYPE: {
+        "properties": {
+            "kind": _STRING,
+            "apiVersion": _STRING,
+            "authorizers": _property(
+                "array", items={"$ref": "#/components/schemas/io.k8s.apiserver.v1.AuthorizerConfiguration"}
+            ),
+        }
+    },
+    "io.k8s.apiserver.v1.AuthorizerConfiguration": {
+        "properties": {
+            "type": _STRING,
+            "name": _STRING,
+            "webhook": {"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookConfiguration"},
+        }
+    },
+    "io.k8s.apiserver.v1.WebhookConfiguration": {
+        "properties": {
+            **dict.fromkeys(("authorizedTTL", "unauthorizedTTL", "timeout", "failurePolicy"), _STRING),
+            **dict.fromkeys(("cacheAuthorizedRequests", "cacheUnauthorizedRequests"), _property("boolean")),
+            **dict.fromkeys(("subjectAccessReviewVersion", "matchConditionSubjectAccessReviewVersion"), _STRING),
+            "connectionInfo": {"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookConnectionInfo"},
+            "matchConditions": _property(
+                "array", items={"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookMatchCondition"}
+            ),
+        }
+    },
+    "io.k8s.apiserver.v1.WebhookConnectionInfo": {"properties": {"type": _STRING, "kubeConfigFile": _STRING}},
+    "io.k8s.apiserver.v1.WebhookMatchCondition": {"properties": {"expression": _STRING}},
+}
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+    from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
+
+    if not data:
+        return {}
+    document, version, kind, is_json = type_meta.read(data)
+    for name, value in (("Kind", kind), ("apiVersion", version)):
+        if not value:
+            raise ValueError(f"Object '{name}' is missing in '{data.decode('utf-8', 'replace')}'")
+    if kind != "AuthorizationConfiguration" or version not in {f"{GROUP}/{served}" for served in VERSIONS}:
+        raise ValueError(
+            f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
+        )
+    repeated = json.duplicate_fields(data, document) if is_json else yaml.duplicate_keys(data)
+    switched_off = [_switched_off(row) for row in document.get("authorizers") or ()]
+    complaints = [*repeated, *compile_builtin(_DEFINITIONS, _TYPE).decode(document)]
+    if complaints:
+        raise ValueError(f"strict decoding error: {', '.join(complaints)}")
+    for row, names_off in zip(document.get("authorizers") or (), switched_off, strict=True):
+        _read_durations(row.get("webhook"))
+        for name in names_off:
+            row["webhook"][name] = False
+    return document
+
+
+def _switched_off(row: Any) -> list[str]:
+    """Decoding drops what is false, but these two are on unless they are."""
+    webhook = row.get("webhook") if isinstance(row, dict) else None
+    return [name for name in _SWITCHES if isinstance(webhook, dict) and webhook.get(name) is False]
+
+
+def _read_durations(webhook: dict[str, Any] | None) -> None:
+    """Texts to seconds, and what is left out gets its default. ValueError."""
+    for name, default in (("authorizedTTL", 300.0), ("unauthorizedTTL", 30.0), ("timeout", 0.0)):
+        if webhook is not None:
+            text = webhook.get(name)
+            webhook[name] = (parse_duration(text) if text is not None else 0.0) or default
+
+
+# ------------------------------------------------------------------- validation
+
+
+def _errors(rows: Sequence[Mapping[str, Any]]) -> ErrorList:
+    if not rows:
+        return [field.required("authorizers", "at least one authorization mode must be defined")]
+    errors: ErrorList = []
+    types, seen = set[str](), set[str]()
+    for i, row in enumerate(rows):
+        path, mode, name = FieldPath("authorizers").index(i), row.get("type") or "", row.get("name") or ""
+        if not mode:
+            errors.append(field.required(path.child("type"), ""))
+            continue
+        if mode not in MODES:
+            errors.append(field.not_supported(path.child("type"), mode, sorted(MODES)))
+            continue
+        if mode in types and mode != "Webhook":
+            errors.append(field.duplicate(path.child("type"), mode))
+            continue
+        types.add(mode)
+        errors += _name_errors(name, seen, path.child("name"))
+        seen.add(name)
+        webhook = row.get("webhook")
+        if mode == "Webhook":
+            missing = field.required(path.child("webhook"), "required when type=Webhook")
+            errors += [missing] if webhook is None else _webhook_errors(webhook, path)
+        elif webhook is not None:
+            errors.append(field.invalid(path.child("webhook"), "non-null", "may only be specified when type=Webhook"))
+    return errors
+
+
+def _name_errors(name: str, seen: set[str], path: FieldPath) -> ErrorList:
+    if not name:
+        return [field.required(path, "")]
+    if name in seen:
+        return [field.duplicate(path, name)]
+    problems = names.is_dns1123_subdomain(name)
+    return [field.invalid(path, name, f"authorizer name is invalid: {', '.join(problems)}")] if problems else []
+
+
+def _webhook_errors(webhook: Mapping[str, Any], path: FieldPath) -> ErrorList:
+    errors: ErrorList = []
+    timeout = webhook["timeout"]
+    if not timeout:
+        errors.append(field.required(path.child("timeout"), ""))
+    elif not 0 < timeout <= _MAX_TIMEOUT:
+        errors.append(field.invalid(path.child("timeout"), format_duration(timeout), "must be > 0s and <= 30s"))
+    for name in ("authorizedTTL", "unauthorizedTTL"):
+        if webhook[name] < 0:
+            errors.append(field.invalid(path.child(name), format_duration(webhook[name]), "must be > 0s"))
+    errors += _choice(webhook, "subjectAccessReviewVersion", ("v1", "v1beta1"), path)
+    conditions, wanted = webhook.get("matchConditions") or (), "matchConditionSubjectAccessReviewVersion"
+    if webhook.get(wanted):
+        errors += _choice(webhook, wanted, ("v1",), path)
+    elif conditions:
+        errors.append(field.required(path.child(wanted), "required if match conditions are specified"))
+    errors += _choice(webhook, "failurePolicy", ("NoOpinion", "Deny"), path)
+    errors += _connection_errors(webhook.get("connectionInfo") or {}, path.child("connectionInfo"))
+    return [*errors, *_condition_errors(conditions, path.child("matchConditions"))]
+
+
+def _choice(webhook: Mapping[str, Any], name: str, choices: Sequence[str], path: FieldPath) -> ErrorList:
+    value = webhook.get(name) or ""
+    if not value:
+        return [field.required(path.child(name), "")]
+    return [] if value in choices else [field.not_supported(path.child(name), value, choices)]
+
+
+def _connection_errors(info: Mapping[str, Any], path: FieldPath) -> ErrorList:
+    kind, file = info.get("type") or "", info.get("kubeConfigFile")
+    at = path.child("kubeConfigFile")
+    if not kind:
+        return [field.required(path.child("type"), "")]
+    if kind == "InClusterConfig":
+        return [] if file is None else [field.invalid(at, file, "can only be set when type=KubeConfigFile")]
+    if kind != "KubeConfigFile":
+        shown = {"Type": kind, "KubeConfigFile": file}
+        return [field.not_supported(path.child("type"), shown, ("InClusterConfig", "KubeConfigFile"))]
+    if not file:
+        return [field.required(at, "")]
+    if not os.path.isabs(file):
+        return [field.invalid(at, file, "must be an absolute path")]
+    try:
+        os.stat(file)
+    except OSError as error:
+        why = (error.strerror or "").lower()
+        return [field.invalid(at, file, f"error loading file: stat {file}: {why}")]
+    return [] if os.path.isfile(file) else [field.invalid(at, file, "must be a regular file")]
+
+
+def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Iterator[field.Error]:
+    from fakeapiserver.auth.match_conditions import InstantiationError, compile_condition
+
+    if len(conditions) > _MAX_CONDITIONS:
+        yield field.too_many(path, len(conditions), _MAX_CONDITIONS)
+        return
+    seen: set[str] = set()
+    for i, condition in enumerate(conditions):
+        at, expression = path.index(i).child("expression"), condition.get("expression") or ""
+        if not expression.strip():
+            yield field.required(at, "")
+        elif expression in seen:
+            yield field.duplicate(at, expression)
+        else:
+            seen.add(expression)
+            try:
+                compile_condition(expression)
+            except InstantiationError as error:
+                yield field.internal(at, str(error))
+            except ValueError as error:
+                yield field.invalid(at, expression, str(error))
+
+
+def _configuration(row: Mapping[str, Any]) -> AuthorizerConfiguration:
+    webhook = row.get("webhook")
+    if webhook is None:
+        return AuthorizerConfiguration(row["type"], row["name"])
+    info = webhook["connectionInfo"]
+    remembers = {name: 0.0 if webhook.get(switch) is False else webhook[name] for switch, name in _SWITCHES.items()}
+    settings = WebhookConfiguration(
+        timeout=webhook["timeout"],
+        authorized_ttl=remembers["authorizedTTL"],
+        unauthorized_ttl=remembers["unauthorizedTTL"],
+        version=webhook["subjectAccessReviewVersion"],
+        denies_on_failure=webhook["failurePolicy"] == "Deny",
+        kubeconfig=Path(info["kubeConfigFile"]) if info["type"] == "KubeConfigFile" else None,
+        match_conditions=tuple(condition["expression"] for condition in webhook.get("matchConditions") or ()),
+    )
+    return AuthorizerConfiguration(row["type"], row["name"], settings)

@@ -1,0 +1,104 @@
+"""Which requests an authorizer's webhook is asked about: CEL expressions over the spec of its SubjectAccessReview.
+
+Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
+from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.types import BOOL, STRING, list_of, map_of, struct
+
+_STRINGS: Final = list_of(STRING)
+_SPEC: Final = "kubernetes.SubjectAccessReviewSpec"
+_SELECTOR: Final = {"rawSelector": STRING, "requirements": list_of(struct("kubernetes.SelectorRequirement"))}
+_TEXTS: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+_DECLARED: Final = Declared(
+    {"request": struct(_SPEC)},
+    {
+        _SPEC: {
+            "resourceAttributes": struct("kubernetes.ResourceAttributes"),
+            "nonResourceAttributes": struct("kubernetes.NonResourceAttributes"),
+            "user": STRING,
+            "groups": _STRINGS,
+            "extra": map_of(STRING, _STRINGS),
+            "uid": STRING,
+        },
+        "kubernetes.ResourceAttributes": {
+            **dict.fromkeys(_TEXTS, STRING),
+            "fieldSelector": struct("kubernetes.FieldSelectorAttributes"),
+            "labelSelector": struct("kubernetes.LabelSelectorAttributes"),
+        },
+        "kubernetes.NonResourceAttributes": {"path": STRING, "verb": STRING},
+        "kubernetes.FieldSelectorAttributes": _SELECTOR,
+        "kubernetes.LabelSelectorAttributes": _SELECTOR,
+        "kubernetes.SelectorRequirement": {"key": STRING, "operator": STRING, "values": _STRINGS},
+    },
+)
+
+
+class MatchConditionError(Exception):
+    """Some conditions could not be evaluated, and none said no."""
+
+
+class MatchConditions:
+    """All expressions must be true. Compiled when made: ValueError with what is wrong with the first bad one."""
+
+    def __init__(self, expressions: Sequence[str]) -> None:
+        self._programs = [(expression, compile_condition(expression)) for expression in expressions]
+
+    def match(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a review with this spec is to be asked. MatchConditionError."""
+        if not self._programs:
+            return True
+        request, errors = _complete(spec), list[str]()
+        for expression, program in self._programs:
+            result = program.evaluate({"request": request})
+            if result.error:
+                errors.append(f"cel evaluation error: expression '{expression}' resulted in error: {result.error}")
+            elif not result.value:
+                return False
+        if errors:
+            raise MatchConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return True
+
+
+class InstantiationError(ValueError):
+    """An expression has the right types, but a part that is always the same fails."""
+
+
+def compile_condition(expression: str) -> Program:
+    """ValueError with upstream's text."""
+    try:
+        program = compile_expression(expression, _DECLARED)
+    except CompileError as error:
+        raise ValueError(f"compilation failed: {error}") from None
+    except CelError as error:
+        raise InstantiationError(f"program instantiation failed: {error}") from None
+    if program.type != BOOL:
+        raise ValueError(f"must evaluate to bool but got {program.type}")
+    return program
+
+
+def _complete(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with every text attribute, as expressions may ask for any of them."""
+    found = {
+        "user": spec.get("user", ""),
+        "groups": list(spec.get("groups") or ()),
+        "uid": spec.get("uid", ""),
+        "extra": dict(spec.get("extra") or {}),
+    }
+    if (resource := spec.get("resourceAttributes")) is not None:
+        texts = {name: resource.get(name, "") for name in _TEXTS}
+        selectors = {name: resource[name] for name in ("fieldSelector", "labelSelector") if name in resource}
+        found["resourceAttributes"] = {**texts, **{name: _selector(selectors[name]) for name in selectors}}
+    if (other := spec.get("nonResourceAttributes")) is not None:
+        found["nonResourceAttributes"] = {"path": other.get("path", ""), "verb": other.get("verb", "")}
+    return found
+
+
+def _selector(selector: Mapping[str, Any]) -> dict[str, Any]:
+    requirements = [{"values": [], **requirement} for requirement in selector["requirements"]]
+    return {"requirements": requirements}

@@ -1,0 +1,55 @@
+"""A document of any kind as upstream first looks at it: JSON or YAML, an object, its kind and apiVersion.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{recognizer/recognizer,json/json,json/meta}.go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery.serializer import json, yaml
+
+_GO_TYPE: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+_GO_KINDS: Final = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
+
+
+class Document(NamedTuple):
+    """`version` and `kind` are empty where the document has none."""
+
+    content: dict[str, Any]
+    version: str
+    kind: str
+    is_json: bool
+
+
+def read(data: bytes) -> Document:
+    """ValueError in Go's words for what is no object, or names its type by something else than text."""
+    is_json = data.lstrip().startswith(b"{")
+    try:
+        found = json.decode(data) if is_json else yaml.decode(data)
+        if found is None:
+            found = {}
+        if not isinstance(found, dict):
+            raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(found)]} into Go value of type {_GO_TYPE}")
+        place = "Go struct field .{} of type string"
+        version, kind = (text_field(found, name, place.format(name)) for name in ("apiVersion", "kind"))
+    except ValueError as error:
+        raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+    return Document(found, version, kind, is_json)
+
+
+def text_field(found: Mapping[str, Any], name: str, place: str) -> str:
+    """A field that must be text; `place` is what Go calls it. ValueError."""
+    return str(_field(found, name, str, place) or "")
+
+
+def boolean_field(found: Mapping[str, Any], name: str, place: str) -> bool:
+    return bool(_field(found, name, bool, place))
+
+
+def _field(found: Mapping[str, Any], name: str, wanted: type, place: str) -> Any:
+    value = found.get(name)
+    if value is not None and type(value) is not wanted:
+        raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(value)]} into {place}")
+    return value

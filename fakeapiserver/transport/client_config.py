@@ -1,0 +1,149 @@
+"""Where a kubeconfig file leads, and as whom: how kube-apiserver is told of webhooks that decide who may do what.
+
+Upstream: k8s.io/client-go/tools/clientcmd, k8s.io/apiserver/pkg/util/webhook/webhook.go (LoadKubeconfig, WithExponentialBackoff).
+"""
+
+import asyncio
+import binascii
+import random
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apis.scheme import known_kinds
+from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError
+
+_STEPS: Final = 5
+_FIRST_PAUSE: Final = 0.5  # seconds
+_FACTOR: Final = 1.5
+_JITTER: Final = 0.2
+_USER_AGENT: Final = "kube-apiserver/v1.36.3 (linux/amd64) kubernetes"
+
+
+def load_kubeconfig(path: Path) -> Endpoint:
+    """The current context's server. ValueError with clientcmd's sentence, OSError for files that can't be read."""
+    from fakeapiserver.apimachinery.serializer import type_meta
+
+    try:
+        config = type_meta.read(_read(path)).content
+    except ValueError as error:
+        raise ValueError(f'error loading config file "{path}": {error}') from None
+    if not config.get("clusters"):
+        why = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+        raise ValueError(f"invalid configuration: {why}")
+    name = config.get("current-context") or ""
+    context = _named(config, "contexts", "context", name)
+    if name and context is None:
+        raise ValueError(f"invalid configuration: context was not found for specified context: {name}")
+    context = context or {}
+    cluster = _named(config, "clusters", "cluster", context.get("cluster", ""))
+    if cluster is None or not cluster.get("server"):
+        raise ValueError("invalid configuration: cluster has no server defined")
+    user = _named(config, "users", "user", context.get("user", "")) or {}
+    return _endpoint(cluster, user, path.parent)
+
+
+def _named(config: Mapping[str, Any], plural: str, singular: str, name: str) -> Mapping[str, Any] | None:
+    return next((row.get(singular) or {} for row in config.get(plural) or () if row.get("name") == name), None)
+
+
+def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> Endpoint:
+    server = str(cluster["server"])
+    parts = urlsplit(server if "://" in server else f"https://{server}")
+    if not parts.hostname:
+        raise ValueError(f"host must be a URL or a host:port pair: {go_quote(server)}")
+    plain = parts.scheme == "http"
+    return Endpoint(
+        url=f"{parts.scheme}://{parts.netloc}{parts.path}",
+        host=parts.hostname,
+        port=parts.port or (80 if plain else 443),
+        ca_bundle=_content(cluster, "certificate-authority", folder),
+        identity=_identity(user, folder),
+        server_name=cluster.get("tls-server-name") or "",
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        plain=plain,
+    )
+
+
+def _identity(user: Mapping[str, Any], folder: Path) -> Identity:
+    if user.get("exec") or user.get("auth-provider"):
+        raise ValueError("credential plugins are not supported in a webhook's kubeconfig")
+    token = user.get("token") or ""
+    if file := user.get("tokenFile"):
+        token = _read(folder / file).decode().strip()
+    authorization = f"Bearer {token}" if token else ""
+    if user.get("username"):
+        pair = f"{user['username']}:{user.get('password') or ''}"
+        authorization = f"Basic {b64encode(pair.encode()).decode()}"
+    certificate, key = (_content(user, name, folder) for name in ("client-certificate", "client-key"))
+    return Identity(certificate, key, authorization, _USER_AGENT)
+
+
+def _content(section: Mapping[str, Any], name: str, folder: Path) -> bytes:
+    """What stands in the file, or in it itself (`NAME-data`), which goes first."""
+    if data := section.get(f"{name}-data"):
+        try:
+            return b64decode(data, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"{name}-data is no base64: {error}") from None
+    return _read(folder / section[name]) if section.get(name) else b""
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+class Remote:
+    """Posts one kind of review to a kubeconfig's server, again and again where the failure may pass."""
+
+    def __init__(self, endpoint: Endpoint, timeout: float, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._sleep = sleep
+        self._client = WebhookClient(_no_service)
+
+    async def post(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer's object, of the same type. ValueError with client-go's text for whatever goes wrong."""
+        from fakeapiserver.apimachinery.serializer import json
+
+        body, pause = json.encode(review) + b"\n", _FIRST_PAUSE
+        for step in range(1, _STEPS + 1):
+            try:
+                answer = await self._client.post(self._endpoint, body, self._timeout)
+                return _checked(answer, review)
+            except WebhookError as error:
+                if step == _STEPS or not error.is_transient:
+                    late = str(error).endswith("context deadline exceeded")
+                    # the client's own time limit is named, unlike a request's
+                    told = " (Client.Timeout exceeded while awaiting headers)" if late else ""
+                    raise ValueError(f"{error}{told}") from error
+                wait = pause if error.retry_after is None else max(pause, error.retry_after)
+            await self._sleep(wait * (1 + random.random() * _JITTER))
+            pause *= _FACTOR
+        raise AssertionError("unreachable: the last step answers or raises")
+
+
+def _checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer's object; one that names no type is taken for the wanted one. ValueError."""
+    from fakeapiserver.apimachinery.serializer import type_meta
+
+    found = type_meta.read(answer)
+    wanted = (review["apiVersion"], review["kind"])
+    version, kind = found.version or wanted[0], found.kind or wanted[1]
+    if (version, kind) == wanted:
+        return found.content
+    if kind not in known_kinds().get(version, ()) and version.partition("/")[0] != wanted[0].partition("/")[0]:
+        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+        raise ValueError(f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {scheme}")
+    names = [f"{api_version.rpartition('/')[2]}.{name}" for api_version, name in ((version, kind), wanted)]
+    raise ValueError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
+
+
+def _no_service(namespace: str, name: str, port: int) -> tuple[str, int]:
+    raise LookupError(f"a kubeconfig names no Service, but {namespace}/{name}:{port} was asked for")

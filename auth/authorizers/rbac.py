@@ -155,7 +155,8 @@ class _Index:
         if binding.role_kind not in {"Role", "ClusterRole"}:
             return _NO_RULES, f"unsupported role reference kind: {go_quote(binding.role_kind)}"
         rules = self._rules.get(binding.role)
-        if rules is not None:
+        # a role is in a namespace: a cluster role binding can't name one
+        if rules is not None and (binding.namespace or binding.role_kind == "ClusterRole"):
             return rules, ""
         called = resource or binding.role_kind.lower()
         return _NO_RULES, f"{called}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found"

@@ -6,7 +6,7 @@ Upstream: pkg/registry/authentication/{selfsubjectreview,tokenreview}; those abo
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
+from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339

@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ Json = dict[str, Any]
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAME = "v1.far.example.com"
 GEARS = "/apis/far.example.com/v1/namespaces/default/gears"
+GEARS_PATH = "/apis/far.example.com/v1/namespaces/{namespace}/gears"
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -202,3 +204,48 @@ def test_the_far_server_believes_nobody_else(pair: Pair) -> None:
     claimed = send(pair.far, "GET", GEARS, token="", headers={"X-Remote-User": "ann"})
     assert claimed["status"] == 403
     assert 'User "system:anonymous"' in claimed["body"]["message"]
+
+
+def until(client: Client, path: str, wanted: Callable[[Json], bool], **more: Any) -> Json:
+    """The first answer that is as wanted, of the next 20 s."""
+    end = time.monotonic() + 20
+    found = send(client, "GET", path, **more)
+    while not wanted(found):
+        assert time.monotonic() < end, found
+        found = send(client, "GET", path, **more)
+    return found
+
+
+def test_its_openapi_documents_are_among_this_servers(pair: Pair) -> None:
+    document = until(pair.client, "/openapi/v3/apis/far.example.com/v1", lambda found: found["status"] == 200)
+    assert "com.example.far.v1.Gear" in document["body"]["components"]["schemas"]
+    index = send(pair.client, "GET", "/openapi/v3")["body"]["paths"]
+    assert index["apis/far.example.com/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/far.example.com/v1?hash=")
+    own = send(pair.client, "GET", "/openapi/v3/apis/apps/v1")
+    assert send(pair.far, "GET", "/openapi/v3/apis/apps/v1")["body"] == own["body"]
+    merged = until(pair.client, "/openapi/v2", lambda found: GEARS_PATH in found["body"]["paths"])
+    assert "com.example.far.v1.Gear" in merged["body"]["definitions"]
+
+
+def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_back(pair: Pair) -> None:
+    accept = {"headers": {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}}
+
+    def lists(found: Json) -> bool:
+        return any(item["metadata"]["name"] == "far.example.com" for item in found["body"]["items"])
+
+    until(pair.client, "/openapi/v3/apis/far.example.com/v1", lambda found: found["status"] == 200)
+    state = pair.near.snapshot()
+    send(pair.client, "DELETE", f"{API_SERVICES}/{NAME}")
+    assert send(pair.client, "GET", GEARS)["status"] == 404
+    assert send(pair.client, "GET", "/apis/far.example.com")["status"] == 404
+    until(pair.client, "/apis", lambda found: not lists(found), **accept)
+    until(pair.client, "/openapi/v3/apis/far.example.com/v1", lambda found: found["status"] == 404)
+    pair.near.restore(state)
+    assert send(pair.client, "GET", GEARS)["status"] == 200
+    until(pair.client, "/apis", lists, **accept)
+    without = pair.near.snapshot()
+    send(pair.client, "DELETE", f"{API_SERVICES}/{NAME}")
+    gone = pair.near.snapshot()
+    pair.near.restore(without)
+    pair.near.restore(gone)
+    until(pair.client, "/apis", lambda found: not lists(found), **accept)

@@ -1,6 +1,6 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -94,10 +94,12 @@ class NoVersions:
 
 @dataclass(frozen=True, slots=True)
 class Initializer:
-    """What a plugin is made with (upstream: admission initializers). `create_namespace` is NamespaceAutoProvision's."""
+    """What a plugin is made with (upstream: admission initializers). `create_namespace` is NamespaceAutoProvision's,
+    `configuration` what --admission-control-config-file has for each plugin by its name."""
 
     getter: Getter
     versions: Versions = field(default_factory=NoVersions)
+    configuration: Mapping[str, Object] = field(default_factory=dict)
     create_namespace: Callable[[str], Awaitable[None]] | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300

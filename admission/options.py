@@ -90,6 +90,7 @@ IMPLEMENTED: Final = frozenset(
         "NamespaceExists",
         "NamespaceLifecycle",
         "PersistentVolumeClaimResize",
+        "PodSecurity",
         "Priority",
         "RuntimeClass",
         "StorageObjectInUseProtection",
@@ -126,6 +127,12 @@ def new_chain(initializer: Initializer, enable: Sequence[str] = (), disable: Seq
 
 
 def _load(name: str, initializer: Initializer) -> Plugin:
+    """ValueError when its configuration won't do."""
     module = import_module(f"fakeapiserver.admission.plugins.{name.lower()}")
-    plugin: Plugin = getattr(module, name)(initializer)
+    try:
+        plugin: Plugin = getattr(module, name)(initializer)
+    except ValueError as error:
+        raise ValueError(
+            f"failed to apply admission: failed to initialize admission plugin {go_quote(name)}: {error}"
+        ) from None
     return plugin

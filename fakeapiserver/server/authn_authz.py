@@ -13,6 +13,7 @@ from fakeapiserver.admission.options import new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
+from fakeapiserver.server.admission_configuration import read_admission_configuration
 from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[Gro
 
 
 def admission(config: Config, objects: Getter, versions: Versions) -> Chain:
-    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names.
+    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
+    and configurations that won't do.
     What is accepted and not built yet is logged as a warning."""
-    initializer = Initializer(objects, versions)
+    initializer = Initializer(objects, versions, read_admission_configuration(config.admission_control_config_file))
     chain, warning = new_chain(initializer, config.enable_admission_plugins, config.disable_admission_plugins)
     if warning:
         log.warning(warning)

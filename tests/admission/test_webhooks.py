@@ -20,7 +20,7 @@ from fakeapiserver.transport.webhook import check_host, endpoint_of
 Json = dict[str, Any]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
-RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*", "*/*"]}
+RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
 
 
 def patch(*operations: Json) -> Json:

@@ -69,8 +69,8 @@ class Versions(Protocol):
     ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
         """Where else the same objects are served; `kind` is that of the write, which may be a subresource's."""
 
-    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """A new object that may share parts with `obj`."""
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """A new object that may share parts with `obj`. StatusError where a conversion webhook fails."""
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> None:
         """Brings what a plugin has made into the kind's form, with its defaults, in place. ValueError in the words of Go's
@@ -85,7 +85,7 @@ class NoVersions:
     ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
         return ()
 
-    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         return obj
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> None:

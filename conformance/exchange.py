@@ -11,6 +11,8 @@ where they are not what every answer has.
 `show`, `digest` and `metrics` ask for what `summary.py` tells; `${N.headers.ETag}` is a shown header.
 Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
+A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
+one's answers bad from then on, as its name says, and "" good again.
 An area whose servers need flags has them in `areas.json`.
 """
 
@@ -24,11 +26,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from conformance import cbor, wire
 from conformance.summary import summarized
+
+if TYPE_CHECKING:
+    from conformance.webhook import Webhook
 
 HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
@@ -227,10 +232,25 @@ def flags_of(area: str) -> list[str]:
 
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     """Sends a scenario's requests in order; `patient` heeds their `wait`."""
+    text = path.read_text()
+    if "${webhook}" not in text:
+        return _run(json.loads(text)["requests"], client, None, patient=patient)
+    from conformance.webhook import Webhook
+
+    with Webhook() as webhook:
+        answers = _run(json.loads(webhook.filled(text))["requests"], client, webhook, patient=patient)
+        return [json.loads(webhook.hidden(json.dumps(answer))) for answer in answers]
+
+
+def _run(
+    requests: Sequence[Mapping[str, Any]], client: Client, webhook: "Webhook | None", *, patient: bool
+) -> list[Answer]:
     answers: list[Answer] = []
-    for request in json.loads(path.read_text())["requests"]:
+    for request in requests:
         if patient:
             time.sleep(request.get("wait", 0))
+        if webhook is not None:
+            webhook.fault = request.get("fault", webhook.fault)
         answers.append(_awaited(request, client, answers, 40.0 if patient else 5.0))
     return answers
 

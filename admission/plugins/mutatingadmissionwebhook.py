@@ -31,7 +31,7 @@ class MutatingAdmissionWebhook(Webhook):
         if state.running and state.output != json.encode(attributes.object):
             state.require()  # other plugins have changed it meanwhile
         for hook in hooks:
-            subject = self.subject(hook, attributes)
+            subject = await self.subject(hook, attributes)
             if subject is None or (state.running and hook.uid not in state.again):
                 continue
             await self._ask(hook, attributes, subject, state)
@@ -42,7 +42,7 @@ class MutatingAdmissionWebhook(Webhook):
         problem: StatusError | None = None
         try:
             verdict = await self.call(hook, attributes, subject)
-            if self._apply(hook, attributes, subject, verdict):
+            if await self._apply(hook, attributes, subject, verdict):
                 state.require()
                 state.needed = True
         except CallFailed as error:
@@ -52,7 +52,7 @@ class MutatingAdmissionWebhook(Webhook):
         if problem is not None:
             raise problem
 
-    def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict) -> bool:
+    async def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict) -> bool:
         """Whether the webhook's patch has changed the object. CallFailed, StatusError 500."""
         if not verdict.patch:
             return False
@@ -70,7 +70,7 @@ class MutatingAdmissionWebhook(Webhook):
         patched = self._settled(_patched(subject.object, operations), subject)
         if patched == subject.object:
             return False
-        attributes.object = self._in_version(patched, attributes.kind)
+        attributes.object = await self._in_version(patched, attributes.kind)
         return True
 
     def _settled(self, patched: Object, subject: Subject) -> Object:

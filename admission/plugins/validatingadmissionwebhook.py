@@ -21,7 +21,7 @@ class ValidatingAdmissionWebhook(Webhook):
         hooks = self.hooks()
         if not hooks or is_exempt(attributes):
             return
-        seen = [(hook, subject) for hook in hooks if (subject := self.subject(hook, attributes)) is not None]
+        seen = [(hook, subject) for hook in hooks if (subject := await self.subject(hook, attributes)) is not None]
         refusals = await asyncio.gather(*(self._ask(hook, attributes, subject) for hook, subject in seen))
         for refusal in refusals:
             if refusal is not None:

@@ -12,11 +12,12 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
 from fakeapiserver.admission.webhook.matching import matches, namespace_of
-from fakeapiserver.admission.webhook.review import BadReview, Subject, Verdict
+from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_not_found
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.transport.review import BadReview
 
 if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import WebhookClient
@@ -52,7 +53,7 @@ class Webhook(Handler):
 
     # ------------------------------------------------------------------ matching
 
-    def subject(self, hook: Hook, attributes: Attributes) -> Subject | None:
+    async def subject(self, hook: Hook, attributes: Attributes) -> Subject | None:
         """The write as this webhook is to see it, None when it doesn't concern it. StatusError where that can't be told."""
         problem: StatusError | None = None
         try:
@@ -68,9 +69,8 @@ class Webhook(Handler):
         if problem is not None:
             raise problem
         resource, kind = found
-        return Subject(
-            resource, kind, self._in_version(attributes.object, kind), self._in_version(attributes.old_object, kind)
-        )
+        obj = await self._in_version(attributes.object, kind)
+        return Subject(resource, kind, obj, await self._in_version(attributes.old_object, kind))
 
     def _in_namespace(self, hook: Hook, attributes: Attributes) -> bool:
         namespace, resource = namespace_of(attributes), attributes.resource
@@ -97,10 +97,10 @@ class Webhook(Handler):
                     return resource, kind
         return None
 
-    def _in_version(self, obj: Object | None, kind: GroupVersionKind) -> Object | None:
+    async def _in_version(self, obj: Object | None, kind: GroupVersionKind) -> Object | None:
         if obj is None or obj.get("apiVersion") == str(kind.group_version):
             return obj
-        return self.initializer.versions.convert(obj, kind)
+        return await self.initializer.versions.convert(obj, kind)
 
     # ------------------------------------------------------------------- calling
 

@@ -13,27 +13,25 @@ from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.matching import namespace_of
 from fakeapiserver.apimachinery.errors import Status, StatusError
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.transport.review import BadReview, ReviewKind, check_uid
 
-VERSIONS: Final = ("v1", "v1beta1")
-_GROUP: Final = "admission.k8s.io"
-_GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-# Member of the answer -> Python's type of it, and Go's.
-_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
-    "uid": (str, "types.UID"),
-    "allowed": (bool, "bool"),
-    "status": (dict, "v1.Status"),
-    "patch": (str, "[]uint8"),
-    "patchType": (str, "v1.PatchType"),
-    "auditAnnotations": (dict, "map[string]string"),
-    "warnings": (list, "[]string"),
-}
-
-
-class BadReview(ValueError):
-    """The answer is none; the text is upstream's."""
+_REVIEW: Final = ReviewKind(
+    "admission.k8s.io",
+    "AdmissionReview",
+    "AdmissionResponse",
+    {
+        "uid": (str, "types.UID"),
+        "allowed": (bool, "bool"),
+        "status": (dict, "v1.Status"),
+        "patch": (str, "[]uint8"),
+        "patchType": (str, "v1.PatchType"),
+        "auditAnnotations": (dict, "map[string]string"),
+        "warnings": (list, "[]string"),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,8 @@ class Subject:
 
 def version_of(accepted: list[str]) -> str:
     """The first version that both sides know. BadReview."""
-    for version in accepted:
-        if version in VERSIONS:
-            return version
+    if version := _REVIEW.version_of(accepted):
+        return version
     raise BadReview("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 
 
@@ -88,7 +85,9 @@ def review(uid: str, version: str, attributes: Attributes, subject: Subject) -> 
         "options": attributes.options or None,
     }
     given = {key: value for key, value in request.items() if value != ""}
-    return json.encode({"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": given}) + b"\n"
+    return (
+        json.encode({"kind": "AdmissionReview", "apiVersion": f"{_REVIEW.group}/{version}", "request": given}) + b"\n"
+    )
 
 
 def _kind(gvk: GroupVersionKind) -> Object:
@@ -101,49 +100,7 @@ def _resource(gvr: GroupVersionResource) -> Object:
 
 def decode(data: bytes, version: str) -> Object:
     """The body of a webhook's answer as an AdmissionReview of `version`. BadReview when it is something else."""
-    try:
-        found = json.decode(data)
-    except json.DecodeError as error:
-        if data.lstrip()[:1] in b"{[":
-            raise BadReview(f"couldn't get version/kind; json parse error: {error}") from None
-        found = data.decode("utf-8", "replace")  # what YAML would make of it
-    if not isinstance(found, dict):
-        into = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        what = _GO_NAMES.get(type(found), "null")
-        raise BadReview(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type {into}"
-        )
-    kind, api_version = found.get("kind") or "", found.get("apiVersion") or ""
-    if (kind or api_version) and (kind, api_version) != ("AdmissionReview", f"{_GROUP}/{version}"):
-        raise BadReview(_other_kind(kind, api_version, version))
-    _check_types(found)
-    return found
-
-
-def _other_kind(kind: str, api_version: str, version: str) -> str:
-    known = (kind, api_version) == ("Status", "v1") or (
-        kind == "AdmissionReview" and api_version in [f"{_GROUP}/{known}" for known in VERSIONS]
-    )
-    if known:
-        source = GroupVersion.parse(api_version).version
-        return f"converting ({source}.{kind}) to ({version}.AdmissionReview): unknown conversion"
-    shown = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
-    return f'{shown} in scheme "pkg/runtime/scheme.go:111"'
-
-
-def _check_types(found: Object) -> None:
-    answer = found.get("response")
-    if answer is not None and not isinstance(answer, dict):
-        what = _GO_NAMES[type(answer)]
-        raise BadReview(
-            f"json: cannot unmarshal {what} into Go struct field AdmissionReview.response of type v1.AdmissionResponse"
-        )
-    for name, (wanted, go_type) in _FIELDS.items():
-        value = (answer or {}).get(name)
-        if value is not None and type(value) is not wanted:
-            what = _GO_NAMES[type(value)]
-            field = f"AdmissionResponse.response.{name}"
-            raise BadReview(f"json: cannot unmarshal {what} into Go struct field {field} of type {go_type}")
+    return _REVIEW.decode(data, version)
 
 
 def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
@@ -153,7 +110,8 @@ def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict
         raise BadReview("webhook response was absent")
     patch, patch_type = _patch_of(answer), answer.get("patchType")
     if version == "v1":
-        _check_v1(found, answer, uid)
+        check_uid(uid, answer)
+        _REVIEW.check_kind(found, version)
         _check_patch(patch, patch_type, mutating)
     elif patch:
         patch_type = "JSONPatch"  # v1beta1 had no other
@@ -171,16 +129,6 @@ def _patch_of(answer: Mapping[str, Any]) -> bytes:
         return base64.b64decode(answer.get("patch") or "", validate=True)
     except binascii.Error:
         raise BadReview("illegal base64 data at input byte 0") from None
-
-
-def _check_v1(found: Object, answer: Mapping[str, Any], uid: str) -> None:
-    given = answer.get("uid") or ""
-    if given != uid:
-        raise BadReview(f"expected response.uid={go_quote(uid)}, got {go_quote(given)}")
-    if not found.get("kind"):
-        group_version, _, _ = str(found.get("apiVersion") or "/").partition(",")
-        wanted = f"{_GROUP}/v1, Kind=AdmissionReview"
-        raise BadReview(f"expected webhook response of {wanted}, got {group_version}, Kind=")
 
 
 def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:

@@ -329,8 +329,11 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
             raise new_conflict(store.resource, info.name, reason)
         request.empties.clear()
         try:
-            scope.kind.settle(result, request.empties)
-            if current is None or not managedfields.same_content(current, result):
+            changes = current is None or not managedfields.same_content(current, result)
+            # An apply that changes nothing brings no defaults either, to what another version has stored without them.
+            if changes or not scope.kind.custom:
+                scope.kind.settle(result, request.empties)
+            if changes:
                 _rebuild_raw(result, scope.kind)
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None

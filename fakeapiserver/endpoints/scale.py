@@ -50,10 +50,11 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
     if info.verb == "get":
         obj = scope.decode((await store.get(info.namespace, info.name)).value)
+        found = _scale(scope, obj)
         if scope.kind.custom and value_at(obj, paths.spec_replicas) is None:
             path = field.go_quote(f".{paths.spec_replicas}")
             raise new_internal_error(f"the spec replicas field {path} does not exist")
-        return _answer(request, scope, scale_of(obj, paths), accept)
+        return _answer(request, scope, found, accept)
     if info.verb == "patch":
         options, change, applied = await patch.prepared(request, scope.scale, custom=scope.kind.custom)
         wanted = write_request(request, scope, options, info.name)
@@ -69,7 +70,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         change = _hardly_applied(change, info.name)
     wanted.view = through = _Through(change, scope)
     written = await store.update(wanted, through.transform)
-    return _answer(request, scope, scale_of(scope.decode(written.value), paths), accept)
+    return _answer(request, scope, _scale(scope, scope.decode(written.value)), accept)
 
 
 def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
@@ -94,6 +95,22 @@ async def _decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions,
             unknown = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
             raise new_bad_request(unknown) from None
         raise
+
+
+def _scale(scope: RequestScope, obj: Object) -> Object:
+    """As `scale_of`; StatusError 500 for a custom resource whose fields are of other types, as a conversion may leave them."""
+    paths = scope.scale_paths
+    if scope.kind.custom:
+        from fakeapiserver.registry.apiextensions.customresource import nested
+
+        try:
+            nested(obj, paths.spec_replicas, int)
+            nested(obj, paths.status_replicas, int)
+            if paths.selector:
+                nested(obj, paths.selector, str)
+        except ValueError as error:
+            raise status_error(500, "", str(error)) from None
+    return scale_of(obj, paths)
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:
@@ -180,7 +197,7 @@ class _Through:
         from fakeapiserver.apimachinery.managedfields import scale as owners
 
         assert current is not None  # scaling never creates
-        before = scale_of(current, self._paths)
+        before = _scale(self._scope, current)
         if self._scope.kind.custom and value_at(current, self._paths.spec_replicas) is None:
             before["spec"] = {"replicas": _UNSET}
         if shown := owners.to_scale(metadata(current).get("managedFields"), self._replicas_paths):
@@ -193,7 +210,7 @@ class _Through:
         return self._sent
 
     def show(self, obj: Object) -> Object:
-        return scale_of(obj, self._paths)
+        return _scale(self._scope, obj)
 
     def take(self, obj: Object, after: Object) -> Object:
         return obj if after is self._sent[0] else _with_replicas(obj, self._paths, after)

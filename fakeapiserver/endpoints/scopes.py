@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
@@ -198,12 +199,16 @@ class ServedVersions:
         of_itself = own is not None and own.gvk == kind
         return [(row.gvr, row.gvk if of_itself else kind) for row in self._others[resource]]
 
-    def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         scope = self._scope(kind)
-        if scope is None or scope.store is None:
+        store = scope.store if scope is not None else None
+        if scope is None or store is None:
             return obj
         if scope.kind.custom:
-            return scope.store.in_version(obj, str(kind.group_version))
+            try:
+                return await store.settled(lambda: store.in_version(obj, str(kind.group_version)))
+            except ValueError as error:
+                raise new_internal_error(str(error)) from None
         converted = conversion.convert(obj, kind)
         scope.kind.decode(converted)
         return converted

@@ -6,11 +6,11 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.g
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
@@ -21,7 +21,7 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.apis.version_priority import kube_aware_key
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
-from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
+from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
@@ -33,7 +33,11 @@ from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, WriteRequest
 from fakeapiserver.server.autoregister import AutoRegistration
-from fakeapiserver.storage.interface import Event, Watcher
+from fakeapiserver.storage.interface import Event, StoredObject, Watcher
+
+if TYPE_CHECKING:
+    from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage
+    from fakeapiserver.transport.webhook import WebhookClient
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +87,9 @@ class CustomResources:
         # Definitions that wait for their last instances.
         self._ending: dict[str, asyncio.Task[None]] = {}
         self.registration = AutoRegistration(scopes)
+        self._webhooks: WebhookClient | None = None
+        # By webhooks, on their way.
+        self._conversions: set[asyncio.Future[StoredObject]] = set()
         scopes.make_custom = self._scope
 
     async def run(self) -> None:
@@ -97,6 +104,8 @@ class CustomResources:
                         await self._handle(definitions, event)
             finally:
                 watcher.close()
+                for conversion in self._conversions:
+                    conversion.cancel()
             await asyncio.sleep(0)  # a closed storage ends each watch at once
 
     async def sync(self) -> None:
@@ -248,30 +257,82 @@ class CustomResources:
                 for watcher in storage.watchers:
                     watcher.end()
 
-    def _versions(self, obj: Object) -> Iterator[_Served]:
-        versions = {version["name"]: version for version in obj["spec"]["versions"]}
+    def _kinds(self, obj: Object) -> dict[str, CustomKind]:
+        """The kind in each version, served or not."""
         kind, group = obj["status"]["acceptedNames"]["kind"], obj["spec"]["group"]
-        kinds = {
-            name: CustomKind(
-                GroupVersionKind(group, name, kind), _schema_of(version), self._scopes.table.scheme.definitions
+        definitions = self._scopes.table.scheme.definitions
+        return {
+            version["name"]: CustomKind(
+                GroupVersionKind(group, version["name"], kind), _schema_of(version), definitions
             )
-            for name, version in versions.items()
+            for version in obj["spec"]["versions"]
         }
+
+    def _versions(self, obj: Object) -> Iterator[_Served]:
+        versions, kinds = {version["name"]: version for version in obj["spec"]["versions"]}, self._kinds(obj)
         stored = next(name for name, version in versions.items() if version.get("storage"))
         first = _schema_of(versions[stored])
         # What another version has written, or an earlier schema let pass, is brought in line when it is read.
         mixed = any(_schema_of(version) != first for version in versions.values())
         changed = metadata(obj).get("generation", 1) > 1
         outdated_before = sys.maxsize if mixed else int(metadata(obj)["resourceVersion"]) if changed else 0
-        for row in resources_of(obj):
-            version = versions[row.gvr.version]
-            store = self._store(obj, version, kinds, kinds[stored], refreshes=mixed or changed)
+        rows, views = resources_of(obj), list["ConvertedStorage"]()
+        if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            outdated_before = int(metadata(obj)["resourceVersion"]) if changed else 0
+            views = self._views(obj, [kinds[row.gvr.version] for row in rows], kinds, kinds[stored], outdated_before)
+            outdated_before = 0  # the views see to it
+        for i, row in enumerate(rows):
+            version, view = versions[row.gvr.version], views[i] if views else None
+            store = self._store(obj, version, kinds, kinds[stored], view, refreshes=mixed or changed)
             yield _Served(row, kinds[row.gvr.version], store, version, outdated_before, _replicas_paths(obj))
 
+    def _views(
+        self,
+        obj: Object,
+        served: Sequence[CustomKind],
+        kinds: Mapping[str, CustomKind],
+        stored: CustomKind,
+        outdated_before: int,
+    ) -> "list[ConvertedStorage]":
+        """The storage as each served version sees it through the definition's webhook."""
+        from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
+        from fakeapiserver.transport.service_resolver import cluster_resolver
+        from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
+
+        if self._webhooks is None:
+            self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)))
+        webhook = obj["spec"]["conversion"]["webhook"]
+        converter = Converter(
+            endpoint_of(webhook["clientConfig"]), webhook["conversionReviewVersions"], self._webhooks.post
+        )
+        views = [
+            ConvertedStorage(
+                inner=self._scopes.storage,
+                gvk=kind.gvk,
+                stored=stored.gvk,
+                kinds=kinds,
+                converter=converter,
+                outdated_before=outdated_before,
+                running=self._conversions,
+            )
+            for kind in served
+        ]
+        for view in views:
+            view.siblings = [other for other in views if other is not view]
+        return views
+
     def _store(
-        self, obj: Object, version: Object, kinds: Mapping[str, CustomKind], stored: CustomKind, *, refreshes: bool
+        self,
+        obj: Object,
+        version: Object,
+        kinds: Mapping[str, CustomKind],
+        stored: CustomKind,
+        view: "ConvertedStorage | None",
+        *,
+        refreshes: bool,
     ) -> Store:
-        """The store of one served version: all have the same objects, but each its own rules."""
+        """The store of one served version: all have the same objects, but each its own rules. With a `view` of the storage
+        there is nothing left to convert."""
         spec, subresources = obj["spec"], version.get("subresources") or {}
         plural, kind = obj["status"]["acceptedNames"]["plural"], kinds[version["name"]]
         indexed = [path for other in spec["versions"] if other.get("served") for path in _selectable(other)]
@@ -302,7 +363,7 @@ class CustomResources:
             if refreshes and kind is not stored:
                 found = deepcopy(found)
                 stored.structural.prune(found)
-            stored.structural.restore(found)
+            (stored if view is None else kind).structural.restore(found)
             return found
 
         def refresh(found: Object) -> None:
@@ -310,21 +371,28 @@ class CustomResources:
             stored.default(found)
 
         terminating = condition(obj, "Terminating") == "True"
-        return Store(
-            gvr=GroupVersionResource(spec["group"], stored.gvk.version, plural),
-            gvk=stored.gvk,
+        gvk, refreshes = (stored.gvk, refreshes) if view is None else (view.gvk, False)
+        store = Store(
+            gvr=GroupVersionResource(spec["group"], gvk.version, plural),
+            gvk=gvk,
             namespaced=spec["scope"] == "Namespaced",
             prefix=f"/registry/{spec['group']}/{plural}/",
             strategy=strategy,
-            storage=self._scopes.storage,
+            storage=self._scopes.storage if view is None else view,
             admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
             clock=self._scopes.clock,
             name_generator=generate_name,
-            convert=convert,
+            convert=convert if view is None else view.converter.at_once,
             refresh=refresh if refreshes else None,
             as_stored=as_stored,
             kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),
+            stored_version=stored.gvk.version,
+            settle=None if view is None else view.converter.settled,
+            rehearse=None if view is None else view.rehearsed,
         )
+        if view is not None:
+            view.index = store.index
+        return store
 
     def _scope(self, row: APIResource) -> RequestScope:
         served = self._served[row.gvr]
@@ -378,8 +446,9 @@ class CustomResources:
             await self._let_go(definitions, obj, "NeverEstablished", "resource was never established")
             return
         gvrs = self._by_definition.get(name, ())
-        store = self._served[gvrs[0]].store if gvrs else None
-        if store is not None and await self._delete_instances(store):
+        served = self._served[gvrs[0]] if gvrs else None
+        store = self._plain_store(obj)
+        if served is not None and await self._delete_instances(store, served.kind):
             # Some have finalizers of their own.
             task = asyncio.create_task(self._wait_and_let_go(definitions, obj, store))
             self._ending[name] = task
@@ -387,12 +456,19 @@ class CustomResources:
             return
         await self._let_go(definitions, obj, "InstanceDeletionCompleted", "removed all instances")
 
-    async def _delete_instances(self, store: Store) -> bool:
+    def _plain_store(self, obj: Object) -> Store:
+        """A store for what needs nothing but metadata, so that no conversion can be in the way."""
+        kinds = self._kinds(obj)
+        stored = next(version for version in obj["spec"]["versions"] if version.get("storage"))
+        return self._store(obj, stored, kinds, kinds[stored["name"]], None, refreshes=False)
+
+    async def _delete_instances(self, store: Store, kind: CustomKind) -> bool:
         """Whether any are left."""
         for item in (await store.storage.list(store.prefix)).items:
             namespace, _, instance = item.key.removeprefix(store.prefix).rpartition("/")
-            request = self._request(store, instance, "")
-            request.namespace = namespace
+            request = WriteRequest(
+                kind=kind, user=_SERVER, manager="kube-apiserver", namespace=namespace, name=instance
+            )
             with suppress(StatusError):
                 await store.delete(request, Deletion())
         return bool((await store.storage.list(store.prefix, limit=1)).items)

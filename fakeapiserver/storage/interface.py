@@ -54,12 +54,14 @@ class ResourceVersionTooLarge(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What selectors and owner graphs read, kept beside the bytes so that nobody decodes them for it."""
+    """What selectors and owner graphs read, kept beside the bytes so that nobody decodes them for it. `version` is the one
+    that the object is stored in."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     owner_uids: tuple[str, ...] = ()
     uid: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,9 @@ class Storage(Protocol):
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
         """ResourceVersionTooLarge when `minimum_revision` is not there yet."""
+
+    async def get_for_update(self, key: str) -> StoredObject | None:
+        """What an update starts from."""
 
     async def list(
         self,

@@ -79,6 +79,9 @@ class MemoryStorage:
             raise ResourceVersionTooLarge(self._mvcc.revision)
         return self._mvcc.get(key)
 
+    async def get_for_update(self, key: str) -> StoredObject | None:
+        return self._mvcc.get(key)
+
     async def list(
         self,
         prefix: str,

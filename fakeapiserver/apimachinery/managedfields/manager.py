@@ -87,6 +87,7 @@ def update(
     versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of, empties or {})
     before = _without_managed_fields(live) if live is not None else None
     try:
+        _check_live(before, versions)
         managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)
     except ValueError:
         # An item without a path element, or an entry whose apiVersion is none: upstream stores no owners rather than wrong ones.
@@ -141,6 +142,7 @@ def apply(
     key = manager_id(manager, APPLY, api_version, subresource)
     try:
         if not managed and before is not None:
+            _check_live(before, versions)
             first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
             managed = cap_update_managers(_update((None, before), managed, versions, first, now))
     except ValueError as error:
@@ -148,6 +150,7 @@ def apply(
         raise status_error(500, "", f"failed to create manager for existing fields: {problem}") from None
     _check_applied(applied, versions)
     try:
+        _check_live(before, versions)
         result, managed = _apply_or_upgrade(before, applied, managed, versions, key, force=force, now=now)
     except ValueError as error:
         problem = _untyped(before, versions, "create typed live object", "") or str(error)
@@ -211,6 +214,12 @@ def _check_applied(applied: Object, versions: Versions) -> None:
         raise new_bad_request("metadata.managedFields must be nil")
     if problem := validate(applied, versions.schema):
         raise status_error(500, "", f"failed to create typed patch object ({_described(applied)}): {problem}")
+
+
+def _check_live(live: Object | None, versions: Versions) -> None:
+    """ValueError where a custom resource was stored under another schema, or by another version, and doesn't fit its type."""
+    if live is not None and versions.schema.nulls and (problem := validate(live, versions.schema, duplicates=True)):
+        raise ValueError(problem)
 
 
 def _untyped(live: Object | None, versions: Versions, what: str, more: str) -> str:

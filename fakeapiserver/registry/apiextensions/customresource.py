@@ -123,7 +123,7 @@ class CustomResourceStrategy(Strategy):
         path = self.scale.get("labelSelectorPath")
         if path is not None:
             try:
-                _nested(obj, path, str)
+                nested(obj, path, str)
             except ValueError as error:
                 errors.append(invalid(path, "", str(error)))
         return errors
@@ -159,7 +159,7 @@ def _finalizer_warnings(finalizers: Any) -> list[str]:
 
 def _replicas_errors(obj: Object, path: str) -> ErrorList:
     try:
-        value = _nested(obj, path, int)
+        value = nested(obj, path, int)
     except ValueError as error:
         return [invalid(path, 0, str(error))]
     if value is not None and value < 0:
@@ -169,7 +169,7 @@ def _replicas_errors(obj: Object, path: str) -> ErrorList:
     return []
 
 
-def _nested(obj: Object, path: str, wanted: type) -> Any:
+def nested(obj: Object, path: str, wanted: type) -> Any:
     """The value at a path such as `.spec.replicas`, None without one; ValueError in Go's words for one of another type."""
     value: Any = obj
     names_on_path = path.removeprefix(".").split(".")

@@ -7,7 +7,7 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
+Settle = Callable[[Callable[[], Object]], Awaitable[Object]]
 KindIn = Callable[[str], Kind]
 
 _METADATA: Final = Path("metadata")
@@ -132,9 +133,11 @@ class Written:
 
 
 class Store:
-    """One stored resource. `gvk` is the version that is stored; requests of other served versions are converted.
+    """One stored resource. `gvk` is the version that storage takes and gives; requests of other served versions are converted.
 
-    `kind_in` tells what an apiVersion makes of the kind, for managers who wrote in it; LookupError: it doesn't serve it."""
+    `kind_in` tells what an apiVersion makes of the kind, for managers who wrote in it; LookupError: it doesn't serve it.
+    Custom resources with a conversion webhook: storage itself converts, and writes `stored_version`; `settle` runs a step
+    that needs conversions besides, `rehearse` gives the bytes that a dry run is answered with."""
 
     def __init__(
         self,
@@ -154,6 +157,9 @@ class Store:
         as_stored: Callable[[Object], Object] = lambda obj: obj,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
         guard: Guard | None = None,
+        stored_version: str = "",
+        settle: Settle | None = None,
+        rehearse: Callable[[bytes], Awaitable[bytes]] | None = None,
     ) -> None:
         self.gvr = gvr
         self.gvk = gvk
@@ -172,6 +178,9 @@ class Store:
         self._as_stored = as_stored
         self._find = find
         self._guard = guard
+        self._stored_version = stored_version or gvk.version
+        self._settle = settle
+        self._rehearse = rehearse
 
     @property
     def resource(self) -> GroupResource:
@@ -247,7 +256,8 @@ class Store:
         told = len(request.warnings)
         for _ in range(_WRITE_ATTEMPTS):
             del request.warnings[told:]  # those of an attempt that lost its race
-            current = await self.storage.get(self.key(request.namespace, request.name))
+            key = self.key(request.namespace, request.name)
+            current = await (self.storage.get(key) if request.dry_run else self.storage.get_for_update(key))
             try:
                 if current is not None:
                     return await self._update(request, transform, current)
@@ -255,7 +265,7 @@ class Store:
                     raise new_not_found(self._named(request), request.name)
                 if request.uid_precondition:
                     raise self._uid_conflict(request, {})
-                return await self._create(request, transform(None))
+                return await self._create(request, await self.settled(lambda: transform(None)))
             except (ResourceVersionConflict, KeyNotFound, KeyExists):
                 continue  # somebody was faster: read again and start over
         raise new_conflict(self._named(request), request.name, _MODIFIED)
@@ -264,7 +274,8 @@ class Store:
         for name in _NEVER_POSTED if not request.name else ("selfLink",):
             obj["metadata"].pop(name, None)
         if not request.applied:
-            obj = self._own(request, None, obj)
+            sent = obj
+            obj = await self.settled(lambda: self._own(request, None, sent))
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
@@ -291,9 +302,11 @@ class Store:
         if request.dry_run:
             if await self.storage.get(key) is not None:
                 raise KeyExists(key)
+            if self._rehearse is not None:
+                value = await self._rehearse(value)
             # What the client sent stands there, where storage would put its own.
-            sent = metadata(obj).get("resourceVersion")
-            return Written(_stamped(value, sent) if sent else value, created=True)
+            revision = metadata(obj).get("resourceVersion")
+            return Written(_stamped(value, revision) if revision else value, created=True)
         if not request.name and _is_revision(metadata(obj).get("resourceVersion", "")):
             raise new_bad_request("resourceVersion should not be set on objects to be created")
         try:
@@ -306,12 +319,13 @@ class Store:
     async def _update(self, request: WriteRequest, transform: Transform, current: StoredObject) -> Written:
         old = self.decode(current.value, request.kind.gvk)
         # The transform gets a copy of its own: results share containers with what they were given.
-        new = transform(self.decode(current.value, request.kind.gvk))
+        new = await self.settled(lambda: transform(self.decode(current.value, request.kind.gvk)))
         if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
             raise self._uid_conflict(request, old)
         refused = _another_type(request, new)
         if not request.applied:
-            new = self._own(request, old, new)
+            changed = new
+            new = await self.settled(lambda: self._own(request, old, changed))
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
         assert attributes.object is not None
@@ -343,13 +357,13 @@ class Store:
             # Watchers see the last stored state go; the client gets what it sent.
             if not request.dry_run:
                 await self._remove(current, old)
-            return Written(_restamped(new, current.mod_revision))
+            return Written(_stamped(canonical.encode(new), str(current.mod_revision)))
         from fakeapiserver.apimachinery import managedfields
 
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
-        if managedfields.keep_times_if_unchanged(old, new) is old:
+        if managedfields.keep_times_if_unchanged(old, new) is old and current.index.version == self._stored_version:
             created = current.mod_revision == current.create_revision
             if not (created and self.strategy.shows_more_than_stored(old)):
                 return Written(current.value)
@@ -451,7 +465,7 @@ class Store:
     async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
         """Compare-and-swap, or what it would be."""
         if dry_run:
-            return Written(_restamped(new, current.mod_revision))
+            return Written(await self._rehearsed(new, current.mod_revision))
         try:
             stored = await self.storage.update(
                 current.key,
@@ -463,6 +477,13 @@ class Store:
         except RequestTooLarge as error:
             raise _too_large(error) from None
         return Written(stored.value)
+
+    async def _rehearsed(self, new: Object, revision: int) -> bytes:
+        """A dry run's answer: the new object under the stored object's revision."""
+        value = canonical.encode(new)
+        if self._rehearse is not None:
+            value = await self._rehearse(value)
+        return _stamped(value, str(revision))
 
     async def _remove(self, current: StoredObject, last: Object) -> StoredObject:
         """The last stored state with the deletion's revision, as watchers see it."""
@@ -480,7 +501,8 @@ class Store:
         """What selectors and owner graphs read, kept beside the bytes."""
         meta = obj["metadata"]
         owners = tuple(str(reference.get("uid", "")) for reference in owner_references(obj))
-        return Index(meta.get("labels") or {}, self.strategy.fields_of(obj), owners, meta.get("uid", ""))
+        labels, uid = meta.get("labels") or {}, meta.get("uid", "")
+        return Index(labels, self.strategy.fields_of(obj), owners, uid, self._stored_version)
 
     def _fill_system_fields(self, meta: Object) -> None:
         """Upstream: rest.FillObjectMetaSystemFields and rest.EnsureGeneratedName, after mutating admission."""
@@ -515,6 +537,10 @@ class Store:
             schema_of=self.typed,
             empties=request.empties,
         )
+
+    async def settled(self, step: Callable[[], Object]) -> Object:
+        """What a pure function gives that may convert objects."""
+        return step() if self._settle is None else await self._settle(step)
 
     def _is_served(self, obj: Object) -> bool:
         try:
@@ -743,11 +769,6 @@ def _as_sent(error: field_errors.Error, empties: Mapping[str, Any]) -> field_err
 
 def _text(steps: "Steps") -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
-
-
-def _restamped(obj: Object, revision: int) -> bytes:
-    """A dry run's answer: the new object under the stored object's revision."""
-    return _stamped(canonical.encode(obj), str(revision))
 
 
 def _stamped(value: bytes, revision: str) -> bytes:

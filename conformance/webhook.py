@@ -1,0 +1,320 @@
+"""A conversion webhook for scenarios and differential runs: HTTPS on a free port, with a certificate made when it starts.
+
+The path says how it answers. `/` converts properly: `spec.size` is a number in v1 and a text in v2, `spec.onlyV1` and
+`spec.onlyV2` travel as annotations, and an object whose `spec.mode` names a fault gets that one. Any other path is a fault for all
+that is asked (`FAULTS`).
+"""
+
+import base64
+import copy
+import datetime
+import ipaddress
+import json
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final, Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+Object = dict[str, Any]
+# What a fault makes of a converted object.
+ObjectFault = Callable[[Object], Any]
+# What a fault makes of a whole answer.
+ReviewFault = Callable[[Object], Any]
+
+_SHOWN: Final = "https://webhook.example"
+_SHOWN_BUNDLE: Final = "CABUNDLE"
+
+
+def _set(*path: str, to: Any) -> ObjectFault:
+    def change(obj: Object) -> Object:
+        target = obj
+        for name in path[:-1]:
+            target = target[name]
+        target[path[-1]] = to
+        return obj
+
+    return change
+
+
+def _drop(*path: str) -> ObjectFault:
+    def change(obj: Object) -> Object:
+        target = obj
+        for name in path[:-1]:
+            target = target[name]
+        target.pop(path[-1], None)
+        return obj
+
+    return change
+
+
+OBJECT_FAULTS: Final[dict[str, ObjectFault]] = {
+    "kind": _set("kind", to="Other"),
+    "no-kind": _drop("kind"),
+    "version": _set("apiVersion", to="conversion.example.com/v9"),
+    "no-version": _drop("apiVersion"),
+    "odd-version": _set("apiVersion", to="a/b/c"),
+    "name": _set("metadata", "name", to="other"),
+    "namespace": _set("metadata", "namespace", to="other"),
+    "uid": _set("metadata", "uid", to="1234"),
+    "no-metadata": _drop("metadata"),
+    "odd-metadata": _set("metadata", to="odd"),
+    "null-metadata": _set("metadata", to=None),
+    "odd-labels": _set("metadata", "labels", to="odd"),
+    "number-label": _set("metadata", "labels", to={"a": 1}),
+    "bad-label": _set("metadata", "labels", to={"a b": "c d"}),
+    "bad-annotation": _set("metadata", "annotations", to={"a b": "c"}),
+    "odd-annotations": _set("metadata", "annotations", to=[1]),
+    "null-labels": _set("metadata", "labels", to=None),
+    "new-label": _set("metadata", "labels", to={"converted": "yes"}),
+    "no-labels": _drop("metadata", "labels"),
+    "finalizers": _set("metadata", "finalizers", to=["example.com/x"]),
+    "generation": _set("metadata", "generation", to=77),
+    "unknown-field": _set("unknown", to={"a": 1}),
+    "odd-spec": _set("spec", to="odd"),
+    "null-spec": _set("spec", to=None),
+    "no-spec": _drop("spec"),
+    "status": _set("status", to={"seen": "by the webhook"}),
+    "text": lambda obj: "text",
+    "null": lambda obj: None,
+    "list": lambda obj: [obj],
+    "empty": lambda obj: {},
+}
+
+
+def _response(**changes: Any) -> ReviewFault:
+    def change(review: Object) -> Object:
+        for name, value in changes.items():
+            if value is None:
+                review["response"].pop(name, None)
+            else:
+                review["response"][name] = value
+        return review
+
+    return change
+
+
+def _failed(message: str | None, status: str | None = "Failed") -> ReviewFault:
+    result = {"message": message, "status": status}
+    return _response(result={key: value for key, value in result.items() if value is not None}, convertedObjects=[])
+
+
+def _without(name: str) -> ReviewFault:
+    return lambda review: {key: value for key, value in review.items() if key != name}
+
+
+def _twice(review: Object) -> Object:
+    review["response"]["convertedObjects"] *= 2
+    return review
+
+
+REVIEW_FAULTS: Final[dict[str, ReviewFault]] = {
+    "failed": _failed("conversion is not to be had"),
+    "failed-silently": _failed(None),
+    "failed-empty": _failed("", ""),
+    "failure": _failed("it is a failure", "Failure"),
+    "no-result": _response(result=None),
+    "odd-result": _response(result="odd"),
+    "no-uid": _response(uid=None),
+    "other-uid": _response(uid="other"),
+    "odd-uid": _response(uid=7),
+    "no-objects": _response(convertedObjects=None),
+    "odd-objects": _response(convertedObjects="odd"),
+    "few-objects": _response(convertedObjects=[]),
+    "many-objects": _twice,
+    "no-response": _without("response"),
+    "odd-response": lambda review: {**review, "response": "odd"},
+    "null-response": lambda review: {**review, "response": None},
+    "untyped": lambda review: {"response": review["response"]},
+    "no-review-kind": _without("kind"),
+    "no-review-version": _without("apiVersion"),
+    "review-kind": lambda review: {**review, "kind": "Other"},
+    "review-version": lambda review: {**review, "apiVersion": "apiextensions.k8s.io/v2"},
+    "other-review-version": lambda review: {
+        **review,
+        "apiVersion": "apiextensions.k8s.io/" + ("v1" if review["apiVersion"].endswith("beta1") else "v1beta1"),
+    },
+    "review-status": lambda review: {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": "a Status of its own",
+        "code": 409,
+    },
+    "review-list": lambda review: [review],
+    "review-text": lambda review: "text",
+    "review-null": lambda review: None,
+}
+# (status, content type, body)
+RAW: Final[dict[str, tuple[int, str, bytes]]] = {
+    "no-json": (200, "application/json", b"{oops"),
+    "nothing": (200, "application/json", b""),
+    "words": (200, "text/plain", b"hello"),
+    "html": (200, "text/html", b"<html></html>"),
+    "400": (400, "text/plain", b"bad"),
+    "401": (401, "text/plain", b"who"),
+    "403": (403, "text/plain", b"no"),
+    "404": (404, "text/plain", b"not found"),
+    "409": (409, "text/plain", b"conflict"),
+    "418": (418, "text/plain", b"teapot"),
+    "422": (422, "application/json", b"{}"),
+    "429": (429, "text/plain", b"slowly"),
+    "500": (500, "text/plain", b"broken\n"),
+    "500-json": (500, "application/json", b'{"a":1}'),
+    "503": (503, "text/plain", b"later"),
+    "204": (204, "application/json", b""),
+    "500-status": (
+        500,
+        "application/json",
+        b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"a Status","reason":"InternalError","code":500}',
+    ),
+}
+FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *RAW, "closes")
+
+
+class Webhook:
+    """Runs in a thread, as a context manager. `fault` is one for all paths while it is set; `calls` counts."""
+
+    def __init__(self) -> None:
+        self.fault = ""
+        self.calls = 0
+        key, certificate = _certificate()
+        self.ca_bundle = base64.b64encode(certificate).decode()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.TemporaryDirectory() as folder:
+            chain = Path(folder) / "chain.pem"
+            chain.write_bytes(key + certificate)
+            context.load_cert_chain(chain)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self.port = int(self._server.server_address[1])
+        self.url = f"https://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def filled(self, text: str) -> str:
+        """A request with `${webhook}` (its URL), `${webhookPort}` and `${caBundle}` replaced."""
+        found = text.replace("${webhook}", self.url).replace("${caBundle}", self.ca_bundle)
+        return found.replace('"${webhookPort}"', str(self.port))
+
+    def hidden(self, text: str) -> str:
+        """An answer without what changes with each start."""
+        found = text.replace(self.url, _SHOWN).replace(self.ca_bundle, _SHOWN_BUNDLE)
+        return found.replace(f".svc:{self.port}", ".svc:PORT").replace(f'"port": {self.port}', '"port": 1')
+
+
+def _handler(webhook: Webhook) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            data = self.rfile.read(int(self.headers["Content-Length"]))
+            mode = webhook.fault or self.path.partition("?")[0].strip("/")
+            webhook.calls += 1
+            review = json.loads(data)
+            if mode in RAW:
+                self._say(*RAW[mode])
+            elif mode == "closes":
+                self.close_connection = True
+            else:
+                self._say(200, "application/json", json.dumps(answer(review, mode)).encode())
+
+        def _say(self, status: int, content_type: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None:
+            """Quiet."""
+
+    return Handler
+
+
+def answer(review: Object, mode: str) -> Any:
+    """The ConversionReview that answers one, faulty as `mode` says."""
+    request = review["request"]
+    converted = [converted_object(obj, request["desiredAPIVersion"]) for obj in request["objects"]]
+    for i, obj in enumerate(converted):
+        own = (obj.get("spec") or {}).get("mode", "") if isinstance(obj.get("spec"), dict) else ""
+        fault = OBJECT_FAULTS.get(mode) or OBJECT_FAULTS.get(own)
+        if fault:
+            converted[i] = fault(obj)
+        elif own in REVIEW_FAULTS:
+            mode = own
+    found = {
+        "kind": "ConversionReview",
+        "apiVersion": review["apiVersion"],
+        "response": {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": converted},
+    }
+    return REVIEW_FAULTS[mode](found) if mode in REVIEW_FAULTS else found
+
+
+_ONLY: Final = {"onlyV1": "v1", "onlyV2": "v2", "onlyV3": "v3"}
+
+
+def converted_object(obj: Object, api_version: str) -> Object:
+    """A copy in the other version. Fields of one version only become annotations in the others and come back."""
+    found = copy.deepcopy(obj)
+    version = api_version.rpartition("/")[2]
+    found["apiVersion"] = api_version
+    spec = found.get("spec")
+    meta = found.setdefault("metadata", {})
+    annotations = dict(meta.get("annotations") or {})
+    if isinstance(spec, dict):
+        if "size" in spec:
+            size = spec["size"]
+            spec["size"] = str(size) if version == "v2" else int(size) if str(size).lstrip("-").isdigit() else 0
+        for name, home in _ONLY.items():
+            key = f"example.com/{name}"
+            if version == home and key in annotations:
+                spec[name] = annotations.pop(key)
+            elif version != home and name in spec:
+                annotations[key] = spec.pop(name)
+    meta.pop("annotations", None)
+    if annotations:
+        meta["annotations"] = annotations
+    return found
+
+
+def _certificate() -> tuple[bytes, bytes]:
+    """(key, certificate) as PEM: self-signed, for 127.0.0.1, localhost and services called `hook` in namespace default."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "conversion webhook")])
+    now = datetime.datetime.now(datetime.UTC)
+    names = [
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        x509.DNSName("localhost"),
+        x509.DNSName("hook.default.svc"),
+    ]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return pem, certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,0 +1,378 @@
+"""Conversion of custom resources by a webhook, and their storage as one of their versions sees it.
+
+Each served version has a `ConvertedStorage` of its own over the storage that all share, so that whatever works with the objects
+has them in that version and knows nothing of the webhook; the webhook is asked where objects are read and written. What was converted
+is kept while the object stays as it is: that is what lists and watches show.
+
+Two things want an object in yet another version: owners of fields who wrote in it, and admission webhooks. Owners are
+worked out by code that can't wait. It runs with `Converter.settled`, which starts it over whenever it has asked for a
+conversion that isn't there yet.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/{conversion,customresource_handler.go (crdConversionRESTOptionsGetter)},
+k8s.io/apiserver/pkg/storage/{etcd3/store.go,cacher/cacher.go}.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, status_error
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.registry.apiextensions import conversion_review
+from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
+from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.generic import canonical
+from fakeapiserver.storage.interface import Event, Index, ListResult, Predicate, Storage, StoredObject, Watcher
+from fakeapiserver.storage.versioner import restamp, stamp
+from fakeapiserver.storage.watch import selected_event
+from fakeapiserver.transport.webhook import Endpoint, WebhookError
+
+# Seconds that a webhook has (upstream leaves client-go's own).
+_TIMEOUT: Final = 30
+_AT_ONCE: Final = 16
+# Events that are kept converted for watchers who haven't come to them yet.
+_KEPT_EVENTS: Final = 256
+
+_Items = list[StoredObject]
+Post = Callable[[Endpoint, bytes, int], Awaitable[bytes]]
+
+
+class _Missing(BaseException):
+    """Not an error of anybody's: `Converter.settled` catches it, and nothing on the way may."""
+
+    def __init__(self, key: tuple[bytes, str], obj: Object, gvk: GroupVersionKind) -> None:
+        self.key, self.obj, self.gvk = key, obj, gvk
+
+
+class Converter:
+    """Asks one definition's webhook."""
+
+    def __init__(self, endpoint: Endpoint, review_versions: Sequence[str], post: Post) -> None:
+        self._endpoint = endpoint
+        self._review_versions = list(review_versions)
+        self._post = post
+        # What the step that runs may ask for; None between steps.
+        self._known: dict[tuple[bytes, str], Object | ConversionError] | None = None
+
+    async def convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
+        """A new object, in the version wanted. ConversionError."""
+        if obj["apiVersion"] == str(gvk.group_version):
+            return obj
+        version, uid = conversion_review.version_of(self._review_versions), str(uuid.uuid4())
+        question = conversion_review.review(uid, version, obj, gvk.group_version)
+        try:
+            answer = await self._post(self._endpoint, question, _TIMEOUT)
+        except WebhookError as error:
+            raise ConversionError(f"{conversion_review.shown(obj)} failed: {error}") from None
+        return conversion_review.converted(answer, uid, version, obj, gvk.group_version)
+
+    async def settled(self, step: Callable[[], Object]) -> Object:
+        """What `step` gives, a pure function that converts with `at_once`."""
+        known: dict[tuple[bytes, str], Object | ConversionError] = {}
+        while True:
+            self._known = known
+            try:
+                return step()
+            except _Missing as missing:
+                wanted = missing
+            finally:
+                self._known = None
+            try:
+                known[wanted.key] = await self.convert(wanted.obj, wanted.gvk)
+            except ConversionError as error:
+                known[wanted.key] = error
+
+    def at_once(self, obj: Object, gvk: GroupVersionKind) -> Object:
+        """As `convert`, for a step of `settled`; ValueError where it fails."""
+        if self._known is None:
+            raise new_internal_error(f"no conversion to {gvk} without waiting")
+        key = (json.encode(obj), gvk.version)
+        found = self._known.get(key)
+        if found is None:
+            raise _Missing(key, obj, gvk)
+        if isinstance(found, ConversionError):
+            raise ValueError(str(found))
+        return found
+
+
+class NotConverted(StatusError):
+    """A stored object can't be had in the version asked for. `revision` is the object's."""
+
+    def __init__(self, why: str, revision: int) -> None:
+        super().__init__(status_error(500, "", why).status)
+        self.revision = revision
+
+
+@dataclass(kw_only=True, eq=False)
+class ConvertedStorage:
+    """The storage as the version `gvk` sees it, which may be the one that is written (`stored`).
+
+    Objects say in their index which version they are stored in. `kinds` are all versions', `index` makes an object's index;
+    what this version has stored before the revision `outdated_before` was stored under an earlier schema. `running` is where
+    conversions are found that outlive who asked for them."""
+
+    inner: Storage
+    gvk: GroupVersionKind
+    stored: GroupVersionKind
+    kinds: Mapping[str, CustomKind]
+    converter: Converter
+    outdated_before: int
+    running: set["asyncio.Future[StoredObject]"]
+    index: Callable[[Object], Index] = lambda obj: Index()
+    siblings: Sequence["ConvertedStorage"] = ()
+    # By key: the revision that was converted, and the conversion, done or on its way.
+    _converted: dict[str, tuple[int, "asyncio.Future[StoredObject]"]] = field(default_factory=dict)
+    _events: dict[int, Event] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------- writes
+
+    async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        value, index = await self._encoded(value, index)
+        return await self._written(await self.inner.create(key, value, offset, index))
+
+    async def update(
+        self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
+    ) -> StoredObject:
+        value, index = await self._encoded(value, index)
+        current = self.inner.get_now(key)
+        if current is not None and current.mod_revision == expected_revision and self._is_same(current, value):
+            return await self._read(current)
+        stored = await self.inner.update(key, value, offset, index, expected_revision=expected_revision)
+        return await self._written(stored)
+
+    async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
+        last = self.inner.get_now(key)
+        shown = await self._shown(last) if last is not None else None
+        removed = await self.inner.delete(key, expected_revision=expected_revision)
+        for storage in (self, *self.siblings):
+            storage._converted.pop(key, None)
+        if shown is None or last is None or expected_revision not in (None, last.mod_revision):
+            return await self._read(removed)
+        return _at(shown, removed.mod_revision)
+
+    async def rehearsed(self, value: bytes) -> bytes:
+        """What a write of these bytes would be answered with, for a dry run."""
+        value, index = await self._encoded(value, Index(version=self.stored.version))
+        unstored = StoredObject("", stamp(value, canonical.REVISION_OFFSET, 0), 0, 0, index)
+        found = canonical.decode((await self._read(unstored)).value, self.gvk)
+        return canonical.encode(found)
+
+    async def _encoded(self, value: bytes, index: Index) -> tuple[bytes, Index]:
+        """The bytes of this version as they are stored."""
+        if self.gvk == self.stored:
+            return value, index
+        obj = canonical.decode(value, self.gvk)
+        metadata(obj).pop("resourceVersion", None)
+        obj = await self._convert(obj, self.stored, 0)
+        # Upstream does so whenever it is read.
+        self.kinds[self.stored.version].structural.default(obj)
+        return canonical.encode(obj), replace(self.index(obj), version=self.stored.version)
+
+    def _is_same(self, current: StoredObject, value: bytes) -> bool:
+        """Nothing would change but what only this version knows."""
+        if self.gvk == self.stored or current.index.version != self.stored.version:
+            return False
+        found = canonical.decode(current.value, self.stored)
+        metadata(found).pop("resourceVersion", None)
+        return found == canonical.decode(value, self.stored)
+
+    async def _written(self, stored: StoredObject) -> StoredObject:
+        """Other versions convert it as well, before anybody asks."""
+        for storage in self.siblings:
+            if storage._is_foreign(stored):
+                storage._conversion(stored)
+        return await self._shown(stored)
+
+    # -------------------------------------------------------------------- reads
+
+    @property
+    def revision(self) -> int:
+        return self.inner.revision
+
+    def generation(self, prefix: str) -> int:
+        return self.inner.generation(prefix)
+
+    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
+        found = await self.inner.get(key, minimum_revision=minimum_revision)
+        return found and await self._read(found)
+
+    async def get_for_update(self, key: str) -> StoredObject | None:
+        """What was converted before, but only if the way back is open, too: upstream goes it to compare what is stored."""
+        found = await self.inner.get(key)
+        if found is None or self._at_hand(found) is found:
+            return found and await self._read(found)
+        shown = await self._shown(found)
+        await self._encoded(shown.value, shown.index)
+        return shown
+
+    async def list(
+        self,
+        prefix: str,
+        *,
+        revision: int = 0,
+        start: str = "",
+        limit: int = 0,
+        predicate: Predicate | None = None,
+    ) -> ListResult:
+        if predicate is None:
+            found = await self.inner.list(prefix, revision=revision, start=start, limit=limit)
+            return replace(found, items=await self._all(found.items))
+        found = await self.inner.list(prefix, revision=revision, start=start)
+        page: _Items = []
+        for begin in range(0, len(found.items), _AT_ONCE):
+            for i, item in enumerate(await self._all(found.items[begin : begin + _AT_ONCE]), begin + 1):
+                if predicate(item):
+                    page.append(item)
+                    if len(page) == limit:
+                        return ListResult(page, found.revision, 0, i < len(found.items))
+        return ListResult(page, found.revision)
+
+    async def _all(self, items: Sequence[StoredObject]) -> _Items:
+        out: _Items = []
+        for begin in range(0, len(items), _AT_ONCE):
+            chunk = items[begin : begin + _AT_ONCE]
+            out += await asyncio.gather(*map(self._shown, chunk))
+        return out
+
+    def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
+        return _ConvertedWatcher(self, self.inner.watch(prefix, revision=revision, predicate=None), predicate)
+
+    def get_now(self, key: str) -> StoredObject | None:
+        """What can't be converted within the turn is as it is stored."""
+        found = self.inner.get_now(key)
+        return found and self._at_hand(found)
+
+    def list_now(self, prefix: str) -> ListResult:
+        found = self.inner.list_now(prefix)
+        return replace(found, items=[self._at_hand(item) for item in found.items])
+
+    def changes_now(self, revision: int) -> Iterable[tuple[StoredObject | None, StoredObject | None]]:
+        return self.inner.changes_now(revision)
+
+    def close(self) -> None:
+        """The storage itself is closed by who has made it."""
+
+    async def event(self, event: Event, *, selects: bool) -> Event:
+        """The event in this version, one for all watchers. `selects`: the state before is looked at as well."""
+        found = self._events.get(event.revision)
+        if found is None:
+            if event.type == "DELETED" and event.previous is not None:
+                shown = _at(await self._shown(event.previous), event.revision)
+            else:
+                shown = await self._shown(event.object)
+            found = self._events.setdefault(event.revision, Event(event.type, shown, None, event.revision))
+            if len(self._events) > _KEPT_EVENTS:
+                del self._events[next(iter(self._events))]
+        if selects and found.previous is None and event.previous is not None:
+            found.previous = await self._shown(event.previous)
+        return found
+
+    # ------------------------------------------------------------- conversions
+
+    def _is_foreign(self, item: StoredObject) -> bool:
+        return item.index.version != self.gvk.version
+
+    def _at_hand(self, item: StoredObject) -> StoredObject:
+        revision, conversion = self._converted.get(item.key, (0, None))
+        if conversion is None or revision != item.mod_revision or not conversion.done():
+            return item
+        return conversion.result()
+
+    async def _shown(self, item: StoredObject) -> StoredObject:
+        """The object in this version, converted once as long as it stays as it is. NotConverted."""
+        if not self._is_foreign(item):
+            return await self._read(item)
+        # Others may wait for it, too.
+        return await asyncio.shield(self._conversion(item))
+
+    def _conversion(self, item: StoredObject) -> "asyncio.Future[StoredObject]":
+        revision, conversion = self._converted.get(item.key, (0, None))
+        if conversion is not None and revision == item.mod_revision:
+            return conversion
+        conversion = asyncio.ensure_future(self._read(item))
+        self.running.add(conversion)
+        conversion.add_done_callback(self.running.discard)
+        if revision > item.mod_revision:
+            return conversion  # an older state, for a watch or a list of the past
+        self._converted[item.key] = item.mod_revision, conversion
+
+        def keep_success(done: "asyncio.Future[StoredObject]") -> None:
+            if (done.cancelled() or done.exception()) and self._converted.get(item.key, (0, None))[1] is done:
+                del self._converted[item.key]
+
+        conversion.add_done_callback(keep_success)
+        return conversion
+
+    async def _read(self, item: StoredObject) -> StoredObject:
+        """Stored bytes as this version has them. NotConverted."""
+        if not self._is_foreign(item) and item.mod_revision >= self.outdated_before:
+            return item
+        kind = self.kinds.get(item.index.version)
+        if kind is None:
+            api_version = f"{self.gvk.group}/{item.index.version}"
+            raise NotConverted(f"request to convert CR from an invalid group/version: {api_version}", item.mod_revision)
+        obj = canonical.decode(item.value, kind.gvk)
+        del obj["metadata"]["resourceVersion"]
+        kind.structural.prune(obj)
+        kind.structural.default(obj)
+        if self._is_foreign(item):
+            obj = await self._convert(obj, self.gvk, item.mod_revision)
+        value = stamp(canonical.encode(obj), canonical.REVISION_OFFSET, item.mod_revision)
+        return replace(item, value=value, index=replace(self.index(obj), version=item.index.version))
+
+    async def _convert(self, obj: Object, gvk: GroupVersionKind, revision: int) -> Object:
+        try:
+            found = await self.converter.convert(obj, gvk)
+        except ConversionError as error:
+            raise NotConverted(str(error), revision) from None
+        self.kinds[gvk.version].structural.prune(found)
+        return found
+
+
+def _at(item: StoredObject, revision: int) -> StoredObject:
+    """The same state at a later revision: a deletion's."""
+    return replace(item, value=restamp(item.value, canonical.REVISION_OFFSET, revision), mod_revision=revision)
+
+
+class _ConvertedWatcher:
+    """A watch that ends in front of the first event that can't be converted, as upstream's do when its cache starts over."""
+
+    def __init__(self, storage: ConvertedStorage, inner: Watcher, predicate: Predicate | None) -> None:
+        self._storage = storage
+        self._inner = inner
+        self._predicate = predicate
+        self._ended = False
+
+    @property
+    def progress(self) -> int:
+        return self._inner.progress
+
+    async def next_batch(self, timeout: float) -> list[Event] | None:
+        if self._ended:
+            return None
+        events = await self._inner.next_batch(timeout)
+        if not events:
+            return events
+        batch: list[Event] = []
+        for event in events:
+            try:
+                found: Event | None = await self._storage.event(event, selects=self._predicate is not None)
+            except NotConverted:
+                self._ended = True
+                self._inner.close()
+                return batch or None
+            if self._predicate is not None and found is not None:
+                found = selected_event(found, self._predicate, canonical.REVISION_OFFSET)
+            if found is not None:
+                batch.append(found)
+        return batch
+
+    def end(self) -> None:
+        self._inner.end()
+
+    def close(self) -> None:
+        self._inner.close()

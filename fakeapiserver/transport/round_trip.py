@@ -45,20 +45,28 @@ class Target:
 
 
 class Connection:
-    """An open connection, and when it was last used (loop time)."""
+    """An open connection. An idle one is closed after a while."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
-        self.idle_since = 0.0
+        self._expiry: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
+        self.use()
         self.writer.close()
+
+    def rest(self) -> None:
+        """Nobody uses it for now."""
+        self._expiry = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self.writer.close)
+
+    def use(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
 
     @property
     def usable(self) -> bool:
-        fresh = asyncio.get_running_loop().time() - self.idle_since < _IDLE_SECONDS
-        return fresh and not (self.reader.at_eof() or self.writer.is_closing())
+        return not (self.reader.at_eof() or self.writer.is_closing())
 
 
 @dataclass(slots=True)
@@ -145,25 +153,23 @@ class Transport:
                 connection.close()
         self._idle.clear()
 
-    def close_idle(self, target: Target) -> None:
-        for connection in self._idle.pop(target, ()):
-            connection.close()
-
     def _take(self, target: Target) -> Connection | None:
         connections = self._idle.get(target, [])
         while connections:
             connection = connections.pop()
             if connection.usable:
+                connection.use()
                 return connection
             connection.close()
         return None
 
     def _keep(self, target: Target, connection: Connection) -> None:
         connections = self._idle.setdefault(target, [])
-        if len(connections) >= _MAX_IDLE or connection.writer.is_closing():
+        connections[:] = [other for other in connections if other.usable]
+        if len(connections) >= _MAX_IDLE or not connection.usable:
             connection.close()
             return
-        connection.idle_since = asyncio.get_running_loop().time()
+        connection.rest()
         connections.append(connection)
 
     async def _exchange(

@@ -274,3 +274,17 @@ def test_an_answer_in_the_old_protocol_is_no_answer(setting: Setting) -> None:
     )
     assert got.startswith(b"HTTP/1.1 503 ")
     assert got.endswith(b"invalid upgrade response: status code 200\n")
+
+
+def test_a_kept_connection_that_the_server_has_closed_costs_nothing(setting: Setting) -> None:
+    connections: list[int] = []
+
+    async def once(asked: Asked) -> None:
+        connections.append(id(asked.writer))
+        await asked.answer("{}")
+        if len(connections) % 2 == 0:
+            raise EOFError
+
+    setting.backend.answers["once"] = once
+    assert [send(setting.client, "GET", f"{ROOT}/once")["status"] for _ in range(6)] == [200] * 6
+    assert connections[0] == connections[1]

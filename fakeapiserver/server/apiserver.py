@@ -29,7 +29,7 @@ from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
-from fakeapiserver.server.front_proxy import FrontProxy, config_map
+from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.secret_labels import SecretLabeller
@@ -96,6 +96,9 @@ class APIServer:
             request_timeout=config.request_timeout,
         )
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
+        self._trust = ClusterAuthenticationTrust(
+            self.scopes, lambda: self.client_authorities.bundle, self._front_proxy.headers
+        )
         self._authentication = authentication(
             config,
             clock=self.clock,
@@ -163,13 +166,13 @@ class APIServer:
         """Stores what a fresh server has, and starts what runs beside requests."""
         version, port = self.config.kubernetes_version, self.config.secure_port
         await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
-        if (told := config_map(self.client_authorities.bundle, self._front_proxy.headers)) is not None:
-            await bootstrap.store_all(self.scopes, [told], self.clock.now())
+        await self._trust.sync()
         await self._identity.create()
         background = [
             self.custom_resources.run,
             self.custom_resources.registration.run,
             self.aggregator.run,
+            self._trust.run,
             self._identity.run,
             *self._authentication.background,
             *self._authorization.background,

@@ -3,15 +3,39 @@
 Upstream: pkg/controlplane/controller/clusterauthenticationtrust, k8s.io/apiserver/pkg/server/options/authentication.go.
 """
 
+import asyncio
 import json
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.server.bootstrap import store_object
 from fakeapiserver.transport.certificates import KeyPair
+
+log = logging.getLogger(__name__)
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
+_REQUEST_HEADER_CA: Final = "requestheader-client-ca-file"
+_UID_HEADERS: Final = "requestheader-uid-headers"
+_LISTS: Final = (
+    "requestheader-username-headers",
+    _UID_HEADERS,
+    "requestheader-group-headers",
+    "requestheader-extra-headers-prefix",
+    "requestheader-allowed-names",
+)
+_INTERVAL: Final = 60.0
+_SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +46,120 @@ class FrontProxy:
     client: KeyPair | None = None
 
 
-def config_map(client_ca: bytes, headers: RequestHeaderConfig | None) -> dict[str, Any] | None:
-    """What an aggregated server reads when it starts; None when there is nothing to tell."""
+class ClusterAuthenticationTrust:
+    """Keeps the ConfigMap that an aggregated server reads when it starts. What other servers of the cluster have put into it
+    stays; `client_ca` tells the bundle (PEM) of now."""
+
+    def __init__(
+        self, scopes: RequestScopes, client_ca: Callable[[], bytes], headers: RequestHeaderConfig | None
+    ) -> None:
+        self._scopes = scopes
+        self._client_ca = client_ca
+        self._headers = headers
+
+    async def sync(self) -> None:
+        """Writes it where that makes a difference."""
+        scope = self._scope()
+        assert scope.store is not None
+        required = trust(self._client_ca(), self._headers)
+        stored = self._scopes.storage.get_now(scope.store.key(NAMESPACE, NAME))
+        if stored is None:
+            if required:
+                await store_object(scope, _config_map(required), rfc3339(self._scopes.clock.now()))
+            return
+        existing = scope.store.decode(stored.value).get("data") or {}
+        if existing == required:
+            return
+        both = combined(existing, required, self._scopes.clock.now())
+        if existing != both:
+            await self._update(scope, both)
+
+    async def run(self) -> None:
+        """Until cancelled: when it comes or goes, and every minute."""
+        scope = self._scope()
+        assert scope.store is not None
+        key = scope.store.key(NAMESPACE, NAME)
+        while True:
+            watcher = self._scopes.storage.watch(
+                scope.store.collection(NAMESPACE), predicate=lambda found: found.key == key
+            )
+            try:
+                while (events := await watcher.next_batch(_INTERVAL)) is not None:
+                    if not events or any(event.type != "MODIFIED" for event in events):
+                        await self._try()
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+    async def _try(self) -> None:
+        try:
+            await self.sync()
+        except (ValueError, StatusError) as error:
+            log.error("configmap %s/%s can't be kept: %s", NAMESPACE, NAME, error)
+
+    async def _update(self, scope: RequestScope, data: dict[str, str]) -> None:
+        assert scope.store is not None
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            return {**current, "data": data}
+
+        request = WriteRequest(kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace=NAMESPACE, name=NAME)
+        await scope.store.update(request, transform)
+
+    def _scope(self) -> RequestScope:
+        scope = self._scopes.lookup("", "v1", "configmaps")
+        assert scope is not None
+        return scope
+
+
+def trust(client_ca: bytes, headers: RequestHeaderConfig | None) -> dict[str, str]:
+    """What this server has to tell."""
+    data = {"client-ca-file": client_ca.decode()} if client_ca else {}
+    if headers is None:
+        return data
+    lists = {
+        "requestheader-username-headers": headers.username_headers,
+        "requestheader-uid-headers": headers.uid_headers,
+        "requestheader-group-headers": headers.group_headers,
+        "requestheader-extra-headers-prefix": headers.extra_header_prefixes,
+        "requestheader-allowed-names": headers.allowed_names,
+    }
+    told = {name: _strings(values) for name, values in lists.items() if values or name != _UID_HEADERS}
+    return {**data, **told, _REQUEST_HEADER_CA: headers.client_ca.decode()}
+
+
+def combined(existing: dict[str, str], required: dict[str, str], now: float) -> dict[str, str]:
+    """Both servers' lists and authorities, and nothing else. ValueError for an existing one that can't be read."""
     data = {}
-    if client_ca:
-        data["client-ca-file"] = client_ca.decode()
-    if headers is not None:
-        data |= {
-            "requestheader-allowed-names": _strings(headers.allowed_names),
-            "requestheader-client-ca-file": headers.client_ca.decode(),
-            "requestheader-extra-headers-prefix": _strings(headers.extra_header_prefixes),
-            "requestheader-group-headers": _strings(headers.group_headers),
-            "requestheader-username-headers": _strings(headers.username_headers),
-        }
-        if headers.uid_headers:
-            data["requestheader-uid-headers"] = _strings(headers.uid_headers)
-    if not data:
-        return None
+    for name in ("client-ca-file", _REQUEST_HEADER_CA):
+        if bundle := _united(existing.get(name, ""), required.get(name, ""), now):
+            data[name] = bundle
+    if _REQUEST_HEADER_CA not in data:
+        return data
+    for name in _LISTS:
+        values = [*json.loads(existing.get(name) or "[]"), *json.loads(required.get(name) or "[]")]
+        if values or name != _UID_HEADERS:
+            data[name] = _strings(tuple(dict.fromkeys(values)))
+    return data
+
+
+def _united(existing: str, required: str, now: float) -> str:
+    """The certificates of both that haven't expired, each once. ValueError."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.x509 import load_pem_x509_certificates
+
+    found = [
+        certificate
+        for text in (existing, required)
+        if text
+        for certificate in load_pem_x509_certificates(text.encode())
+    ]
+    valid = [certificate for certificate in found if certificate.not_valid_after_utc.timestamp() > now]
+    return "".join(dict.fromkeys(certificate.public_bytes(Encoding.PEM).decode() for certificate in valid))
+
+
+def _config_map(data: dict[str, str]) -> dict[str, Any]:
     fields: dict[str, Any] = {f"f:{key}": {} for key in sorted(data)}
     entry = {
         "manager": "kube-apiserver",

@@ -249,3 +249,12 @@ def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_b
     pair.near.restore(without)
     pair.near.restore(gone)
     until(pair.client, "/apis", lambda found: not lists(found), **accept)
+
+
+TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+
+def test_what_servers_need_to_know_is_told_again_when_it_is_deleted(pair: Pair) -> None:
+    told = send(pair.client, "GET", TRUST)["body"]["data"]
+    send(pair.client, "DELETE", TRUST)
+    assert until(pair.client, TRUST, lambda found: found["status"] == 200)["body"]["data"] == told

@@ -28,6 +28,8 @@ FIELDS: Final = {
     "status.nominatedNodeName": "status.nominatedNodeName",
 }
 _ENDED: Final = ("Failed", "Succeeded")
+# Of a feature that is off.
+_GATED_STATUS: Final = "nodeAllocatableResourceClaimStatuses"
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -61,6 +63,8 @@ class PodStrategy(Strategy):
         copy_field("deletionTimestamp", metadata(old), metadata(obj))
         copy_field("ownerReferences", metadata(old), metadata(obj))
         status, old_status = obj.setdefault("status", {}), old.get("status") or {}
+        if _GATED_STATUS not in old_status:
+            status.pop(_GATED_STATUS, None)
         if "qosClass" in old_status:
             status.setdefault("qosClass", old_status["qosClass"])
         _keep_observed_generation(status, old_status)

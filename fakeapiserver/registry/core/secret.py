@@ -12,16 +12,18 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.registry.core.data_keys import MAX_SIZE, immutable_errors, key_errors
+from fakeapiserver.registry.core.key_pair import key_pair_problem
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _DATA: Final = Path("data")
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+_TLS: Final = "kubernetes.io/tls"
 # Type -> keys that it must have.
 _REQUIRED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    _TLS: ("tls.crt", "tls.key"),
 }
 _JSON_TYPES: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 
@@ -50,6 +52,17 @@ class SecretStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        if obj.get("type") != _TLS:
+            return []
+        data = obj.get("data") or {}
+        certificate, key = (base64.b64decode(data.get(name, "")) for name in _REQUIRED_KEYS[_TLS])
+        problem = key_pair_problem(certificate, key)
+        return [problem] if problem else []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]

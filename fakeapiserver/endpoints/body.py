@@ -105,7 +105,7 @@ def decode_object(
     fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others, `empties` get
     the empty lists and maps that are lost."""
     if media_type == CBOR and not kind.custom:
-        obj = _decode_cbor(data, kind, validation, warnings, recognizes)
+        obj = _decode_cbor(data, kind, validation, warnings, recognizes, empties)
     else:
         obj = _decode(data, media_type, kind, validation, warnings, recognizes, empties)
     if not isinstance(obj.get("metadata"), dict):
@@ -168,7 +168,14 @@ def _decode(
     return obj
 
 
-def _decode_cbor(data: bytes, kind: Kind, validation: str, warnings: list[str], recognizes: Recognizes) -> Object:
+def _decode_cbor(
+    data: bytes,
+    kind: Kind,
+    validation: str,
+    warnings: list[str],
+    recognizes: Recognizes,
+    empties: "Empties | None",
+) -> Object:
     """A body of a built-in kind: its type first, then the whole of it as that type. StatusError 400."""
     from fakeapiserver.apimachinery.schema import from_cbor
     from fakeapiserver.apimachinery.serializer import cbor
@@ -189,7 +196,7 @@ def _decode_cbor(data: bytes, kind: Kind, validation: str, warnings: list[str], 
     try:
         document = from_cbor.decode(data, kind.definitions, kind.definition_name, strict=strict)
         obj = {**document.obj, **type_meta}
-        kind.decode(obj)
+        kind.decode(obj, empties)
     except ValueError as error:
         raise cannot_be_handled(type_meta, kind, str(error)) from None
     report_strictly([document.complaint] if document.complaint else [], kind, validation, warnings)

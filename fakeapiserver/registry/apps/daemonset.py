@@ -40,7 +40,7 @@ class DaemonSetStrategy(Strategy):
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
-        elif rolling := strategy.get("rollingUpdate"):
+        elif (rolling := strategy.get("rollingUpdate")) is not None:
             # Inside upstream both are plain numbers.
             rolling.setdefault("maxUnavailable", 0)
             rolling.setdefault("maxSurge", 0)

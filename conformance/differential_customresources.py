@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.exchange import Answer, Client, comparing, difference
+from conformance.exchange import Answer, Client, comparing, difference, plain
 
 Request = dict[str, Any]
 Schema = dict[str, Any]
@@ -38,6 +38,7 @@ _NUMBERS: Final = (
     0, 1, 2, 3, 5, 7, 10, -1, -5, 100, 2**31, 2**53, 2**63 - 1, -(2**63), 2**63, 0.5, 1.0, 1.5, 2.0, -0.5, 1e6, 1e21, 1e-7, 3.3,
 )  # fmt: skip
 _PATTERNS: Final = ("^a", "^[a-z]+$", "b$", "^\\d+$", "[A-Z]", ".", "(?i)abc", "^(a|b)*$")
+_UNDECLARED: Final = "field not declared in schema"
 _BROKEN_PATTERNS: Final = ("(", "[", "a**", "(?<x>a", "(?=a)", "\\", "a{2000}", "*")
 
 
@@ -380,11 +381,14 @@ class Generator:
 
 
 def comparable(answer: Answer) -> Answer:
-    """Upstream goes through maps in no order: causes and warnings are compared sorted, and their text not at all."""
+    """Upstream goes through maps in no order: causes and warnings are compared sorted, and their text not at all. What doesn't
+    fit a map's type is told up to the first unknown field."""
     found: Answer = json.loads(json.dumps(answer))
     if "warnings" in found:
         found["warnings"] = sorted(found["warnings"])
     body: Any = found.get("body")
+    if isinstance(body, dict) and _UNDECLARED in str(body.get("message")):
+        body["message"] = _UNDECLARED
     causes = body.get("details", {}).get("causes") if isinstance(body, dict) and body.get("kind") == "Status" else None
     if causes:
         causes.sort(key=lambda cause: (cause.get("field", ""), cause.get("message", "")))
@@ -395,7 +399,12 @@ def comparable(answer: Answer) -> Answer:
 def _causes(answer: Answer) -> set[tuple[str, str]]:
     body = answer.get("body")
     details = body.get("details", {}) if isinstance(body, dict) else {}
-    return {(cause.get("field", ""), cause.get("message", "")) for cause in details.get("causes", ())}
+    return {(cause.get("field", ""), plain(cause.get("message", ""))) for cause in details.get("causes", ())}
+
+
+def _told(answer: Answer) -> str:
+    body = answer.get("body")
+    return str(body.get("message", "")) if isinstance(body, dict) else str(answer.get("text", ""))
 
 
 class Differences:
@@ -410,14 +419,16 @@ class Differences:
         found = difference(comparable(expected), comparable(got))
         if not found:
             return
-        causes = _causes(expected) ^ _causes(got)
-        if causes:
-            found = "only one has " + "; ".join(sorted(map(str, causes)))
+        if _causes(expected) != _causes(got):
+            missing, more = sorted(_causes(expected) - _causes(got)), sorted(_causes(got) - _causes(expected))
+            found = f"causes missing: {missing}, too many: {more}"
+        if expected["status"] != got["status"]:
+            found = f"{expected['status']} != {got['status']}: {_told(expected)} != {_told(got)}"
         kind = re.sub(r"\d+|\[\w+\]", "N", found[:90])
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self._kinds[kind] == 1:
             shown = json.dumps(request.get("body"))
-            print(f"{label} {request['method']} {request['path']} {shown[:3000]}\n    {found[:900]}", flush=True)
+            print(f"{label} {request['method']} {request['path']} {shown[:3000]}\n    {found[:1500]}", flush=True)
 
     def __str__(self) -> str:
         return f"{self._requests} requests, {sum(self._kinds.values())} differ in {len(self._kinds)} ways"

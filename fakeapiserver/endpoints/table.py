@@ -48,10 +48,12 @@ def transformed(
 
 
 def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
-    """406, naming the Go type that upstream has at hand."""
+    """406, naming the Go type that upstream has at hand; 500 for a custom resource, as upstream."""
     kind = scope.list_kind if is_list else scope.gvk.kind
+    if scope.kind.custom and not is_list:
+        return status_error(500, "", "content is not a list")  # upstream takes every custom resource for one
     if scope.kind.custom:
-        go_type = "unstructured.UnstructuredList" if is_list else "unstructured.Unstructured"
+        go_type = "unstructured.UnstructuredList"
     else:
         go_type = f"{internal_package(scope.gvk.group)}.{kind}"
     found = "a list" if is_list else "not a list"

@@ -158,6 +158,8 @@ class CustomResources:
     async def _accept(self, definitions: Store, obj: Object) -> Object:
         """The names that hold, the condition NamesAccepted, and that it is being established (naming_controller.go)."""
         spec, status, name = obj["spec"], obj.get("status") or {}, metadata(obj)["name"]
+        if accepted_names.are_accepted(spec["names"], status.get("acceptedNames") or {}):
+            return obj  # whatever became of the conditions
         group = [names for owner, names in self._names.items() if owner.partition(".")[2] == spec["group"]]
         found = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
         self._names[name] = found.names
@@ -232,9 +234,10 @@ class CustomResources:
 
     def _publish(self, obj: Object) -> None:
         """Serves a definition whose names are accepted, or once were."""
-        if "True" not in (condition(obj, "NamesAccepted"), condition(obj, "Established")):
-            return
         name = metadata(obj)["name"]
+        if "True" not in (condition(obj, "NamesAccepted"), condition(obj, "Established")):
+            self._unpublish(name)
+            return
         state = _State(obj["spec"], obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
         known = self._states.get(name)
         if known == state:
@@ -418,14 +421,17 @@ class CustomResources:
             watchers=storage.watchers,
         )
 
-    async def _withdraw(self, definitions: Store, name: str) -> None:
+    def _unpublish(self, name: str) -> None:
         gvrs = self._by_definition.pop(name, ())
         self._end_storages(gvrs)
         self._scopes.table.remove(*gvrs)
         for gvr in gvrs:
             del self._served[gvr]
-        self._names.pop(name, None)
         self._states.pop(name, None)
+
+    async def _withdraw(self, definitions: Store, name: str) -> None:
+        self._unpublish(name)
+        self._names.pop(name, None)
         await self.registration.announce(name, ())
         await self._reconsider(definitions, name.partition(".")[2], name)
 

@@ -39,7 +39,7 @@ class _OutOfBudget(Exception):
 
 
 @dataclass(slots=True)
-class _Run:
+class Run:
     """One validation: what it found and may still spend."""
 
     budget: int = BUDGET
@@ -94,10 +94,17 @@ class Validator:
 
     def validate(self, value: Any, old: Any = None, *, is_update: bool = False) -> tuple[ErrorList, list[str]]:
         """Errors, and warnings for what was wrong before already. `old` is the stored value."""
-        run = _Run()
+        run = Run()
         with suppress(_OutOfBudget):
             self._check(value, old, Path(), _Old(old) if is_update else UNCORRELATED, run)
         return run.errors, run.warnings
+
+    def run(self, value: Any, old: Any, path: Path, budget: int) -> Run:
+        """One run at a place of its own, in which nothing is excused for having been wrong before."""
+        run = Run(budget)
+        with suppress(_OutOfBudget):
+            self._check(value, old, path, UNCORRELATED, run)
+        return run
 
     # ------------------------------------------------------------ the tree
 
@@ -133,7 +140,7 @@ class Validator:
 
     # ---------------------------------------------------------- validation
 
-    def _check(self, value: Any, old: Any, path: Path, before: _Old, run: _Run) -> None:
+    def _check(self, value: Any, old: Any, path: Path, before: _Old, run: Run) -> None:
         if value is None:
             return
         if self._rules:
@@ -145,7 +152,7 @@ class Validator:
             self._check_fields(value, old if isinstance(old, dict) else {}, path, before, run)
 
     def _check_items(
-        self, items: "Validator", value: list[Any], old: list[Any], place: tuple[Path, _Old], run: _Run
+        self, items: "Validator", value: list[Any], old: list[Any], place: tuple[Path, _Old], run: Run
     ) -> None:
         path, before = place
         is_map = self._schema.get("x-kubernetes-list-type") == "map"
@@ -154,7 +161,7 @@ class Validator:
             then = _same_item(item, known, self._schema) if isinstance(item, dict) else _NOTHING
             items._check(item, None if then is _NOTHING else then, path.index(i), before.below(value, then), run)
 
-    def _check_fields(self, value: dict[str, Any], old: dict[str, Any], path: Path, before: _Old, run: _Run) -> None:
+    def _check_fields(self, value: dict[str, Any], old: dict[str, Any], path: Path, before: _Old, run: Run) -> None:
         for key, item in value.items():
             child, at = self._others, path.key(key)
             if (own := self._properties.get(key)) is not None:
@@ -167,7 +174,7 @@ class Validator:
                 below = before.below(value, old.get(key, _NOTHING))
             child._check(item, old.get(key), at, below, run)
 
-    def _check_rules(self, value: Any, old: Any, path: Path, before: _Old, run: _Run) -> None:
+    def _check_rules(self, value: Any, old: Any, path: Path, before: _Old, run: Run) -> None:
         if run.budget <= 0:
             run.errors.append(invalid(path, self._type, _NO_BUDGET))
             raise _OutOfBudget
@@ -180,7 +187,7 @@ class Validator:
     def _type(self) -> str:
         return str(self._schema.get("type", ""))
 
-    def _check_rule(self, rule: Rule, values: tuple[Any, Any, Any], path: Path, before: _Old, run: _Run) -> None:
+    def _check_rule(self, rule: Rule, values: tuple[Any, Any, Any], path: Path, before: _Old, run: Run) -> None:
         value, current, previous = values
         if rule.error:
             run.errors.append(invalid(path, self._type, f"rule compile error: {rule.error}"))
@@ -199,7 +206,7 @@ class Validator:
         elif result.value is not True:
             self._add_error(rule, variables, value, path, before, run)
 
-    def _add_failure(self, rule: Rule, error: str, path: Path, run: _Run) -> None:
+    def _add_failure(self, rule: Rule, error: str, path: Path, run: Run) -> None:
         """A rule that could not be evaluated."""
         if error.startswith("no such overload"):
             why = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule"
@@ -213,7 +220,7 @@ class Validator:
         run.errors.append(invalid(path, self._type, detail))
 
     def _add_error(
-        self, rule: Rule, variables: dict[str, Any], value: Any, path: Path, before: _Old, run: _Run
+        self, rule: Rule, variables: dict[str, Any], value: Any, path: Path, before: _Old, run: Run
     ) -> None:
         at = path.child(rule.field_path) if rule.field_path else path
         detail, failure = _message(rule, variables, run)
@@ -255,7 +262,7 @@ def _error(reason: str | None, path: Path, value: Any, detail: str) -> Error:
     return invalid(path, value, detail)
 
 
-def _message(rule: Rule, variables: dict[str, Any], run: _Run) -> tuple[str, str]:
+def _message(rule: Rule, variables: dict[str, Any], run: Run) -> tuple[str, str]:
     """What messageExpression says, empty where it says nothing fit; and why nothing may run any more."""
     if rule.message is None:
         return "", ""

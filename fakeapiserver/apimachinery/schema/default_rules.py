@@ -4,13 +4,14 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{valida
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, Malformed, coerce, validate_embedded
 from fakeapiserver.apimachinery.schema.prune import prune
-from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import Validator, placed, validate_object
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
@@ -24,6 +25,21 @@ def default_errors(schema: Schema, path: Path, decode: DecodeMetadata) -> ErrorL
     """What is wrong with the defaults in a structural schema whose place is `path`."""
     root = {**schema, "x-kubernetes-embedded-resource": True}
     return _Checker(decode).check(root, path, root, _resource, inside_metadata=False)
+
+
+def coerce_defaults(schema: Schema, decode: DecodeMetadata) -> None:
+    """Drops what metadata doesn't have from the resources in defaults, in place. Upstream does so while it validates them.
+    What can't be decoded stays: validation tells of it."""
+    if schema.get("default") is not None:
+        value = deepcopy(schema["default"])
+        with suppress(Malformed):
+            coerce(value, schema, decode, Path())
+            schema["default"] = value
+    if isinstance(items := schema.get("items"), dict):
+        coerce_defaults(items, decode)
+    for key, sub in schema.get("properties", {}).items():
+        if not (key in _META_FIELDS and schema.get("x-kubernetes-embedded-resource")):
+            coerce_defaults(sub, decode)
 
 
 def _value_errors(schema: Schema, value: Any, at: Path) -> ErrorList:
@@ -45,9 +61,15 @@ def _field(surround: _Surround, key: str) -> _Surround:
     return lambda value: surround({key: value})
 
 
+class _OutOfBudget(Exception):
+    """The rules of the defaults so far have cost all that there is; no further default is looked at."""
+
+
 class _Checker:
     def __init__(self, decode: DecodeMetadata) -> None:
         self._decode = decode
+        # What rules may still cost, None before the first rule.
+        self._budget: int | None = None
 
     def check(
         self, schema: Schema, path: Path, root: Schema, surround: _Surround, *, inside_metadata: bool
@@ -58,7 +80,10 @@ class _Checker:
         errors: ErrorList = []
         if schema.get("default") is not None:
             at = path.child("default")
-            errors += self._in_metadata(schema, at, root, surround) if inside_metadata else self._plain(schema, at)
+            if inside_metadata:
+                errors += self._in_metadata(schema, at, root, surround)
+            else:
+                errors += self._plain(schema, at, is_resource=schema is root)
         # Not below additionalProperties: there can't be any.
         if isinstance(items := schema.get("items"), dict):
             at = path.child("items")
@@ -80,9 +105,9 @@ class _Checker:
             texts = list(dict.fromkeys(map(str, errors)))
             told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
             return [invalid(at, sorted_value(value), f"must result in valid metadata: {told}")]
-        return _value_errors(schema, value, at)
+        return _value_errors(schema, value, at) or self._rule_errors(schema, value, at, is_resource=schema is root)
 
-    def _plain(self, schema: Schema, at: Path) -> ErrorList:
+    def _plain(self, schema: Schema, at: Path, *, is_resource: bool) -> ErrorList:
         value = deepcopy(schema["default"])
         embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         errors: ErrorList = []
@@ -95,4 +120,18 @@ class _Checker:
         except Malformed as malformed:
             return [*errors, malformed.error]
         found = validate_embedded(value, schema, self._decode, at)
-        return errors + (found or _value_errors(schema, value, at))
+        found = found or _value_errors(schema, value, at)
+        return errors + (found or self._rule_errors(schema, value, at, is_resource=is_resource))
+
+    def _rule_errors(self, schema: Schema, value: Any, at: Path, *, is_resource: bool) -> ErrorList:
+        """A default must fit its rules as a value that stays, and as one that is new."""
+        if not has_rules(schema):
+            return []
+        from fakeapiserver.apimachinery.cel.validator import BUDGET, Validator
+
+        validator = Validator(schema, is_resource=is_resource)
+        budget = BUDGET if self._budget is None else self._budget
+        stays = validator.run(value, value, at, budget)
+        runs = [stays] if stays.errors else [stays, validator.run(value, None, at, budget)]
+        self._budget = min(run.budget for run in runs)
+        return [error for run in runs for error in run.errors]

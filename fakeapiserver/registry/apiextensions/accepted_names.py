@@ -20,6 +20,11 @@ class Acceptance(NamedTuple):
     message: str
 
 
+def are_accepted(requested: Names, accepted: Names) -> bool:
+    """Whether there is nothing to decide."""
+    return all((requested.get(name) or None) == (accepted.get(name) or None) for name in _ORDER)
+
+
 def accept(requested: Names, accepted: Names, taken: Iterable[Names]) -> Acceptance:
     """`accepted` are those the definition has already; `taken` those of every definition of the group, its own among them."""
     resources: set[str] = set()

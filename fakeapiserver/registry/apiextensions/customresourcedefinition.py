@@ -40,10 +40,12 @@ class CustomResourceDefinitionStrategy(Strategy):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
         _remember_storage_version(obj)
+        _coerce_defaults(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
         _remember_storage_version(obj)
+        _coerce_defaults(obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Keeps the spec; metadata may be changed along with the status."""
@@ -92,6 +94,15 @@ class CustomResourceDefinitionStrategy(Strategy):
             return []
         known = set(_unknown_formats(old))
         return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj) if name not in known]
+
+
+def _coerce_defaults(obj: Object) -> None:
+    from fakeapiserver.apimachinery.schema.default_rules import coerce_defaults
+    from fakeapiserver.registry.apiextensions.object_meta import object_meta
+
+    for version in obj["spec"].get("versions") or ():
+        if schema := (version.get("schema") or {}).get("openAPIV3Schema"):
+            coerce_defaults(schema, object_meta().decode)
 
 
 def _unknown_formats(obj: Object) -> list[str]:

@@ -339,7 +339,9 @@ def main() -> int:
     clients = Client(arguments.oracle, arguments.oracle_token), Client(arguments.server, arguments.token)
     histories, pair = Histories(arguments.seed), Pair(*clients, differences)
     for number in range(arguments.rounds):
-        _round(histories, pair, f"r{arguments.seed}x{number}", arguments.changes, arguments.objects)
+        # An interrupted run leaves its definitions behind.
+        prefix = f"r{arguments.seed}x{number}t{int(time.time()) % 100_000}"
+        _round(histories, pair, prefix, arguments.changes, arguments.objects)
     print(differences)
     return 0
 

@@ -5,12 +5,17 @@ Upstream: net/url/url.go
 
 import re
 from typing import Final
+from urllib.parse import unquote
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go_address import address_problem
 
 SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 ESCAPED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_HOST_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>\"\[\]@~]")
+_NOT_OF_USER: Final = re.compile(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]")
+# Only bytes beyond ASCII may be escaped, and the sign of escapes itself.
+_NOT_OF_HOST: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>\"\[\]~]|%(?!25|[89a-fA-F][0-9a-fA-F])")
+_PORT: Final = re.compile(r"(?::[0-9]*)?")
 
 
 def url_problem(text: str) -> str:
@@ -44,7 +49,7 @@ def _problem(text: str, *, request: bool) -> str:
         authority, slash, path = rest[2:].partition("/")
         if request and not found:
             authority, slash, path = "", "", rest
-        if problem := _authority_problem(authority):
+        if problem := _authority_problem(found.group(1).lower() if found else "", authority):
             return begin + problem
         rest = slash + path
     return begin + problem if (problem := _escape_problem(rest)) else ""
@@ -61,22 +66,47 @@ def _escape_problem(text: str) -> str:
     return f"invalid URL escape {go_quote(text[found.start() : found.start() + 3])}" if found else ""
 
 
-def _authority_problem(authority: str) -> str:
+def _authority_problem(scheme: str, authority: str) -> str:
     user, at, host = authority.rpartition("@")
-    if at and re.search(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]", user):
-        return "net/url: invalid userinfo"
-    if host.startswith("["):
-        inner, bracket, after = host.rpartition("]")
-        if not bracket:
-            return "missing ']' in host"
-        if after and not re.fullmatch(r":\d*", after):
-            return f"invalid port {go_quote(after)} after host"
-        return _escape_problem(inner)
-    if ":" in host:
-        port = host[host.rindex(":") :]
-        if not re.fullmatch(r":\d*", port):
-            return f"invalid port {go_quote(port)} after host"
-    if problem := _escape_problem(host):
+    if problem := _literal_problem(host) if "[" in host else _host_problem(scheme, host):
         return problem
-    bad = _HOST_CHARACTERS.search(host)
-    return f"invalid character {go_quote(bad.group())} in host name" if bad else ""
+    if at and _NOT_OF_USER.search(user):
+        return "net/url: invalid userinfo"
+    return _escape_problem(user)
+
+
+def _literal_problem(host: str) -> str:
+    """Of an address in brackets, with a port or without."""
+    if not host.startswith("[") or host.rindex("[") > 0:
+        return "invalid IP-literal"
+    address, bracket, port = host[1:].rpartition("]")
+    if not bracket:
+        return "missing ']' in host"
+    if not _PORT.fullmatch(port):
+        return f"invalid port {go_quote(port)} after host"
+    address, mark, zone = address.partition("%25")
+    if problem := _name_problem(address) or _escape_problem(zone):
+        return problem
+    shown = unquote(address) + ("%" + unquote(zone) if mark else "")
+    if problem := address_problem(shown):
+        return f"invalid host: ParseAddr({go_quote(shown)}): {problem}"
+    return "" if ":" in shown else "invalid IP-literal"
+
+
+def _host_problem(scheme: str, host: str) -> str:
+    if ":" in host:
+        # Only web addresses are held to one colon.
+        port = host[host.index(":") if scheme in ("http", "https") else host.rindex(":") :]
+        if not _PORT.fullmatch(port):
+            return f"invalid port {go_quote(port)} after host"
+    return _name_problem(host)
+
+
+def _name_problem(host: str) -> str:
+    """What may stand in a host's name: hardly any escapes."""
+    found = _NOT_OF_HOST.search(host)
+    if found is None:
+        return ""
+    if found.group() == "%":
+        return f"invalid URL escape {go_quote(host[found.start() : found.start() + 3])}"
+    return f"invalid character {go_quote(found.group())} in host name"

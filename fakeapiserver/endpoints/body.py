@@ -3,6 +3,7 @@
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserver/pkg/endpoints/handlers/create.go.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -51,6 +52,7 @@ _GO_TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_FRACTION: Final = re.compile(rb"\d[.eE]")
 _SHOWN_BYTES: Final = 30
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
@@ -80,8 +82,17 @@ def _decode_yaml(data: bytes) -> tuple[Any, list[str]]:
         except ValueError:
             return yaml.decode_with_duplicates(data)
         if not json.duplicate_fields(data, document):
-            return document, []
+            return (_whole_numbers(document) if _FRACTION.search(data) else document), []
     return yaml.decode_with_duplicates(data)
+
+
+def _whole_numbers(value: Any) -> Any:
+    """YAML's way leads through JSON without exponents and zero fractions, so that 1.0 becomes 1."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else value
 
 
 def object_media_type(request: Request, kind: Kind) -> str:

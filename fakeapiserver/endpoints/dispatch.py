@@ -65,9 +65,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         raise new_generic_not_found()
     if scope.kind.custom and not _is_in_scope(info, scope):
         return respond.text(404, "404 page not found\n")
-    if scope.kind.custom and info.subresource and info.subresource not in scope.resource.subresources:
-        raise new_not_found(scope.resource.gvr.group_resource, info.name)
-    if not _is_served_path(info, scope):
+    unknown = scope.kind.custom and info.subresource and info.subresource not in scope.resource.subresources
+    if not (unknown or _is_served_path(info, scope)):
         raise new_generic_not_found()
     # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
     warns = scope.store is not None and scope.store.strategy.deprecation
@@ -77,6 +76,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         scope.kind.custom or _is_routed(request, scope, scopes.media_types, listed=watches and not info.watch_path)
     ):
         request.warnings.append(warns)
+    if unknown:
+        raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if info.subresource:
         from fakeapiserver.endpoints.subresource import subresource
 

@@ -52,10 +52,7 @@ def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
     kind = scope.list_kind if is_list else scope.gvk.kind
     if scope.kind.custom and not is_list:
         return status_error(500, "", "content is not a list")  # upstream takes every custom resource for one
-    if scope.kind.custom:
-        go_type = "unstructured.UnstructuredList"
-    else:
-        go_type = f"{internal_package(scope.gvk.group)}.{kind}"
+    go_type = "unstructured.UnstructuredList" if scope.kind.custom else f"{internal_package(scope.gvk.group)}.{kind}"
     found = "a list" if is_list else "not a list"
     message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
     return status_error(406, "NotAcceptable", message)

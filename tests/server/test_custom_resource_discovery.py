@@ -138,3 +138,15 @@ def test_an_index_that_changed_within_the_second_is_not_taken_for_the_old_one(cl
     after = client.send({**show, "headers": {"If-Modified-Since": before}}, [])
     assert after["status"] == 200
     assert OPENAPI in after["body"]["paths"]
+
+
+def test_a_definition_without_its_conditions_is_not_served(client: Client) -> None:
+    """Names that are accepted already aren't decided on again, so nothing brings the conditions back."""
+    send(client, "POST", DEFINITIONS, definition("Gear"))
+    status = f"{DEFINITIONS}/gears.d.example.com/status"
+    found = send(client, "PATCH", status, {"status": {"conditions": []}}, type="application/merge-patch+json")
+    assert found["body"]["status"]["conditions"] == []
+    assert conditions(client, "gears.d.example.com") == {}
+    assert send(client, "GET", "/apis/d.example.com/v1/gears")["status"] == 404
+    merge(client, "gears.d.example.com", {"spec": {"names": {"shortNames": ["gr"]}}})
+    assert send(client, "GET", "/apis/d.example.com/v1/gears")["status"] == 200

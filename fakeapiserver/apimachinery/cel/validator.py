@@ -219,9 +219,7 @@ class Validator:
             detail = f"{error} evaluating rule: {rule.shown}"
         run.errors.append(invalid(path, self._type, detail))
 
-    def _add_error(
-        self, rule: Rule, variables: dict[str, Any], value: Any, path: Path, before: _Old, run: Run
-    ) -> None:
+    def _add_error(self, rule: Rule, variables: dict[str, Any], value: Any, path: Path, before: _Old, run: Run) -> None:
         at = path.child(rule.field_path) if rule.field_path else path
         detail, failure = _message(rule, variables, run)
 

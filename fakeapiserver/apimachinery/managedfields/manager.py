@@ -31,7 +31,7 @@ from fakeapiserver.apimachinery.managedfields.merge import merge
 from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Convert, Versions, take_from_others
 from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
-from fakeapiserver.apimachinery.managedfields.validate import validate
+from fakeapiserver.apimachinery.managedfields.validate import fits, validate
 from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.schema.decoders import Empties
 
@@ -82,8 +82,8 @@ def update(
     bare = _without_managed_fields(new)
     if not managed and live is not None and metadata(live).get("uid"):
         return bare
-    if live is None and schema.nulls and validate(bare, schema, duplicates=True):
-        return bare  # what doesn't fit its type has no owners: a status that isn't stored may not
+    if schema.nulls and not (_fits(bare, live, schema) and (live is None or _fits(live, bare, schema))):
+        return bare  # what doesn't fit its type has no owners: a status that isn't stored may not, nor what a schema let pass once
     versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of, empties or {})
     before = _without_managed_fields(live) if live is not None else None
     try:
@@ -93,6 +93,18 @@ def update(
         # An item without a path element, or an entry whose apiVersion is none: upstream stores no owners rather than wrong ones.
         return bare
     return _with_managed_fields(bare, cap_update_managers(managed))
+
+
+def _fits(obj: Object, beside: Object | None, schema: TypedSchema) -> bool:
+    """Whether the content of a custom resource fits its type. What equals that of an object looked at, too, is left out."""
+    fields = schema.root.child
+    for key, value in obj.items():
+        if key == "metadata" or value is None or (beside is not None and value == beside.get(key)):
+            continue
+        child = fields(key)
+        if child is None or not fits(child, value):
+            return False
+    return True
 
 
 def _update(

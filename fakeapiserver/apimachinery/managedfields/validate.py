@@ -3,8 +3,8 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (validate.go, helpers.go).
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.managedfields.fieldset import path_text
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
@@ -12,13 +12,52 @@ from fakeapiserver.apimachinery.patch.go_format import go_syntax, go_value
 
 Problem = tuple[str, str]
 
+# What any type with this scalar takes; others need a closer look.
+_FITTING: Final[Mapping[str, frozenset[type]]] = {
+    "": frozenset((type(None),)),
+    "string": frozenset((type(None), str)),
+    "numeric": frozenset((type(None), int, float)),
+    "boolean": frozenset((type(None), bool)),
+    "untyped": frozenset((type(None), str, int, float, bool)),
+}
+
 
 def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = False) -> str:
     """What is wrong, as upstream words it; empty if nothing is. `duplicates` allows equal keys in list maps and sets."""
+    if duplicates and fits(schema.root, obj):
+        return ""
     problems = [f"{path}: {message}" if path else message for path, message in _check(schema.root, obj, "", duplicates)]
     return (
         problems[0] if len(problems) == 1 else "\n".join(["errors:", *("  " + p for p in problems)]) if problems else ""
     )
+
+
+def fits(node: Node, value: Any) -> bool:
+    """Whether a value fits its type, where equal keys in list maps and sets are allowed."""
+    kind = type(value)
+    if kind is dict and node.is_map:
+        fields, element = node.fields, node.element
+        for key, item in value.items():
+            child = fields.get(key) or element
+            if child is None or not (type(item) in _FITTING[child.scalar] or fits(child, item)):
+                return False
+        return True
+    if kind is list and node.items is not None:
+        items = node.items
+        if not node.atomic_list and not _has_elements(node, value):
+            return False
+        fitting = _FITTING[items.scalar]
+        return all(type(item) in fitting or fits(items, item) for item in value)
+    return kind in _FITTING[node.scalar] or not _mismatch(node, value)
+
+
+def _has_elements(node: Node, value: list[Any]) -> bool:
+    try:
+        for item in value:
+            node.item_element(item)
+    except NoPathElement:
+        return False
+    return True
 
 
 def _check(node: Node, value: Any, path: str, duplicates: bool) -> Iterator[Problem]:

@@ -159,7 +159,7 @@ class _Compiler:
         schema, recorded = self.definitions[name], recorded_go_types().get(name, {})
         required = schema.get("required", ())
         found = {
-            key: self._field(prop, recorded.get(key) or expected_go_type(prop, key in required))
+            key: self._field(prop, recorded.get(key) or expected_go_type(prop, key in required), name.startswith(_API))
             for key, prop in schema.get("properties", {}).items()
         }
         if "x-kubernetes-group-version-kind" in schema:
@@ -167,11 +167,12 @@ class _Compiler:
                 found[key] = replace(found[key], embedded="TypeMeta")
         return found
 
-    def _field(self, schema: Schema, marked: str) -> _Field:
+    def _field(self, schema: Schema, marked: str, as_json: bool) -> _Field:
+        """`as_json`: upstream stores the kind as JSON, which knows empty lists."""
         marked, _, embedded = marked.partition(" @")
         go_type = marked.strip("*!~")
         pointer, without_omitempty, omit_zero = marked[0] == "*", "!" in marked, "~" in marked
-        compiled = self.type(schema, go_type)
+        compiled = self.type(schema, go_type, keeps_empty=as_json and without_omitempty)
         by_value = compiled.is_struct and not pointer and not omit_zero
         return _Field(
             decode=compiled.decode,
@@ -183,14 +184,15 @@ class _Compiler:
             embedded=embedded,
         )
 
-    def type(self, schema: Schema, go_type: str) -> GoType:
+    def type(self, schema: Schema, go_type: str, *, keeps_empty: bool = False) -> GoType:
         """The Go type of a schema; `go_type` is its name in messages."""
         if name := reference(schema):
             return self.named(name)
         kind = schema.get("type", "")
         if kind == "array":
             items = schema["items"]
-            return list_of(self.type(items, element_of(go_type, "[]") or go_type_of(items)), go_type)
+            item = self.type(items, element_of(go_type, "[]") or go_type_of(items))
+            return list_of(item, go_type, keeps_empty=keeps_empty)
         if kind == "object" and "additionalProperties" in schema:
             values = schema["additionalProperties"]
             return map_of(self.type(values, element_of(go_type, "]") or go_type_of(values)), go_type)

@@ -223,8 +223,8 @@ def schema_or(kind: str, schema: Callable[[], GoType]) -> GoType:
     return GoType(decode, nothing, is_struct=True)
 
 
-def list_of(element: GoType, go_type: str) -> GoType:
-    """A slice."""
+def list_of(element: GoType, go_type: str, *, keeps_empty: bool = False) -> GoType:
+    """A slice. Protobuf, in which upstream stores most kinds, knows no empty one: it comes back as none at all."""
     decode_element = element.decode
 
     def decode(value: Any, state: State) -> Any:
@@ -237,10 +237,9 @@ def list_of(element: GoType, go_type: str) -> GoType:
             path.append(f"[{i}]")
             out.append(decode_element(item, state))
             path.pop()
-        # Storage knows no empty list: it comes back as none at all.
-        if not out:
+        if not out and not keeps_empty:
             state.none_of(value)
-        return out or None
+        return out if out or keeps_empty else None
 
     return GoType(decode, nothing)
 

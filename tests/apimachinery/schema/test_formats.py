@@ -1,0 +1,33 @@
+"""Formats of strings: what a real kube-apiserver 1.36.3 takes for each of `format_cases.json`'s texts."""
+
+import json
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
+
+CASES = json.loads((Path(__file__).parent / "format_cases.json").read_text())
+NAMES = [
+    "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10",
+    "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "date-time", "k8s-short-name",
+    "k8s-long-name",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formats_are_told_as_the_real_server_tells_them(name):
+    assert is_known_format(name, "string")
+    is_valid = FORMATS[name.replace("-", "")]
+    assert [text for text in CASES if is_valid(text)] == [text for text in CASES if name in CASES[text]]
+
+
+# Texts on which a backtracking regular expression would take longer than anyone waits.
+@pytest.mark.parametrize("piece", ["a", "1", "0", ".", "a.", "1.", "1 ", '"', "(", "1h", ":", "-", "a@"])
+@pytest.mark.parametrize("end", ["", "!", "\x00", "@"])
+def test_long_texts_take_no_time_to_speak_of(piece, end):
+    begin = process_time()
+    for is_valid in FORMATS.values():
+        is_valid(piece * 20_000 + end)
+    assert process_time() - begin < 5

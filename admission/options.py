@@ -85,6 +85,7 @@ IMPLEMENTED: Final = frozenset(
         "DefaultTolerationSeconds",
         "DenyServiceExternalIPs",
         "LimitPodHardAntiAffinityTopology",
+        "LimitRanger",
         "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
         "NamespaceExists",

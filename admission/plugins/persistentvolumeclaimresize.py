@@ -4,9 +4,9 @@ from fractions import Fraction
 
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.quantities import amount
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, annotations
+from fakeapiserver.apimachinery.quantity import amount
 
 
 class PersistentVolumeClaimResize(Handler):

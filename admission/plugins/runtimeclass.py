@@ -7,10 +7,10 @@ from copy import deepcopy
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.quantities import same_amounts
 from fakeapiserver.admission.tolerations import merge_tolerations
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import same_amounts
 
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 

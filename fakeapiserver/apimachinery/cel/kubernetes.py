@@ -19,17 +19,12 @@ from fakeapiserver.apimachinery.cel.values import NONE, Optional, int64
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_address import address_problem
 from fakeapiserver.apimachinery.go_url import ESCAPED, SCHEME, request_uri_problem
+from fakeapiserver.apimachinery.quantity import parse as parse_quantity
 from fakeapiserver.apimachinery.schema.formats import FORMATS
-from fakeapiserver.apimachinery.schema.scalars import canonical_quantity
 
 Function = Callable[..., Any]
 
 # -------------------------------------------------------------- quantities
-
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
-_WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +38,12 @@ class Quantity:
 
 def _quantity(text: str) -> Quantity:
     try:
-        canonical_quantity(text)
+        found = parse_quantity(text)
     except ValueError as error:
         raise CelError(str(error)) from None
-    found = _QUANTITY.fullmatch(text.strip())
-    if found is None:
-        raise CelError(_WRONG_QUANTITY)
-    number, suffix = found.groups()
-    if suffix in _BINARY:
-        amount = Fraction(number) * 1024 ** _BINARY[suffix]
-    else:
-        power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
-        amount = Fraction(number) * Fraction(10) ** power
-    shown = canonical_quantity(text)
-    is_whole = amount.denominator == 1 and ("." not in number or suffix in _BINARY) and suffix not in ("n", "u", "m")
-    return Quantity(amount, is_whole and -(1 << 63) <= amount < 1 << 63 and bool(shown))
+    in_full = found.family == "BinarySI" or ("." not in text and text.rstrip()[-1] not in "num")
+    is_whole = in_full and found.amount.denominator == 1 and -(1 << 63) <= found.amount < 1 << 63
+    return Quantity(found.amount, is_whole)
 
 
 def _is(parse: Callable[..., Any]) -> Function:

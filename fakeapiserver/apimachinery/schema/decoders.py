@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.schema.scalars import canonical_base64, canonical_quantity
+from fakeapiserver.apimachinery.quantity import canonical_quantity
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
 
 class DecodeError(ValueError):

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.quantity import canonical_quantity
 from fakeapiserver.apimachinery.schema.go_types import (
     INT_OR_STRING,
     QUANTITY,
@@ -25,7 +26,7 @@ from fakeapiserver.apimachinery.schema.go_types import (
     recorded_go_types,
 )
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
-from fakeapiserver.apimachinery.schema.scalars import canonical_base64, canonical_quantity, parse_micro_time, parse_time
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64, parse_micro_time, parse_time
 from fakeapiserver.apimachinery.serializer.cbor.read import Reader, decode_map, duplicate
 from fakeapiserver.apimachinery.serializer.cbor.wire import (
     ARRAY,

@@ -1,6 +1,6 @@
-"""Scalars Go decodes by a method of their own: times, quantities, int-or-string, bytes.
+"""Scalars Go decodes by a method of their own: times, int-or-string, bytes (quantities: apimachinery/quantity.py).
 
-Upstream: k8s.io/apimachinery pkg/apis/meta/v1/{time,micro_time}.go, pkg/api/resource/quantity.go; Go's time.Parse and encoding/base64.
+Upstream: k8s.io/apimachinery pkg/apis/meta/v1/{time,micro_time}.go; Go's time.Parse and encoding/base64.
 
 Each function takes the text and returns its canonical text, or raises ValueError with Go's words.
 """
@@ -98,82 +98,6 @@ def _unparsed(text: str, layout: str, rest: str, part: str) -> ValueError:
     return ValueError(
         f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(part)}"
     )
-
-
-_QUANTITY: Final = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)", re.A)
-_PLAIN_QUANTITY: Final = re.compile(r"[1-9]\d?(?:[mkMG]|[KMG]i)?|0", re.A)
-_EXPONENT_SUFFIX: Final = re.compile(r"[eE][+-]?\d{1,9}", re.A)
-_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_EXPONENT: Final = {suffix: power for power, suffix in _DECIMAL.items()}
-_WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
-_NANO: Final = -9
-_MAX_DIGITS: Final = 18
-_MAX_BINARY: Final = (1 << 63) - 1
-
-
-_MAX_EXPONENT: Final = len("e-999")
-
-
-def canonical_quantity(text: str) -> str:
-    """A resource.Quantity: as few digits as its suffix family (binary, decimal, exponent) allows, nothing below nano.
-
-    A text upstream finds canonical enough (`1500m`, `+5`, `1.500`) is kept as it is.
-    """
-    if _PLAIN_QUANTITY.fullmatch(text):
-        return text
-    text = text.strip()
-    match = _QUANTITY.fullmatch(text)
-    if not text or not match:
-        raise ValueError(_WRONG_QUANTITY)
-    negative, whole, fraction, suffix = match[1] == "-", match[2] or "0", match[3] or "", match[4]
-    digits = whole + fraction
-    if suffix and suffix in _BINARY:
-        step = _BINARY.index(suffix)
-        if not fraction and 14 - len(whole) - 3 * step >= 0 and int(whole) & 7:
-            return text
-        return _binary(int(digits) * 1024**step, len(fraction), negative)
-    if suffix in _EXPONENT:
-        exponent = _EXPONENT[suffix]
-    elif _EXPONENT_SUFFIX.fullmatch(suffix) and len(suffix) <= _MAX_EXPONENT:
-        # Upstream takes longer ones, and then computes with that many digits for minutes.
-        exponent = int(suffix[1:])
-    else:
-        raise ValueError(_WRONG_SUFFIX)
-    scale = exponent - len(fraction)
-    short = len(digits) <= _MAX_DIGITS and scale >= _NANO
-    if short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0":
-        return text
-    return _decimal(int(digits), scale, negative, with_exponent=len(suffix) > 1)
-
-
-def _decimal(mantissa: int, power: int, negative: bool, *, with_exponent: bool) -> str:
-    """mantissa * 10**power, rounded up to nanos, with as few digits as a power of 1000 allows."""
-    if power < _NANO:
-        shift = min(_NANO - power, len(str(mantissa)) + 1)
-        mantissa, power = -(-mantissa // 10**shift), _NANO
-    if not mantissa:
-        return "0"
-    mantissa, power = mantissa * 10 ** (power % 3), power - power % 3
-    while mantissa % 1000 == 0:
-        mantissa, power = mantissa // 1000, power + 3
-    # Beyond exa upstream has no suffix left to write.
-    suffix = (f"e{power}" if power else "") if with_exponent else _DECIMAL.get(power, "")
-    return f"{'-' if negative else ''}{mantissa}{suffix}"
-
-
-def _binary(mantissa: int, places: int, negative: bool) -> str:
-    """mantissa / 10**places in powers of 1024; what is small or no whole number, in decimal."""
-    number, rest = divmod(mantissa, 10**places)
-    if number >= _MAX_BINARY:
-        number, rest = _MAX_BINARY, 0
-    if rest or number < 1024:
-        return _decimal(mantissa, -places, negative, with_exponent=False)
-    step = 0
-    while number % 1024 == 0 and step < len(_BINARY) - 1:
-        number, step = number // 1024, step + 1
-    return f"{'-' if negative else ''}{number}{_BINARY[step]}"
 
 
 _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

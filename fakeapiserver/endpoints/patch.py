@@ -143,8 +143,11 @@ class _Change:
     operations: Sequence[json_patch.Operation] = ()
 
     def ordered(self, current: Object, patched: Any) -> Callable[[], Any]:
-        """The document as its text shows it, to be asked for before or after it was decoded."""
-        kind = self.scope.kind
+        """What is shown of the document, to be asked for before or after it was decoded: the document as its text has it, or
+        what is left of a strategic merge patch."""
+        kind, merged = self.scope.kind, self.strategic
+        if merged is not None:
+            return lambda: _merged_away(merged, current)
         # Decoding replaces the root's members, and what custom resources hold.
         root = dict(patched) if isinstance(patched, dict) else patched
         if kind.custom:
@@ -155,8 +158,8 @@ class _Change:
         return lambda: patched_text.ordered(root, self.operations, current, definition, kind.definitions)
 
     def shown(self, ordered: Callable[[], Any]) -> str:
-        """What the message about a document that can't be decoded shows: the document, or of a strategic merge the patch."""
-        return go_text(ordered()).decode() if self.strategic is None else go_value(_without_nulls(self.strategic))
+        """What the message about a document that can't be decoded shows."""
+        return go_text(ordered()).decode() if self.strategic is None else go_value(ordered())
 
 
 def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> _Change:
@@ -286,10 +289,22 @@ def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestS
         return unserved_fields(patched, scope.kind)
 
 
+def _merged_away(patch: Object, current: Object) -> Object:
+    """What merging leaves of a patch: no nulls in what is new to the object, or there of another type. Those of lists stay."""
+    return {
+        key: item
+        if item is None or (isinstance(item, list) and isinstance(current.get(key), list))
+        else _merged_away(item, current[key])
+        if isinstance(item, dict) and isinstance(current.get(key), dict)
+        else _without_nulls(item)
+        for key, item in patch.items()
+    }
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _invalid_patch(shown: str, why: str) -> StatusError:

@@ -38,7 +38,7 @@ class ServiceAccountKeys:
 
     def verify(self, key: Any, algorithm: str, signed: bytes, signature: bytes) -> bool:
         """Whether the key made the signature, with one of its algorithms."""
-        return _fits(algorithm, key) and bool(_algorithm(algorithm).verify(signed, key, signature))
+        return verify(key, algorithm, signed, signature)
 
     def jwks(self) -> list[dict[str, str]]:
         """The public keys as RFC 7517 has them."""
@@ -103,10 +103,11 @@ def algorithm_of(key: Any) -> str:
     raise ValueError("service account keys must be RSA or ECDSA")
 
 
-def _fits(algorithm: str, key: Any) -> bool:
-    """RSA keys verify any of their algorithms, ECDSA keys that of their curve."""
+def verify(key: Any, algorithm: str, signed: bytes, signature: bytes) -> bool:
+    """Whether a public key made a signature: RSA keys with any of their algorithms, ECDSA keys with that of their curve."""
     own = algorithm_of(key)
-    return algorithm == own or (own == "RS256" and algorithm in _RSA)
+    fits = algorithm == own or (own == "RS256" and algorithm in _RSA)
+    return fits and bool(_algorithm(algorithm).verify(signed, key, signature))
 
 
 def _jwk(kid: str, key: Any) -> dict[str, str]:

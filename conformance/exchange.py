@@ -13,7 +13,8 @@ Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answer
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
 one's answers bad from then on, as its name says, and "" good again.
-An area whose servers need flags has them in `areas.json`.
+An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
+tokens and certificates a scenario may name.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from conformance import cbor, wire
+from conformance.credentials import Credentials
 from conformance.summary import summarized
 
 if TYPE_CHECKING:
@@ -39,9 +41,12 @@ HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
 
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.[\w-]+)+)\}")
+_TOKEN: Final = re.compile(r"\$\{token\.([\w -]+)\}")
 _PADDING: Final = re.compile("x{1000,}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+# As Go prints one, with or without the reading of its other clock.
+_GO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC( m=\S+)?")
 _REVISION: Final = re.compile(
     r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|in object meta: |in the precondition \('
     r"|resource version: \d+ \()\d+"
@@ -54,6 +59,7 @@ _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # Documents' own hashes, and when a server made them.
 _HASH: Final = re.compile(r"hash=[0-9A-F]{128}")
 _HTTP_DATE: Final = re.compile(r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d (GMT|UTC)$")
+_FINGERPRINT: Final = re.compile("X509SHA256=[0-9a-f]{64}")
 _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 # Answers whose values a server chooses freely; what is chosen must be there, not equal.
 _FREE_KEYS: Final = frozenset(
@@ -94,11 +100,13 @@ _USUAL_HEADERS: Final = {
 
 @dataclass(slots=True)
 class Client:
-    """One connection's worth of requests to a server. TLS is not verified: the servers are on loopback."""
+    """One connection's worth of requests to a server, for each certificate shown to it. TLS is not verified: the servers are on
+    loopback."""
 
     url: str
     token: str
-    _connection: http.client.HTTPSConnection | None = field(default=None)
+    credentials: Credentials | None = None
+    _connections: dict[str, http.client.HTTPSConnection] = field(default_factory=dict)
 
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
         """The answer in the form that is recorded. OSError when the server can't be reached."""
@@ -111,25 +119,50 @@ class Client:
         if data is not None:
             headers["Content-Type"] = request.get("type", _usual_type(request))
         path = _filled(request["path"], answers)
+        certificate = request.get("certificate", "")
         try:
             return self._exchange(request, path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError):
             # The server has closed the kept connection, as it may after any answer.
-            self._connection = None
+            self._connections.pop(certificate, None)
         try:
             return self._exchange(request, path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError):
-            self._connection = None
+            self._connections.pop(certificate, None)
             raise
 
     def _exchange(self, request: Mapping[str, Any], path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
-        if self._connection is None:
+        certificate = request.get("certificate", "")
+        connection = self._connections.get(certificate)
+        if connection is None:
             context = ssl._create_unverified_context()
-            self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=120)
-        self._connection.request(request["method"], path, data, headers)
-        response = self._connection.getresponse()
+            if certificate:
+                context.load_cert_chain(certificate)
+            connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=120)
+            self._connections[certificate] = connection
+        connection.request(request["method"], path, data, headers)
+        response = connection.getresponse()
         content = response.read()
         return summarized(request, _recorded(response, content), response.headers, content)
+
+    def presenting(
+        self, request: Mapping[str, Any], scenario: Mapping[str, Any], answers: Sequence[Answer]
+    ) -> Mapping[str, Any]:
+        """The request with the tokens and the certificate that it names, signed when they are needed."""
+
+        def token(match: re.Match[str]) -> str:
+            assert self.credentials is not None, "this area needs a folder of credentials"
+            return self.credentials.token(json.loads(_filled(json.dumps(scenario["tokens"][match[1]]), answers)))
+
+        if "tokens" in scenario:
+            request = json.loads(_TOKEN.sub(token, json.dumps(request)))
+        if name := request.get("certificate"):
+            assert self.credentials is not None, "this area needs a folder of credentials"
+            request = {
+                **request,
+                "certificate": str(self.credentials.certificate(name, scenario["certificates"][name])),
+            }
+        return request
 
 
 def _usual_type(request: Mapping[str, Any]) -> str:
@@ -224,34 +257,27 @@ def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
             yield path.parent.name, path
 
 
-def flags_of(area: str) -> list[str]:
-    """The flags that an area's servers are started with, the recorded one and those that are compared with it."""
-    flags: dict[str, list[str]] = json.loads((HERE / "areas.json").read_text())
-    return flags.get(area, [])
-
-
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     """Sends a scenario's requests in order; `patient` heeds their `wait`."""
     text = path.read_text()
     if "${webhook}" not in text:
-        return _run(json.loads(text)["requests"], client, None, patient=patient)
+        return _run(json.loads(text), client, None, patient=patient)
     from conformance.webhook import Webhook
 
     with Webhook() as webhook:
-        answers = _run(json.loads(webhook.filled(text))["requests"], client, webhook, patient=patient)
+        answers = _run(json.loads(webhook.filled(text)), client, webhook, patient=patient)
         return [json.loads(webhook.hidden(json.dumps(answer))) for answer in answers]
 
 
-def _run(
-    requests: Sequence[Mapping[str, Any]], client: Client, webhook: "Webhook | None", *, patient: bool
-) -> list[Answer]:
+def _run(scenario: Mapping[str, Any], client: Client, webhook: "Webhook | None", *, patient: bool) -> list[Answer]:
     answers: list[Answer] = []
-    for request in requests:
+    for request in scenario["requests"]:
         if patient:
             time.sleep(request.get("wait", 0))
         if webhook is not None:
             webhook.fault = request.get("fault", webhook.fault)
-        answers.append(_awaited(request, client, answers, 40.0 if patient else 5.0))
+        presenting = client.presenting(request, scenario, answers)
+        answers.append(_awaited(presenting, client, answers, 40.0 if patient else 5.0))
     return answers
 
 
@@ -342,6 +368,7 @@ def plain(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = _TIME.sub("TIME", _UID.sub("UID", value))
+    text = _FINGERPRINT.sub("X509SHA256=FINGERPRINT", _GO_TIME.sub("TIME", text))
     text = _REVISION.sub(r"\1REVISION", _TOO_OLD.sub(r"\1REVISIONS", text))
     text = _YAML_TOKEN.sub(r"\1TOKEN", text)
     text = _HTTP_DATE.sub("DATE", _HASH.sub("hash=HASH", text))

@@ -6,7 +6,9 @@ The server should be fresh, with ServiceAccount admission off, so that pods can 
 import argparse
 import json
 import sys
+from pathlib import Path
 
+from conformance.credentials import Credentials
 from conformance.exchange import Client, recording_of, run, scenarios
 
 
@@ -15,8 +17,10 @@ def main() -> int:
     parser.add_argument("--server", required=True)
     parser.add_argument("--token", required=True)
     parser.add_argument("--area", action="append", default=[])
+    parser.add_argument("--folder", type=Path, help="what conformance.credentials has made for the server's flags")
     arguments = parser.parse_args()
-    client = Client(arguments.server, arguments.token)
+    credentials = Credentials(arguments.folder.absolute()) if arguments.folder else None
+    client = Client(arguments.server, arguments.token, credentials)
     total = 0
     for _, path in scenarios(arguments.area):
         answers = run(path, client, patient=True)

@@ -12,9 +12,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from conformance.bench.servers import TOKEN, Ours
-from conformance.exchange import HERE, Client, difference, flags_of, recording_of, run, scenarios
+from conformance.credentials import Credentials, needs_credentials, started
+from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
 
 
 @dataclass(slots=True)
@@ -34,6 +36,8 @@ def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
     """Every scenario against a server; areas in order."""
     scores: dict[str, Score] = {}
     for area, path in scenarios(areas):
+        if client.credentials is None and needs_credentials(area):
+            continue
         score = scores.setdefault(area, Score())
         requests = json.loads(path.read_text())["requests"]
         expected = json.loads(recording_of(path).read_text())
@@ -50,12 +54,13 @@ def replay_fresh(areas: Sequence[str] = ()) -> dict[str, Score]:
     """Every area against a server of its own, so that what one leaves behind isn't another's."""
     scores: dict[str, Score] = {}
     for area in dict.fromkeys(area for area, _ in scenarios(areas)):
-        server = Ours(flags=flags_of(area))
-        server.start()
-        try:
-            scores |= replay(Client(server.url, TOKEN), [area])
-        finally:
-            server.stop()
+        with started(area) as (flags, credentials):
+            server = Ours(flags=flags)
+            server.start()
+            try:
+                scores |= replay(Client(server.url, TOKEN, credentials), [area])
+            finally:
+                server.stop()
         print(f"{area}: {scores[area].equal} of {scores[area].total}", file=sys.stderr, flush=True)
     return scores
 
@@ -71,6 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", metavar="URL")
     parser.add_argument("--token", help="of a user in system:masters; needed with --server")
+    parser.add_argument("--folder", type=Path, help="what conformance.credentials has made for the server's flags")
     parser.add_argument("--area", action="append", default=[])
     parser.add_argument("--minimum", type=float, default=0.0, help="exit with 1 below this percentage")
     parser.add_argument("--output", choices=("text", "json"), default="text")
@@ -80,7 +86,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if bool(arguments.server) != bool(arguments.token):
         parser.error("--server and --token belong together")
-    named = Client(arguments.server, arguments.token) if arguments.server else None
+    credentials = Credentials(arguments.folder.absolute()) if arguments.folder else None
+    named = Client(arguments.server, arguments.token, credentials) if arguments.server else None
     scores = replay(named, arguments.area) if named else replay_fresh(arguments.area)
     if arguments.output == "json":
         print(

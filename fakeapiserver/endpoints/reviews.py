@@ -6,18 +6,21 @@ Upstream: pkg/registry/authentication/{selfsubjectreview,tokenreview}; those abo
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.authenticators.bearertoken import bearer_token
 from fakeapiserver.auth.interfaces import (
+    Authenticator,
     Authorizer,
+    Credentials,
     RefusedError,
     RuleResolver,
     TokenReviewer,
     UserInfo,
 )
+from fakeapiserver.auth.interfaces import Response as Answer
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.access_reviews import access_reviews
 from fakeapiserver.endpoints.request import Request
@@ -27,6 +30,7 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 def reviews(
+    authenticator: Authenticator,
     tokens: TokenReviewer,
     authorizer: Authorizer,
     rules: RuleResolver | None,
@@ -36,7 +40,7 @@ def reviews(
     return {
         **access_reviews(authorizer, rules),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
-        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(tokens, audiences),
+        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, audiences),
     }
 
 
@@ -55,6 +59,7 @@ class SelfReview:
 class TokenReview:
     """TokenReview: whose token is this? `audiences` are the server's own."""
 
+    authenticator: Authenticator
     tokens: TokenReviewer
     audiences: tuple[str, ...]
 
@@ -63,17 +68,24 @@ class TokenReview:
         token, wanted = spec.get("token", ""), tuple(spec.get("audiences") or self.audiences)
         if not token:
             raise new_bad_request("token is required for TokenReview in authentication")
-        # A review stands for a request with `Authorization: Bearer TOKEN`.
-        token = bearer_token(f"Bearer {token}")
-        if not token:
-            return {**obj, "status": {"user": {}}}
         try:
-            found = await self.tokens.review(token, wanted)
+            found = await self._found(Credentials(f"Bearer {token}", audiences=wanted))
+        except StatusError:
+            return {**obj, "status": {"user": {}}}
         except RefusedError as error:
             return {**obj, "status": {"user": {}, "error": str(error)}}
-        request.warnings.extend(found.warnings)
         status = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
         return {**obj, "status": status}
+
+    async def _found(self, credentials: Credentials) -> Answer:
+        """A review stands for a request with this credential: what is no token at all may be anonymous. StatusError 401,
+        RefusedError."""
+        token = bearer_token(credentials.authorization)
+        if token:
+            return await self.tokens.review(token, credentials.audiences)
+        user = await self.authenticator.authenticate(credentials)
+        assert user is not None
+        return Answer(user, credentials.audiences)
 
 
 def user_info(user: UserInfo) -> Object:

@@ -114,6 +114,8 @@ async def _bound(reference: Object | None, namespace: str, account: str, scopes:
     if group_version.group or kind not in _RESOURCES:
         group, version = group_version
         raise new_bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    if not reference.get("name"):
+        raise new_bad_request("Name parameter required.")
     found = await _get(_RESOURCES[kind], "" if kind == "Node" else namespace, reference.get("name", ""), scopes)
     if found is None:
         raise new_not_found(GroupResource("", _RESOURCES[kind]), reference.get("name", ""))

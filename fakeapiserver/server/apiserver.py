@@ -114,7 +114,9 @@ class APIServer:
         self._authorization = authorization(config, rbac, self.objects, self.clock)
         authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
-        self.scopes.virtual = reviews(self._authentication.tokens, authorizer, authorizer, self.clock, audiences)
+        self.scopes.virtual = reviews(
+            authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
+        )
         self.application = Application(self._chain(authenticator, authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 

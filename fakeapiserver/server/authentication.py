@@ -4,11 +4,13 @@ Upstream: pkg/kubeapiserver/options/authentication.go, pkg/kubeapiserver/authent
 """
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
@@ -28,12 +30,14 @@ from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import Config
+from fakeapiserver.server.watched_file import WatchedFile
 
 # What runs until it is cancelled.
 Background = Callable[[], Coroutine[None, None, None]]
 
 log = logging.getLogger(__name__)
 
+_WEBHOOK_TIMEOUT: Final = 30.0
 _LONGEST_BOUNDS: Final = (3600, 1 << 32)  # seconds
 
 
@@ -80,9 +84,95 @@ def authentication(
         from fakeapiserver.auth.authenticators.bootstrap import BootstrapTokens
 
         tokens.append(AudienceAgnostic(audiences, BootstrapTokens(objects, clock)))
+    structured = _structured(config, clock, background)
+    if structured.tokens is not None:
+        tokens.append(AudienceAgnostic(audiences, structured.tokens))
+    if config.authentication_token_webhook_config_file is not None:
+        tokens.append(_webhook(config, clock))
     bearer = BearerToken(tokens, audiences, clock)
-    union = Union([*methods, bearer], Anonymous() if config.anonymous_auth else None)
+    union = Union([*methods, bearer], structured.anonymous)
     return Authentication(union, bearer, background)
+
+
+@dataclass(frozen=True, slots=True)
+class _Structured:
+    """What an AuthenticationConfiguration decides, or flags in its place."""
+
+    anonymous: Anonymous | None
+    tokens: TokenAuthenticator | None = None
+
+
+def _structured(config: Config, clock: Clock, background: list[Background]) -> _Structured:
+    path = config.authentication_config
+    anonymous = Anonymous() if config.anonymous_auth else None
+    if path is None and not config.oidc_issuer_url:
+        return _Structured(anonymous)
+    from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator, JWTAuthenticators
+    from fakeapiserver.server import authentication_config
+
+    disallowed = config.service_account_issuer
+
+    def issuers(found: Object, algorithms: Sequence[str] = ALGORITHMS) -> list[JWTAuthenticator]:
+        return [JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in found.get("jwt") or ()]
+
+    if path is None:
+        for algorithm in config.oidc_signing_algs:
+            if algorithm not in ALGORITHMS:
+                raise ValueError(f"oidc: unsupported signing alg: {go_quote(algorithm)}")
+        jwts = JWTAuthenticators(issuers(authentication_config.from_flags(config), config.oidc_signing_algs))
+        background.append(jwts.run)
+        return _Structured(anonymous, jwts)
+    content = path.read_bytes()
+    try:
+        decoded = authentication_config.decode(content)
+    except ValueError as error:
+        raise ValueError(
+            f"failed to load authentication configuration from file {go_quote(str(path))}: {error}"
+        ) from error
+    if "anonymous-auth" in config.given and decoded.get("anonymous") is not None:
+        raise ValueError(
+            "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in "
+            "authentication configuration file"
+        )
+    authentication_config.check(decoded, disallowed)
+    jwts = JWTAuthenticators(issuers(decoded))
+
+    async def use(changed: bytes) -> None:
+        try:
+            new = authentication_config.load(changed, disallowed, decoded)
+        except ValueError as error:
+            log.error("failed to reload the authentication configuration: %s", error)
+        else:
+            await jwts.replace(issuers(new))
+
+    background += [jwts.run, WatchedFile(path, content, use).run]
+    return _Structured(_anonymous(decoded, anonymous), jwts)
+
+
+def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None:
+    """As the file says, or the flag where it doesn't."""
+    found = decoded.get("anonymous")
+    if found is None:
+        return otherwise
+    paths = [condition.get("path") or "" for condition in found.get("conditions") or ()]
+    return Anonymous(paths) if found.get("enabled") else None
+
+
+def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
+    """OSError; ValueError for an unusable kubeconfig or a version that nobody speaks."""
+    from fakeapiserver.auth.authenticators.webhook import VERSIONS, WebhookTokens
+    from fakeapiserver.transport.client_config import Remote, load_kubeconfig
+
+    path, version = config.authentication_token_webhook_config_file, config.authentication_token_webhook_version
+    assert path is not None
+    if version not in VERSIONS:
+        known = ", ".join(map(go_quote, VERSIONS))
+        raise ValueError(
+            f"unsupported authentication webhook version {go_quote(version)}, supported versions are {known}"
+        )
+    ttl = config.authentication_token_webhook_cache_ttl
+    remote = Remote(load_kubeconfig(path), _WEBHOOK_TIMEOUT)
+    return WebhookTokens(remote.post, version, api_audiences(config), ttl, clock)
 
 
 def service_account_keys(config: Config) -> ServiceAccountKeys:

@@ -154,7 +154,7 @@ class WebhookClient:
         reader, writer = await _connect(endpoint, host, port)
         try:
             writer.write(head.encode() + body)
-            response = await _read(reader)
+            response = await read_response(reader)
         except BaseException:
             writer.transport.abort()  # a peer that is late with its answer is late with its goodbye
             raise
@@ -183,7 +183,7 @@ async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.St
     return reader, writer
 
 
-async def _read(reader: asyncio.StreamReader) -> Response:
+async def read_response(reader: asyncio.StreamReader) -> Response:
     """The whole response. EOFError when the peer closes before it is complete."""
     import httptools
 

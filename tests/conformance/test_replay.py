@@ -7,28 +7,28 @@ from pathlib import Path
 import pytest
 
 from conformance import exchange, replay
+from conformance.credentials import started
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.cluster import Cluster
-from fakeapiserver.server.local import LocalServer
 
 FLOORS = json.loads((exchange.HERE / "floors.json").read_text())
 
 
 @pytest.fixture
-def server(tmp_path: Path, area: str) -> Iterator[tuple[LocalServer, str]]:
-    """A fresh server with the area's flags and the user whom the recordings were made as, and that user's token."""
+def client(tmp_path: Path, area: str) -> Iterator[exchange.Client]:
+    """Of a fresh server with the area's flags, as the user whom the recordings were made as."""
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('conformance,admin,1,"system:masters"\n')
-    config = parse([f"--token-auth-file={tokens}", *exchange.flags_of(area)]).config
-    with Cluster.from_config(config) as cluster:
-        yield cluster.server, "conformance"
+    with started(area) as (flags, credentials):
+        config = parse([f"--token-auth-file={tokens}", *flags]).config
+        with Cluster.from_config(config) as cluster:
+            yield exchange.Client(cluster.url, "conformance", credentials)
 
 
 @pytest.mark.timeout(240)  # many watches of a second each
 @pytest.mark.parametrize("area", sorted({area for area, _ in exchange.scenarios()}))
-def test_answers_equal_the_real_servers(server: tuple[LocalServer, str], area: str) -> None:
-    local, token = server
-    scores = replay.replay(exchange.Client(local.url, token), [area])
+def test_answers_equal_the_real_servers(client: exchange.Client, area: str) -> None:
+    scores = replay.replay(client, [area])
     score = scores[area]
     print(replay.table(scores))
     assert score.percent >= FLOORS[area], "\n".join(

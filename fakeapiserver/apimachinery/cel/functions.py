@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.cel.values import (
     MapList,
     Optional,
     SetList,
+    StringList,
     Timestamp,
     UInt,
     compared,
@@ -462,6 +463,15 @@ _OPTIONALS: Final[dict[str, Function]] = {
     "optional_unwrapOpt": lambda a: [item.value for item in a if item.has_value],
 }
 
+
+def _split(value: str, separator: str, limit: int = -1) -> StringList:
+    return StringList(text.split(value, separator, limit))
+
+
+def _find_all(value: str, pattern: str, limit: int = -1) -> StringList:
+    return StringList(text.find_all(value, pattern, limit))
+
+
 _STRINGS: Final[dict[str, Function]] = {
     "contains_string": lambda a, b: b in a,
     "starts_with_string": lambda a, b: a.startswith(b),
@@ -477,8 +487,8 @@ _STRINGS: Final[dict[str, Function]] = {
     "string_upper_ascii": text.upper_ascii,
     "string_replace_string_string": text.replace,
     "string_replace_string_string_int": text.replace,
-    "string_split_string": text.split,
-    "string_split_string_int": text.split,
+    "string_split_string": _split,
+    "string_split_string_int": _split,
     "string_substring_int": text.substring,
     "string_substring_int_int": text.substring,
     "string_trim": text.trim,
@@ -487,8 +497,8 @@ _STRINGS: Final[dict[str, Function]] = {
     "strings_quote": text.quote,
     "string_format": text.format_text,
     "string_find_string": text.find,
-    "string_find_all_string": text.find_all,
-    "string_find_all_string_int": text.find_all,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
 }
 
 FUNCTIONS: Final[dict[str, Function]] = {

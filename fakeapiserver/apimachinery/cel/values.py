@@ -97,6 +97,10 @@ class MapList(list[Any]):
         return joined
 
 
+class StringList(list[Any]):
+    """What `split` and `findAll` make: to expressions a list as any other, yet Go's own []string to who takes the result."""
+
+
 def _contains(items: Iterable[Any], item: Any) -> bool:
     return any(equal(other, item) for other in items)
 
@@ -114,6 +118,7 @@ _TYPES: Final[dict[type, Type]] = {
     list: types.list_of(types.DYN),
     SetList: types.list_of(types.DYN),
     MapList: types.list_of(types.DYN),
+    StringList: types.list_of(types.DYN),
     dict: types.map_of(types.DYN, types.DYN),
     Duration: types.DURATION,
     Timestamp: types.TIMESTAMP,

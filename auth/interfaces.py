@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authoriz
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.auth.selectors import Selectors
@@ -22,8 +22,7 @@ class UserInfo:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(NamedTuple):
     """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
     certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
     those that a token must be for, by default the server's own. `path` is the request's; `warnings` go into its answer."""
@@ -78,8 +77,7 @@ class Decision(Enum):
     NO_OPINION = "NoOpinion"
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """What a request wants to do (upstream: authorizer.Attributes)."""
 
     user: UserInfo

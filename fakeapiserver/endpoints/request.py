@@ -54,13 +54,19 @@ class Request:
     empties: "Empties" = field(default_factory=dict)
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     supported: tuple[str, ...] = SUPPORTED
+    _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
         """The first header of this (lower-case) name, empty when there is none."""
-        for key, value in self.headers:
-            if key == name:
-                return value.decode("latin-1")
-        return ""
+        value = self.first_headers.get(name)
+        return value.decode("latin-1") if value is not None else ""
+
+    @property
+    def first_headers(self) -> dict[bytes, bytes]:
+        """The first value of each header, by name in lower case."""
+        if self._first is None:
+            self._first = dict(reversed(self.headers))
+        return self._first
 
     def param(self, name: str) -> str:
         """The first value of a query parameter, empty when there is none."""

@@ -4,8 +4,8 @@ Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 _VERBS: Final[Mapping[str, str]] = {
     "POST": "create",
@@ -21,8 +21,11 @@ _LONG_RUNNING_VERBS: Final = frozenset({"watch", "proxy"})
 _LONG_RUNNING_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+# Longer ones are read each time, so that what is remembered stays small.
+_REMEMBERED: Final = 256
+
+
+class RequestInfo(NamedTuple):
     """`verb` is the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower
     case where `resource_request` is false. `rest` is what follows the subresource: nobody serves such a path but proxies."""
 
@@ -41,6 +44,11 @@ class RequestInfo:
     watch_path: bool = False
     # `name` stands in the path, and isn't only what a selector asks for.
     named_path: bool = False
+
+
+def known_request_info(method: str, path: str) -> RequestInfo:
+    """`request_info` of a request without a query, remembered: clients ask for the same things again and again."""
+    return (_remembered if len(path) + len(method) <= _REMEMBERED else request_info)(method, path)
 
 
 class NoResource(ValueError):
@@ -90,6 +98,9 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
         watch_path=watch_path,
         named_path=bool(name),
     )
+
+
+_remembered = lru_cache(maxsize=2048)(request_info)
 
 
 def is_long_running(info: RequestInfo) -> bool:

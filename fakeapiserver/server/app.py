@@ -7,7 +7,7 @@
 import asyncio
 import html
 import logging
-import uuid
+import random
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -24,7 +24,9 @@ _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process 
 
 
 def _new_id() -> bytes:
-    return str(uuid.uuid4()).encode()
+    """A random UUID, of version 4. Nobody's secret: it only tells requests apart."""
+    bits = b"%032x" % random.getrandbits(128)
+    return b"%b-%b-4%b-%c%b-%b" % (bits[:8], bits[8:12], bits[13:16], b"89ab"[bits[16] & 3], bits[17:20], bits[20:])
 
 
 class Application:

@@ -17,7 +17,7 @@ from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.options import boolean, field_selector
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, request_info
+from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, known_request_info, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.deadline import within_deadline
@@ -51,8 +51,12 @@ class HandlerChain:
         return await within_deadline(request, self._identified, self.request_timeout)
 
     async def _identified(self, request: Request) -> Response:
-        request.user = await self._authenticate(request)
-        request.user = await self._impersonate(request)
+        user = await self.authenticator.authenticate(credentials(request))
+        if user is None:
+            raise new_unauthorized()
+        request.user = user
+        if _impersonates(request):
+            request.user = await self._impersonate(request)
         return await self.limiter.run(request, self._admitted)
 
     async def _admitted(self, request: Request) -> Response:
@@ -76,15 +80,7 @@ class HandlerChain:
             await asyncio.sleep(0)
         return response
 
-    async def _authenticate(self, request: Request) -> UserInfo:
-        user = await self.authenticator.authenticate(credentials(request))
-        if user is None:
-            raise new_unauthorized()
-        return user
-
     async def _impersonate(self, request: Request) -> UserInfo:
-        if not any(name.startswith(b"impersonate-") for name, _ in request.headers):
-            return request.user
         if self._impersonation is None:
             from fakeapiserver.server.impersonation import Impersonation
 
@@ -98,9 +94,14 @@ class HandlerChain:
             raise forbidden_error(attributes, reason)
 
 
+def _impersonates(request: Request) -> bool:
+    """One search for all names, since it is on the way of every request."""
+    return b"\nimpersonate-" in b"\n".join((b"", *request.first_headers))
+
+
 def _info(request: Request) -> RequestInfo:
     if not request.query:
-        return request_info(request.method, request.path)
+        return known_request_info(request.method, request.path)
     return request_info(
         request.method,
         request.path,
@@ -142,7 +143,7 @@ def credentials(request: Request) -> Credentials:
         return Credentials(
             authorization, chain[0], tuple(chain[1:]), request.headers, (), request.path, request.warnings
         )
-    return Credentials(authorization, headers=request.headers, path=request.path, warnings=request.warnings)
+    return Credentials(authorization, b"", (), request.headers, (), request.path, request.warnings)
 
 
 def _websocket_token(request: Request) -> str:
@@ -165,15 +166,15 @@ def selectors(request: Request) -> Selectors | None:
 
 def attributes_of(info: RequestInfo, user: UserInfo, selected: Selectors | None = None) -> Attributes:
     return Attributes(
-        user=user,
-        verb=info.verb,
-        path=info.path,
-        resource_request=info.resource_request,
-        api_group=info.group,
-        api_version=info.version,
-        resource=info.resource,
-        subresource=info.subresource,
-        namespace=info.namespace,
-        name=info.name,
-        selectors=selected,
+        user,
+        info.verb,
+        info.path,
+        info.resource_request,
+        info.group,
+        info.version,
+        info.resource,
+        info.subresource,
+        info.namespace,
+        info.name,
+        selected,
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
+_READING: Final = frozenset(("GET", "HEAD"))
 _METHODS: Final = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH"})
 _CONNECTED: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 # Upper bounds in seconds.
@@ -94,7 +95,7 @@ class Metrics:
         labels = self._labels(request)
         if labels is None:
             return await serve(request)
-        kind = "readOnly" if request.method in ("GET", "HEAD") else "mutating"
+        kind = "readOnly" if request.method in _READING else "mutating"
         start = perf_counter()
         self.in_flight[kind] += 1
         code = 500
@@ -144,10 +145,19 @@ class Metrics:
         row = self.table.lookup(info.group, info.version, info.resource)
         if row is None or (info.subresource and info.subresource not in row.subresources):
             return None
-        dry_run = ("All" if request.query["dryRun"] == ["All"] else "invalid") if "dryRun" in request.query else ""
-        verb = _verb(request, info)
+        dry_run = ""
+        if request.query and "dryRun" in request.query:
+            dry_run = "All" if request.query["dryRun"] == ["All"] else "invalid"
+        scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
         return Labels(
-            "apiserver", dry_run, info.group, info.resource, _scope(info), info.subresource, verb, info.version
+            "apiserver",
+            dry_run,
+            info.group,
+            info.resource,
+            scope,
+            info.subresource,
+            _verb(request, info),
+            info.version,
         )
 
     def render(self) -> bytes:
@@ -248,12 +258,6 @@ def _verb(request: Request, info: RequestInfo) -> str:
     if request.method in ("GET", "HEAD"):
         return "GET"
     return request.method if request.method in _METHODS else "other"
-
-
-def _scope(info: RequestInfo) -> str:
-    if info.name or info.verb == "create":
-        return "resource"
-    return "namespace" if info.namespace else "cluster"
 
 
 class _Collector:

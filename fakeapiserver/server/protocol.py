@@ -10,6 +10,7 @@ import re
 import time
 from asyncio import AbstractEventLoop
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
@@ -197,7 +198,8 @@ class Exchange:
             self._write_body(message.get("body", b""), message.get("more_body", False))
         elif kind == "http.response.start" and not self.response_started:
             self._start_response(message["status"], message.get("headers", ()))
-            self.protocol.loop.call_soon(self._flush_head)
+            if self._owed is None:  # else the body is at hand
+                self.protocol.loop.call_soon(self._flush_head)
         elif kind == HIJACK and not self.response_started:
             self._hijack(message["status"], message["headers"])
         else:
@@ -227,24 +229,21 @@ class Exchange:
         self._chunked, self._owed = False, None
         line = _status_line(status)
         lines = [line if self.scope["http_version"] != "1.0" else b"HTTP/1.0" + line[8:]]
-        names = set()
-        for name, value in headers:
-            lower = name.lower()
-            names.add(lower)
-            if lower == b"content-length":
-                self._owed = int(value)
-            elif lower == b"connection" and b"close" in value.lower():
-                self.keep_alive = False
-            lines.append(b"%b: %b\r\n" % (name, value))
-        if b"date" not in names:
+        lines += [b"%b: %b\r\n" % header for header in headers]
+        known = dict(headers)  # names are in lower case, as ASGI wants them
+        if b"content-length" in known:
+            self._owed = int(known[b"content-length"])
+        if b"connection" in known and b"close" in known[b"connection"].lower():
+            self.keep_alive = False
+        if b"date" not in known:
             lines.append(self.protocol.server_state.date_line())
-        self._frame(lines, names)
+        self._frame(lines, known)
         head = b"".join(lines)
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
             raise RuntimeError("a response header contains a line break")
         self._head = head + b"\r\n"
 
-    def _frame(self, lines: list[bytes], names: set[bytes]) -> None:
+    def _frame(self, lines: list[bytes], names: Collection[bytes]) -> None:
         """Decide how the peer finds the end of the body and whether the connection stays."""
         if self._owed is None and not self._bodiless and b"transfer-encoding" not in names:
             if self.scope["http_version"] == "1.0":

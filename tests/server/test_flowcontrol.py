@@ -45,6 +45,10 @@ class Stored:
     def generation(self, resources: tuple[str, ...]) -> int:
         return self.generation_now
 
+    @property
+    def revision(self) -> int:
+        return self.generation_now
+
 
 def request(method: str, path: str, user: str, *groups: str) -> Request:
     async def receive() -> dict[str, Any]:

@@ -99,6 +99,7 @@ class _Config:
     """The stored flow schemas at one generation, in the order of matching, and what has been matched since."""
 
     generation: int = -1
+    revision: int = -1  # nothing has changed up to here
     schemas: list[_Schema] = field(default_factory=list)
     classified: dict[tuple[Any, ...], _Flow] = field(default_factory=dict)
 
@@ -133,9 +134,12 @@ class PriorityAndFairness:
 
     def _classify(self, info: RequestInfo, user: UserInfo) -> _Flow:
         config = self._config
-        generation = self._objects.generation(RESOURCES)
-        if config.generation != generation:
-            config = self._config = self._read(generation)
+        revision = self._objects.revision
+        if config.revision != revision:
+            generation = self._objects.generation(RESOURCES)
+            if config.generation != generation:
+                config = self._config = self._read(generation)
+            config.revision = revision
         where = info.namespace if info.resource_request else info.path
         key = (user.name, user.groups, info.verb, info.group, info.resource, info.subresource, where)
         flow = config.classified.get(key)

@@ -22,7 +22,8 @@ class UserInfo:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class Credentials(NamedTuple):
+@dataclass(slots=True)
+class Credentials:
     """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
     certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
     those that a token must be for, by default the server's own. `path` is the request's; `warnings` go into its answer."""

@@ -39,7 +39,9 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_HEALTH: Final = _words("/healthz /livez /readyz /healthz/ /livez/ping /readyz/ping /healthz/log /livez/etcd /readyz/etcd")
+_HEALTH: Final = _words(
+    "/healthz /livez /readyz /healthz/ /livez/ping /readyz/ping /healthz/log /livez/etcd /readyz/etcd"
+)
 _CHECKS: Final = _words(
     "ping log etcd etcd-readiness informer-sync poststarthook/start-kube-apiserver-admission-initializer shutdown nope "
     "poststarthook/rbac/bootstrap-roles poststarthook/crd-informer-synced autoregister-completion"
@@ -71,7 +73,19 @@ _PARAMETERS: Final = (
     ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer",
     ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=x",
 )
-_CODINGS: Final = ("gzip", "identity", "gzip;q=0", "gzip;q=0.5", "*", "deflate, gzip", "GZIP", " gzip ", "br", "gzip,x", "")
+_CODINGS: Final = (
+    "gzip",
+    "identity",
+    "gzip;q=0",
+    "gzip;q=0.5",
+    "*",
+    "deflate, gzip",
+    "GZIP",
+    " gzip ",
+    "br",
+    "gzip,x",
+    "",
+)
 _HEADERS: Final = (
     *("Origin: http://x", "Origin: null", "Access-Control-Request-Method: GET", "Audit-Id: abc", "Audit-Id: a b\u00e4"),
     *("Audit-Id: " + "a" * 300, "X-Request-Id: 1", "Cache-Control: no-cache", "Range: bytes=0-9", "Range: bytes=-5"),
@@ -81,7 +95,18 @@ _HEADERS: Final = (
     *("User-Agent: curl/8", "User-Agent: Mozilla/5.0 x", "User-Agent: ", "Impersonate-User: jane", "Upgrade: foo"),
     *("X-Remote-User: admin", "Accept-Language: de", "Impersonate-User: system:kube-scheduler", "Warning: 299 - x"),
 )
-_METHODS: Final = ("GET",) * 12 + ("HEAD", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO", "CONNECT")
+_METHODS: Final = ("GET",) * 12 + (
+    "HEAD",
+    "HEAD",
+    "OPTIONS",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "TRACE",
+    "FOO",
+    "CONNECT",
+)
 _COLLECTIONS: Final = (
     *(_MAPS, _SECRETS, "/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/pods", "/apis/apps/v1/deployments"),
     *("/apis/rbac.authorization.k8s.io/v1/clusterroles", "/api/v1/namespaces/default/services", "/api/v1/namespaces/nope/pods"),
@@ -99,11 +124,37 @@ _LIST_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "timeout": ("1s", "x", "-1s", "0", "0s", "1h", "1", "100000h", "", "1m0.5s"),
     "labelSelector": (
         *("a=1", "a", "!a", "a in (1,2)", "a notin (1)", "a==1,app=de", "a=1,", ",", "a in", "a in ()", "a>1", "a<x"),
-        *("a=b c", "a!=1", "x/y=3", "a in (1,,2)", "!", "=", "a=(", "a in (1", "a exists", "a>1,a<3", "  a = 1 ", "é=1"),
+        *(
+            "a=b c",
+            "a!=1",
+            "x/y=3",
+            "a in (1,,2)",
+            "!",
+            "=",
+            "a=(",
+            "a in (1",
+            "a exists",
+            "a>1,a<3",
+            "  a = 1 ",
+            "é=1",
+        ),
     ),
     "fieldSelector": (
-        *(f"metadata.name={_PREFIX}1", f"metadata.name!={_PREFIX}1", "metadata.namespace=default", "x=y", "metadata.name"),
-        *("metadata.name==", "status.phase=Active", ",", "metadata.name=a,metadata.name=b", "type=Opaque", "metadata.uid=1"),
+        *(
+            f"metadata.name={_PREFIX}1",
+            f"metadata.name!={_PREFIX}1",
+            "metadata.namespace=default",
+            "x=y",
+            "metadata.name",
+        ),
+        *(
+            "metadata.name==",
+            "status.phase=Active",
+            ",",
+            "metadata.name=a,metadata.name=b",
+            "type=Opaque",
+            "metadata.uid=1",
+        ),
         *("=x", "metadata.name=a\\,b", "metadata.name=a\\x", "!metadata.name=x"),
     ),
     "continue": ("x", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", "", "%25"),
@@ -112,7 +163,14 @@ _LIST_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "dryRun": ("All", "x"),
     "shardSelector": ("x", ""),
 }
-_OFTEN: Final = ("watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "allowWatchBookmarks", "limit")
+_OFTEN: Final = (
+    "watch",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "allowWatchBookmarks",
+    "limit",
+)
 
 
 def objects() -> list[Request]:
@@ -134,7 +192,9 @@ class Generator:
 
     def request(self) -> Request:
         pick = self._random.choice
-        kind: Callable[[], Request] = pick((self._health, self._page, self._document, *(self._collection,) * 4, self._token))
+        kind: Callable[[], Request] = pick(
+            (self._health, self._page, self._document, *(self._collection,) * 4, self._token)
+        )
         request = kind()
         request["headers"] = [*request.get("headers", ()), *self._headers()]
         return request
@@ -153,7 +213,11 @@ class Generator:
 
     def _health(self) -> Request:
         pick = self._random.choice
-        path = pick(_HEALTH) if self._random.random() < 0.6 else f"{pick(('/healthz', '/livez', '/readyz'))}/{pick(_CHECKS)}"
+        path = (
+            pick(_HEALTH)
+            if self._random.random() < 0.6
+            else f"{pick(('/healthz', '/livez', '/readyz'))}/{pick(_CHECKS)}"
+        )
         terms = [pick(("verbose", "verbose=0", f"exclude={quote(pick(_CHECKS))}", "exclude=", "x=1", "exclude=a,b"))
                  for _ in range(pick((0, 0, 1, 2, 3)))]  # fmt: skip
         headers = self._accept() if self._random.random() < 0.2 else []
@@ -163,14 +227,18 @@ class Generator:
         return {"method": self._random.choice(_METHODS), "path": self._random.choice(_PAGES), "headers": self._accept()}
 
     def _document(self) -> Request:
-        return {"method": self._random.choice(_METHODS), "path": self._random.choice(_DOCUMENTS), "headers": self._accept()}
+        return {
+            "method": self._random.choice(_METHODS),
+            "path": self._random.choice(_DOCUMENTS),
+            "headers": self._accept(),
+        }
 
     def _collection(self) -> Request:
         pick = self._random.choice
         names = list(_LIST_OPTIONS)
         chosen = [pick(names) if self._random.random() < 0.5 else pick(_OFTEN) for _ in range(pick((0, 1, 2, 3, 4, 5)))]
         options = [f"{name}={quote(pick(_LIST_OPTIONS[name]))}" for name in dict.fromkeys(chosen)]
-        options.append("timeoutSeconds=1" if "timeoutSeconds" not in chosen else "timeoutSeconds=1")
+        options.append("timeoutSeconds=1")
         method = pick(("GET",) * 20 + ("HEAD", "OPTIONS", "FOO"))
         headers = self._accept() if self._random.random() < 0.5 else []
         return {"method": method, "path": f"{pick(_COLLECTIONS)}?{'&'.join(options)}", "headers": headers}
@@ -276,7 +344,8 @@ def first_difference(expected: Any, got: Any, path: str = "") -> str:
                 return found
         return ""
     if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
-        return next(filter(None, (first_difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(expected, got, strict=True)))), "")
+        pairs = enumerate(zip(expected, got, strict=True))
+        return next(filter(None, (first_difference(a, b, f"{path}[{i}]") for i, (a, b) in pairs)), "")
     return "" if expected == got else f"{path}: {str(expected)[:300]} != {str(got)[:300]}"
 
 
@@ -299,7 +368,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             kind = re.sub(r"\d+", "N", found[:90])
             kinds[kind] += 1
             if kinds[kind] == 1:
-                print(f"{number} {request['method']} {request['path']} {request['headers']}\n    {expected['status']} {got['status']} {found}")
+                print(f"{number} {request['method']} {request['path']} {request['headers']}")
+                print(f"    {expected['status']} {got['status']} {found}")
     print(f"{options.count} requests, {kinds.total()} differ in {len(kinds)} ways")
     return 0
 

@@ -1,9 +1,10 @@
 """Bytes with a modification time, as Go's file server hands them out: conditional requests and one range of bytes.
 
-Upstream: net/http/fs.go (ServeContent). Several ranges in one request are answered with the whole, as RFC 9110 allows.
+Upstream: net/http/fs.go (ServeContent).
 """
 
 import gzip
+import random
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from fakeapiserver.endpoints.request import Request, Response
 Headers = list[tuple[bytes, bytes]]
 
 _ETAG: Final = re.compile(r'\s*,?\s*(?:W/)?("[^"]*")')
-_RANGE: Final = re.compile(r"bytes=\s*(\d*)\s*-\s*(\d*)\s*\Z")
+_RANGE: Final = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*", re.ASCII)
 # Upstream: gziphandler.DefaultMinSize.
 _GZIP_THRESHOLD: Final = 1400
 
@@ -43,17 +44,71 @@ def serve_content(request: Request, content: Content) -> Response:
     if status == 412:
         return Response(412, b"", content.content_type if content.etag else "", [*headers, modified])
     served = [*headers, modified, (b"accept-ranges", b"bytes")]
-    wanted = _RANGE.match(request.header(b"range"))
-    if wanted is None or not any(wanted.groups()):
-        return Response(200, content.body, content.content_type, served)
     size = len(content.body)
-    start, end = _bounds(wanted[1], wanted[2], size)
-    if start >= min(end, size):
+    try:
+        wanted = _ranges(request.header(b"range"), size)
+    except ValueError as error:
         # Upstream drops what describes the content that isn't sent.
-        kept = [*content.headers, (b"content-range", b"bytes */%d" % size), (b"x-content-type-options", b"nosniff")]
-        return Response(416, b"invalid range: failed to overlap\n", "text/plain; charset=utf-8", kept)
-    part = (b"content-range", b"bytes %d-%d/%d" % (start, end - 1, size))
-    return Response(206, content.body[start:end], content.content_type, [*served, part])
+        kept = [*content.headers, (b"x-content-type-options", b"nosniff")]
+        if isinstance(error, NoOverlap):
+            kept.append((b"content-range", b"bytes */%d" % size))
+        return Response(416, f"{error}\n".encode(), "text/plain; charset=utf-8", kept)
+    if not wanted or sum(end - start for start, end in wanted) > size:
+        return Response(200, content.body, content.content_type, served)
+    if len(wanted) > 1:
+        return _several(content, wanted, served)
+    ((start, end),) = wanted
+    return Response(206, content.body[start:end], content.content_type, [*served, _content_range(start, end, size)])
+
+
+def _several(content: Content, wanted: list[tuple[int, int]], headers: Headers) -> Response:
+    """Each range as a part of its own."""
+    boundary = b"%060x" % random.getrandbits(240)
+    kind, size = content.content_type.encode(), len(content.body)
+    pieces = []
+    for start, end in wanted:
+        head = b"--%b\r\n%b: %b\r\nContent-Type: %b\r\n\r\n"
+        pieces.append(
+            head % (boundary, b"Content-Range", _content_range(start, end, size)[1], kind) + content.body[start:end]
+        )
+    body = b"\r\n".join([*pieces, b"--%b--\r\n" % boundary])
+    return Response(206, body, f"multipart/byteranges; boundary={boundary.decode()}", headers)
+
+
+def _content_range(start: int, end: int, size: int) -> tuple[bytes, bytes]:
+    return b"content-range", b"bytes %d-%d/%d" % (start, end - 1, size)
+
+
+class NoOverlap(ValueError):
+    """No range has anything of the content."""
+
+
+def _ranges(header: str, size: int) -> list[tuple[int, int]]:
+    """(start, end) of each range, the end exclusive; none where none is asked for. ValueError for what can't be read."""
+    if not header:
+        return []
+    unit, _, text = header.partition("=")
+    found, asked = [], 0
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        match = _RANGE.fullmatch(part)
+        if (
+            unit != "bytes"
+            or match is None
+            or not any(match.groups())
+            or (match[1] and match[2] and int(match[1]) > int(match[2]))
+        ):
+            raise ValueError("invalid range")
+        asked += 1
+        start, end = _bounds(match[1], match[2], size)
+        if not match[1] or start < size:
+            found.append((start, min(end, size)))
+    if unit != "bytes":
+        raise ValueError("invalid range")
+    if asked and not found and size:
+        raise NoOverlap("invalid range: failed to overlap")
+    return found
 
 
 def compressed(request: Request, response: Response) -> Response:

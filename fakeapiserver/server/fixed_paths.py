@@ -113,10 +113,14 @@ class FixedPaths:
         first = request.path[1:].partition("/")[0]
         if first == CONTROL:
             return await self._control(request)
+        if first == "debug":
+            from fakeapiserver.server import debug_pages
+
+            return await debug_pages.page(request) or _nobody()
         answer = self._exact.get(request.path) or self._prefixes.get(first)
         self._table.register(self._registered())
         found = answer(request) if answer is not None else None
-        return found if found is not None else respond.text(404, "404 page not found\n")
+        return found if found is not None else _nobody()
 
     async def _control(self, request: Request) -> Response:
         """The test control, a FastAPI application; its answers are small, so they are collected."""
@@ -191,7 +195,8 @@ class FixedPaths:
         return self._document(request, ("api", address), lambda: discovery.api_versions(address))
 
     def _apis(self, request: Request) -> Response | None:
-        if chosen := negotiate_aggregated(request.header(b"accept")):
+        # With a slash at its end the path leads to the handler behind the one that aggregates.
+        if request.path == "/apis" and (chosen := negotiate_aggregated(request.header(b"accept"))):
             return self._aggregated(request, chosen, legacy=False)
         return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
 
@@ -255,6 +260,10 @@ class FixedPaths:
 
     def _openapi(self, request: Request) -> Response | None:
         return self._openapi_handler.answer(request)
+
+
+def _nobody() -> Response:
+    return respond.text(404, "404 page not found\n")
 
 
 def _check_route(request: Request, *produced: str) -> None:

@@ -83,9 +83,11 @@ def _page(request: Request, kind: str, document: dict[str, Any], text: str) -> R
 def _form(header: str, kind: str, also: tuple[str, ...]) -> Accept | None:
     """The document's form, or None for text; StatusError 406 when the client takes neither. `also`: more than JSON and YAML."""
     for clause in accept.parse(header) if header else ():
-        if clause.takes(_TEXT):
-            return None
         parameters = clause.parameters
+        if parameters.get("stream") or parameters.get("sv"):
+            continue
+        if clause.takes(_TEXT) and not any(parameters.get(name) for name in ("as", "g", "v")):
+            return None
         for media_type in (JSON, YAML, *also):
             wanted = parameters.get("g") == "config.k8s.io" and parameters.get("as") == kind
             if clause.takes(media_type) and wanted and parameters.get("v") in ("v1alpha1", "v1beta1"):

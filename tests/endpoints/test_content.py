@@ -64,13 +64,24 @@ def test_conditions(request_: Request, status: int) -> None:
         ("bytes=-2", 206, b"89"),
         ("bytes=5-99", 206, b"56789"),
         ("bytes=10-", 416, b"invalid range: failed to overlap\n"),
-        ("bytes=0-1,3-4", 200, b"0123456789"),
+        ("lines=1-2", 416, b"invalid range\n"),
         ("lines=1-2", 200, b"0123456789"),
     ],
 )
 def test_ranges(range_: str, status: int, body: bytes) -> None:
     response = serve_content(ask(range=range_), CONTENT)
     assert (response.status, response.body) == (status, body)
+
+
+def test_several_ranges_are_parts_of_one_answer() -> None:
+    response = serve_content(ask(range="bytes=0-1,3-4"), CONTENT)
+    kind, _, boundary = response.content_type.partition("; boundary=")
+    assert (response.status, kind) == (206, "multipart/byteranges")
+    first, second, end = response.body.split(b"--" + boundary.encode())[1:]
+    assert b"Content-Range: bytes 0-1/10\r\n" in first
+    assert first.endswith(b"\r\n\r\n01\r\n")
+    assert second.endswith(b"\r\n\r\n34\r\n")
+    assert end == b"--\r\n"
 
 
 def test_gzip_only_where_it_is_worth_it() -> None:

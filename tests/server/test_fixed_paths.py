@@ -36,12 +36,29 @@ def text(client: Client, path: str, method: str = "GET") -> tuple[int, str]:
         ("/livez/ping/", 404, "404 page not found\n"),
         ("/readyz?exclude=nope&exclude=a", 200, "ok"),
         ("/debug", 404, "404 page not found\n"),
+        ("/debug/pprof", 302, '<a href="/debug/pprof/">Found</a>.\n\n'),
+        ("/debug/pprof/nope", 404, "Unknown profile\n"),
+        ("/debug/flags/v", 406, "unsupported http method\n"),
         ("/logs/", 404, "404 page not found\n"),
         ("/configz", 404, "404 page not found\n"),
     ],
 )
 def test_fixed_texts(client: Client, path: str, status: int, expected: str) -> None:
     assert text(client, path) == (status, expected)
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "status", "expected"),
+    [
+        ("4", 200, "successfully set klog.logging.verbosity to 4\n"),
+        ("0", 200, "successfully set klog.logging.verbosity to 0\n"),
+        ("-1", 400, 'strconv.ParseUint: parsing "-1": invalid syntax\n'),
+        ("4294967296", 400, 'strconv.ParseUint: parsing "4294967296": value out of range\n'),
+    ],
+)
+def test_verbosity_can_be_set_while_the_server_runs(client: Client, verbosity: str, status: int, expected: str) -> None:
+    answer = client.send({"method": "PUT", "path": "/debug/flags/v", "text": verbosity, "accept": "*/*"}, [])
+    assert (answer["status"], answer["text"]) == (status, expected)
 
 
 def test_verbose_health_names_each_check_and_what_cannot_be_excluded(client: Client) -> None:

@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authoriz
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.auth.selectors import Selectors
@@ -78,8 +78,10 @@ class Decision(Enum):
     NO_OPINION = "NoOpinion"
 
 
-class Attributes(NamedTuple):
-    """What a request wants to do (upstream: authorizer.Attributes)."""
+@dataclass(slots=True)
+class Attributes:
+    """What a request wants to do (upstream: authorizer.Attributes). Nobody changes it; it isn't frozen because frozen ones are
+    dear to make, and each request makes one."""
 
     user: UserInfo
     verb: str

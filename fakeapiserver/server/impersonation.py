@@ -141,7 +141,7 @@ class _Check:
     async def user(self, wanted: UserInfo) -> UserInfo:
         """The impersonated user with all its groups."""
         if self.mode.name:
-            await self._allowed(self._own._replace(verb=f"impersonate-on:{self.mode.name}:{self.attributes.verb}"))
+            await self._allowed(replace(self._own, verb=f"impersonate-on:{self.mode.name}:{self.attributes.verb}"))
         groups = await self._name(wanted)
         if wanted.uid:
             await self._allowed(self._asking("uids", wanted.uid, *_AUTHENTICATION))
@@ -166,7 +166,7 @@ class _Check:
         if account is not None:
             namespace, name = account
             asking = self._asking("serviceaccounts", name, *self._resources)
-            await self._allowed(asking._replace(namespace=namespace))
+            await self._allowed(replace(asking, namespace=namespace))
             return wanted.groups or ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
         await self._allowed(self._asking("users", wanted.name, *self._resources))
         return wanted.groups
@@ -177,12 +177,12 @@ class _Check:
             if "" in groups:
                 raise forbidden_error(asking, "impersonating the empty string group is not allowed")
             if _MASTERS in groups:
-                named = asking._replace(name=_MASTERS)
+                named = replace(asking, name=_MASTERS)
                 raise forbidden_error(named, "impersonating the system:masters group is not allowed")
-            if len(groups) >= _MANY and await self._is_allowed(asking._replace(name="*")):
+            if len(groups) >= _MANY and await self._is_allowed(replace(asking, name="*")):
                 return
         for group in groups:
-            await self._allowed(asking._replace(name=group))
+            await self._allowed(replace(asking, name=group))
 
     async def _extra(self, extra: Mapping[str, tuple[str, ...]]) -> None:
         asking = self._asking("userextras", "", *_AUTHENTICATION)
@@ -190,11 +190,11 @@ class _Check:
             if problem := next(_extra_problems(extra), ""):
                 raise forbidden_error(asking, problem)
             many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
-            if many and await self._is_allowed(asking._replace(subresource="*", name="*")):
+            if many and await self._is_allowed(replace(asking, subresource="*", name="*")):
                 return
         for key, values in extra.items():
             for value in values:
-                await self._allowed(asking._replace(subresource=key, name=value))
+                await self._allowed(replace(asking, subresource=key, name=value))
 
     @property
     def _resources(self) -> tuple[str, str]:
@@ -208,7 +208,7 @@ class _Check:
             return self.attributes
         user = self.attributes.user
         keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(user.extra))}
-        return self.attributes._replace(user=replace(user, extra=keys))
+        return replace(self.attributes, user=replace(user, extra=keys))
 
     def _asking(self, resource: str, name: str, group: str, version: str) -> Attributes:
         return Attributes(

@@ -155,7 +155,7 @@ def test_every_write_counts_at_once(forgotten: bool) -> None:
     assert not allowed()
     found.add(rbac.ROLE_BINDINGS, binding("g", "Role", "one", {"kind": "Group", "name": "bots"}, "shop"))
     assert not allowed()
-    wanted = wanted._replace(user=replace(ROBOT, groups=("bots",)))
+    wanted = replace(wanted, user=replace(ROBOT, groups=("bots",)))
     assert allowed()
 
 

@@ -94,6 +94,7 @@ class APIServer:
             own=self._own_address,
             routes_to_endpoints=config.enable_aggregator_routing,
             request_timeout=config.request_timeout,
+            metrics=self.metrics,
         )
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._trust = ClusterAuthenticationTrust(

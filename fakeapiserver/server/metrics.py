@@ -6,7 +6,7 @@ Counting is a dict update; prometheus-client, which costs some 100 ms to import,
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -89,6 +89,9 @@ class Metrics:
     running: Counter[Labels] = field(default_factory=Counter)
     in_flight: Counter[str] = field(default_factory=Counter)
     health_checks: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # APIServices by name, and whether they are available; by name and reason, how often they became unavailable.
+    api_services: Callable[[], Mapping[str, bool]] = dict
+    unavailable: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -202,6 +205,7 @@ class Metrics:
             in_flight.add_metric([kind], self.in_flight[kind])
         yield in_flight
         yield from self._storage_metrics()
+        yield from self._aggregator_metrics()
         yield GaugeMetricFamily(
             "process_start_time_seconds", "When the process started, in seconds since the epoch", value=self.started
         )
@@ -218,6 +222,21 @@ class Metrics:
             objects.add_metric(list(name), count)
         yield stored
         yield objects
+
+    def _aggregator_metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+        gauge = GaugeMetricFamily(
+            "aggregator_unavailable_apiservice", "1 for one that isn't available", labels=["name"]
+        )
+        for name, available in sorted(self.api_services().items()):
+            gauge.add_metric([name], 0 if available else 1)
+        text = "How often an APIService became unavailable"
+        total = CounterMetricFamily("aggregator_unavailable_apiservice", text, labels=["name", "reason"])
+        for labels, count in sorted(self.unavailable.items()):
+            total.add_metric(list(labels), count)
+        yield gauge
+        yield total
 
     def _health_metrics(self) -> Iterator["Metric"]:
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily

@@ -15,6 +15,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
 from fakeapiserver.server.front_proxy import FrontProxy
+from fakeapiserver.server.metrics import Metrics
 
 if TYPE_CHECKING:
     from fakeapiserver.server.aggregator.controllers import Controllers
@@ -36,6 +37,7 @@ class Aggregator:
         own: Callable[[], tuple[str, int]],
         routes_to_endpoints: bool,
         request_timeout: float,
+        metrics: Metrics,
     ) -> None:
         self.api_services = APIServices(objects)
         self._scopes = scopes
@@ -44,6 +46,8 @@ class Aggregator:
         self._own = own
         self._routes_to_endpoints = routes_to_endpoints
         self._request_timeout = request_timeout
+        self._metrics = metrics
+        metrics.api_services = lambda: self.api_services.available
 
     def for_path(self, path: str) -> RemoteService | None:
         """The APIService whose server answers a request; None where this server does."""
@@ -88,4 +92,4 @@ class Aggregator:
     def _controllers(self) -> "Controllers":
         from fakeapiserver.server.aggregator.controllers import Controllers
 
-        return Controllers(self._scopes, self._objects, self.api_services, self._proxy)
+        return Controllers(self._scopes, self._objects, self.api_services, self._proxy, self._metrics.unavailable)

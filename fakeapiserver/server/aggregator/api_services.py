@@ -72,6 +72,7 @@ class APIServices:
         self._generation = -1
         self._priorities: dict[GroupVersion, Priority] = {}
         self._remote: dict[str, RemoteService] = {}
+        self._available: dict[str, bool] = {}
 
     @property
     def generation(self) -> int:
@@ -90,6 +91,12 @@ class APIServices:
         self._refresh()
         return self._priorities
 
+    @property
+    def available(self) -> Mapping[str, bool]:
+        """Whether it is, by name."""
+        self._refresh()
+        return self._available
+
     def for_path(self, path: str) -> RemoteService | None:
         """The one whose server answers a request; None where this server does."""
         if self._generation != self.generation:
@@ -107,10 +114,11 @@ class APIServices:
         self._generation = self.generation
         stored = self._objects.list(RESOURCE)
         self._priorities = {_group_version(obj): _priority(obj) for obj in stored}
+        self._available = {obj["metadata"]["name"]: is_available(obj) for obj in stored}
         self._remote = {found.name: found for found in _remote(stored)}
 
 
-def available(obj: Object) -> bool:
+def is_available(obj: Object) -> bool:
     """Whether its condition says so."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(found.get("type") == AVAILABLE and found.get("status") == "True" for found in conditions)
@@ -135,7 +143,7 @@ def _remote(stored: list[dict[str, Any]]) -> Iterator[RemoteService]:
                 service=service,
                 ca_bundle=base64.b64decode(spec.get("caBundle") or ""),
                 insecure=bool(spec.get("insecureSkipTLSVerify")),
-                available=available(obj),
+                available=is_available(obj),
             )
 
 

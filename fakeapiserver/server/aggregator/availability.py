@@ -4,6 +4,7 @@ Upstream: k8s.io/kube-aggregator/pkg/controllers/status/{local,remote}, pkg/apis
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import ObjectGetter
 from fakeapiserver.registry.generic.store import WriteRequest
-from fakeapiserver.server.aggregator.api_services import AVAILABLE, APIServices, RemoteService
+from fakeapiserver.server.aggregator.api_services import AVAILABLE, APIServices, RemoteService, is_available
 from fakeapiserver.server.aggregator.proxy import Proxy, bundle_problem
 from fakeapiserver.server.aggregator.work_queue import Retry
 from fakeapiserver.transport.round_trip import TransportError
@@ -42,13 +43,21 @@ _PASSED: Final = Condition("True", "Passed", "all checks passed")
 
 
 class Availability:
-    """`scope` is the APIServices' own."""
+    """`scope` is the APIServices' own; `unavailable` counts what has become so, by name and reason."""
 
-    def __init__(self, scope: RequestScope, objects: ObjectGetter, services: APIServices, proxy: Proxy) -> None:
+    def __init__(
+        self,
+        scope: RequestScope,
+        objects: ObjectGetter,
+        services: APIServices,
+        proxy: Proxy,
+        unavailable: Counter[tuple[str, str]],
+    ) -> None:
         self._scope = scope
         self._objects = objects
         self._services = services
         self._proxy = proxy
+        self._unavailable = unavailable
 
     async def sync(self, name: str) -> float | None:
         """Retry when the server doesn't answer as it should."""
@@ -140,6 +149,8 @@ class Availability:
             await scope.store.update(request, transform)
         except StatusError as error:
             raise Retry(str(error)) from None
+        if is_available(obj) and found.status != "True":
+            self._unavailable[name, found.reason] += 1
 
 
 def with_condition(obj: Mapping[str, Any], found: Condition, now: str) -> Object:

@@ -4,6 +4,7 @@ Upstream: k8s.io/kube-aggregator/pkg/apiserver/apiserver.go (the post-start hook
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -25,12 +26,19 @@ _LONG: Final = 3600.0
 
 
 class Controllers:
-    def __init__(self, scopes: RequestScopes, objects: ObjectGetter, services: APIServices, proxy: Proxy) -> None:
+    def __init__(
+        self,
+        scopes: RequestScopes,
+        objects: ObjectGetter,
+        services: APIServices,
+        proxy: Proxy,
+        unavailable: Counter[tuple[str, str]],
+    ) -> None:
         self._scopes = scopes
         self._services = services
         scope = scopes.lookup(_API_SERVICES.group, "v1", _API_SERVICES.resource)
         assert scope is not None
-        availability = Availability(scope, objects, services, proxy)
+        availability = Availability(scope, objects, services, proxy, unavailable)
         self._availability = WorkQueue(availability.sync, scopes.clock, base=0.005, longest=30.0)
 
         self._manager = DiscoveryManager(services, proxy, scopes.clock, scopes.table.set_remote)

@@ -134,6 +134,17 @@ def test_its_condition_tells_that_it_answers(pair: Pair) -> None:
     assert (condition["reason"], condition["message"]) == ("Passed", "all checks passed")
 
 
+def test_the_metrics_tell_what_is_available(pair: Pair) -> None:
+    text = send(pair.client, "GET", "/metrics", accept="text/plain")["text"]
+    assert f'aggregator_unavailable_apiservice{{name="{NAME}"}} 0.0' in text
+    gone = api_service(1) | {"metadata": {"name": "v2.far.example.com"}}
+    gone["spec"] = gone["spec"] | {"version": "v2", "service": {"name": "gone", "namespace": "default"}}
+    send(pair.client, "POST", API_SERVICES, gone)
+    text = send(pair.client, "GET", "/metrics", accept="text/plain")["text"]
+    send(pair.client, "DELETE", f"{API_SERVICES}/v2.far.example.com")
+    assert 'aggregator_unavailable_apiservice{name="v2.far.example.com"} 1.0' in text
+
+
 def test_objects_live_in_the_far_server(pair: Pair) -> None:
     gear = {"apiVersion": "far.example.com/v1", "kind": "Gear", "metadata": {"name": "a"}, "teeth": 3}
     assert send(pair.client, "POST", GEARS, gear)["status"] == 201

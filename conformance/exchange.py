@@ -11,6 +11,7 @@ where they are not what every answer has.
 `show`, `digest` and `metrics` ask for what `summary.py` tells; `${N.headers.ETag}` is a shown header.
 Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
+A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
 one's answers bad from then on, as its name says, and "" good again.
 An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
@@ -260,6 +261,12 @@ def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     """Sends a scenario's requests in order; `patient` heeds their `wait`."""
     text = path.read_text()
+    if "${aggregated}" in text:
+        from conformance.aggregated import Aggregated
+
+        with Aggregated() as aggregated:
+            answers = _run(json.loads(aggregated.filled(text))["requests"], client, None, patient=patient)
+            return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
         return _run(json.loads(text), client, None, patient=patient)
     from conformance.webhook import Webhook

@@ -185,7 +185,7 @@ class Webhook:
     def __init__(self) -> None:
         self.fault = ""
         self.calls = 0
-        key, certificate = _certificate()
+        key, certificate = self_signed()
         self.ca_bundle = base64.b64encode(certificate).decode()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -294,7 +294,7 @@ def converted_object(obj: Object, api_version: str) -> Object:
     return found
 
 
-def _certificate() -> tuple[bytes, bytes]:
+def self_signed() -> tuple[bytes, bytes]:
     """(key, certificate) as PEM: self-signed, for 127.0.0.1, localhost and services called `hook` in namespace default."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "conversion webhook")])

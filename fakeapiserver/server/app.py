@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, stat
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Scope, Send, parse_query
+from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, ResponseBroken, Scope, Send, parse_query
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ class Application:
             return response
         except EvaluationError as error:
             return _internal_error(request, str(error))
-        except ConnectionError:
-            raise  # nobody is there to be answered
+        except (ConnectionError, ResponseBroken):
+            raise  # nobody is there to be answered, or with nothing
         except RecursionError:
             return respond.status_response(request, new_bad_request("exceeded max depth").status)
         except Exception:

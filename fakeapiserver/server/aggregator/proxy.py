@@ -6,6 +6,7 @@ net/http/httputil/reverseproxy.go, k8s.io/client-go/transport/round_trippers.go 
 
 import asyncio
 import posixpath
+import re
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from functools import lru_cache
@@ -48,6 +49,7 @@ _PATH_SAFE: Final = "/$&+,:;=@-_.~"
 _TOKEN: Final = "!#$&'*+-.^_`|~"
 _CHUNK: Final = 65536
 _SWITCHING: Final = 101
+_BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 class Proxy:
@@ -136,7 +138,11 @@ class Proxy:
         # Both servers have the headers that every answer has.
         headers = [(b"cache-control", b"no-cache, private")]
         headers += [(name.lower(), value) for name, value in _without_hops(answer.headers)]
-        return Response(answer.status, b"", "", headers, stream=_chunks(answer, end))
+        chunks = _chunks(answer, end)
+        if request.method == "HEAD" or answer.header(b"content-type") or answer.header(b"content-encoding"):
+            return Response(answer.status, b"", "", headers, stream=chunks)
+        first = await anext(chunks, b"")
+        return Response(answer.status, b"", sniffed(first), headers, stream=_chained(first, chunks))
 
     async def _upgrade(self, request: Request, target: Target, _: float | None) -> Response:
         """Bytes to and fro once the other server switches protocols; a refusal is handed on as it stands."""
@@ -239,7 +245,30 @@ async def _chunks(answer: Answer, end: float | None) -> AsyncGenerator[bytes, No
         await answer.finish()
 
 
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    try:
+        yield first
+        async for chunk in rest:
+            yield chunk
+    finally:
+        await rest.aclose()
+
+
 # ------------------------------------------------------------------ what is said
+
+
+def sniffed(data: bytes) -> str:
+    """What Go's server calls a body that comes without a Content-Type (net/http/sniff.go), of what an API server may answer."""
+    start = data[:512].lstrip(b" \t\r\n\f").lower()
+    if not data:
+        return ""
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body", b"<title", b"<p>", b"<h1", b"<div", b"<!--")):
+        return "text/html; charset=utf-8"
+    if start.startswith(b"<?xml"):
+        return "text/xml; charset=utf-8"
+    if data.startswith(b"\x1f\x8b\x08"):
+        return "application/x-gzip"
+    return "application/octet-stream" if _BINARY.search(data[:512]) else "text/plain; charset=utf-8"
 
 
 def _unavailable(why: str) -> Response:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.server.aggregator.proxy import sniffed
 
 from .backend import GROUP, ROOT, Asked, Backend
 
@@ -161,6 +162,19 @@ def test_what_is_no_answer_is_told_as_text(setting: Setting, answer: Any, status
     assert (found["status"], found["text"]) == (status, text)
 
 
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (b"", ""),
+        (b'{"a": 1}', "text/plain; charset=utf-8"),
+        (b"\n <HTML>", "text/html; charset=utf-8"),
+        (b"k8s\x00\n", "application/octet-stream"),
+    ],
+)
+def test_a_body_without_a_type_gets_the_one_that_go_finds_in_it(body: bytes, media_type: str) -> None:
+    assert sniffed(body) == media_type
+
+
 def test_any_status_is_handed_on(setting: Setting) -> None:
     setting.backend.answers["teapot"] = _teapot
     assert send(setting.client, "GET", f"{ROOT}/teapot")["status"] == 418
@@ -174,6 +188,15 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(setting: Settin
     setting.backend.answers["half"] = breaks
     got = setting.raw(f"GET {ROOT}/half HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer TOKEN\r\n\r\n")
     assert got.endswith(b"4\r\nhalf\r\n")
+
+
+def test_an_answer_that_breaks_off_before_it_says_what_it_is_is_none(setting: Setting) -> None:
+    async def breaks(asked: Asked) -> None:
+        await asked.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+        raise EOFError
+
+    setting.backend.answers["half"] = breaks
+    assert setting.raw(f"GET {ROOT}/half HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer TOKEN\r\n\r\n") == b""
 
 
 def test_chunks_come_one_by_one(setting: Setting) -> None:

@@ -114,6 +114,27 @@ def _spread_errors(constraints: list[Object], path: Path) -> ErrorList:
             errors.append(field.required(at.child("topologyKey"), "can not be empty"))
         if action not in choices:
             errors.append(field.not_supported(at.child("whenUnsatisfiable"), action, choices))
+        pair = constraint.get("topologyKey", ""), action
+        if pair in (
+            (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) for other in constraints[i + 1 :]
+        ):
+            errors.append(field.duplicate(at.child("{topologyKey, whenUnsatisfiable}"), "{" + ", ".join(pair) + "}"))
+        errors += _min_domains_errors(constraint.get("minDomains"), action, at.child("minDomains"))
+        for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            if (policy := constraint.get(name)) is not None and policy not in ("Honor", "Ignore"):
+                errors.append(field.not_supported(at.child(name), policy, ("Honor", "Ignore")))
+    return errors
+
+
+def _min_domains_errors(domains: int | None, action: str, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    if domains is None:
+        return errors
+    if domains <= 0:
+        errors.append(field.invalid(path, domains, "must be greater than zero"))
+    if action != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        errors.append(field.invalid(path, domains, detail))
     return errors
 
 

@@ -60,6 +60,16 @@ class NodeStrategy(Strategy):
         errors = _taint_errors(spec.get("taints") or [])
         return errors + _pod_cidr_errors(spec.get("podCIDRs") or [])
 
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        errors: ErrorList = []
+        seen: list[Object] = []
+        for i, address in enumerate((obj.get("status") or {}).get("addresses") or ()):
+            if address in seen:
+                shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+                errors.append(field.duplicate(field.Path("status").child("addresses").index(i), shown))
+            seen.append(address)
+        return errors
+
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         spec, before = obj.get("spec") or {}, old.get("spec") or {}
         cidrs, assigned = spec.get("podCIDRs") or [], before.get("podCIDRs") or []

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
+from fakeapiserver.registry.core.pod_status import status_update_errors
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_warnings
@@ -102,8 +103,7 @@ class PodStrategy(Strategy):
         return self.status_meta_checks if subresource == "status" else self.update_meta_checks
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        now, then = (obj.get("status") or {}).get("qosClass"), (old.get("status") or {}).get("qosClass")
-        return [] if now == then else [field.invalid("status.qosClass", now, "field is immutable")]
+        return status_update_errors(obj.get("status") or {}, old.get("status") or {})
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """Without a node or after the end there is nothing to wait for."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import is_terminating
 from fakeapiserver.apis.custom_definitions import custom_definitions, definition_name
 from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
@@ -73,9 +74,13 @@ def _subresources(gvk: GroupVersionKind, wanted: Object) -> Iterator[Subresource
 
 
 def _columns(version: Object) -> Iterator[Object]:
-    """The name and the version's own columns, or the age where it has none."""
+    """The name and the version's own columns up to the first that has no path, or the age where there are none."""
     yield NAME_COLUMN
     for column in version.get("additionalPrinterColumns") or ():
+        try:
+            compile_path(column["jsonPath"])
+        except ValueError:
+            return  # upstream drops this column and those after it
         yield {
             "name": column["name"],
             "type": column["type"],

@@ -4,99 +4,77 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconver
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.patch.go_format import go_value
+from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.generic.printing import duration_since
 
 _AGE: Final = {"type": "date", "jsonPath": ".metadata.creationTimestamp"}
-_STEP: Final = re.compile(r"""\.([\w/-]+(?:\\.[\w/-]+)*)|\[(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(([^)]*)\))\]""")
-_FILTER: Final = re.compile(r"""@\.([\w.]+)\s*==\s*(?:'([^']*)'|"([^"]*)"|(\w+))""")
+_NOTHING: Final = object()
+# Go's JSON is fit for HTML.
+_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 
 
 def row_printer(declared: Sequence[Mapping[str, Any]]) -> Callable[[Object, float], list[object]]:
-    """Prints the cells of the declared columns behind the name; without any there is an age, as upstream has it."""
-    readers = [(column["type"], compile_path(column["jsonPath"])) for column in list(declared) or [_AGE]]
+    """Prints the cells of the declared columns behind the name; without any there is an age, as upstream has it. The first
+    column whose path is none ends them."""
+    readers = []
+    for column in list(declared) or [_AGE]:
+        try:
+            readers.append((column["type"], compile_path(column["jsonPath"])))
+        except ValueError:
+            break
 
     def row(obj: Object, now: float) -> list[object]:
-        return [metadata(obj).get("name", ""), *(_cell(kind, read(obj), now) for kind, read in readers)]
+        return [metadata(obj).get("name", ""), *(_cell(kind, _first(read, obj), now) for kind, read in readers)]
 
     return row
 
 
-def _cell(kind: str, found: list[Any], now: float) -> object:
+def _first(read: Callable[[Any], list[Any]], obj: Object) -> Any:
+    """The first value that a path finds."""
+    try:
+        found = read(obj)
+    except ValueError:
+        return _NOTHING
+    return found[0] if found else _NOTHING
+
+
+def _cell(kind: str, value: Any, now: float) -> object:
     """The value as its column's type; null where there is none or it is of another type."""
-    if not found:
+    if value is _NOTHING:
         return None
-    value = found[0] if len(found) == 1 else None
     if kind == "string":
-        return ",".join(map(_text, found)) if len(found) > 1 else _text(found[0])
+        return _text(value)
     if kind == "date":
-        seconds = seconds_of(value) if isinstance(value, str) else None
-        return "<invalid>" if seconds is None else duration_since(seconds, now)
-    expected: dict[str, tuple[type, ...]] = {"integer": (int, float), "number": (int, float), "boolean": (bool,)}
-    fits = isinstance(value, expected.get(kind, ())) and (kind == "boolean" or not isinstance(value, bool))
-    if not fits:
+        return _age(value, now) if isinstance(value, str) else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if kind == "integer" and isinstance(value, (int, float)) else value
+    return int(value) if kind == "integer" else value
+
+
+def _age(text: str, now: float) -> str:
+    if text in ("", "null"):
+        return "<unknown>"
+    seconds = seconds_of(text)
+    return "<invalid>" if seconds is None else duration_since(seconds, now)
 
 
 def _text(value: Any) -> str:
     """As Go prints a JSON value without a format."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (dict, list)):
-        from fakeapiserver.apimachinery.serializer import json
+    if value is None:
+        return "<no value>"
+    if not isinstance(value, dict | list):
+        return go_value(value)
+    from fakeapiserver.apimachinery.serializer import json
 
-        return json.encode(value).decode()
-    return str(value)
-
-
-def compile_path(path: str) -> Callable[[Object], list[Any]]:
-    """The JSON path of a column (`.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`) as a function."""
-    steps = list(_steps(path))
-
-    def read(obj: Object) -> list[Any]:
-        values: list[Any] = [obj]
-        for step in steps:
-            values = [found for value in values for found in step(value)]
-        return [value for value in values if value is not None]
-
-    return read
-
-
-def _steps(path: str) -> Iterator[Callable[[Any], list[Any]]]:
-    text = path if path.startswith((".", "[")) else "." + path
-    for name, single, double, index, star, condition in _STEP.findall(text):
-        if condition:
-            yield _filter(condition)
-        elif star:
-            yield (
-                lambda value: (
-                    list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
-                )
-            )
-        elif index:
-            yield _item(int(index))
-        else:
-            yield _member((name or single or double).replace("\\.", "."))
-
-
-def _item(i: int) -> Callable[[Any], list[Any]]:
-    return lambda value: value[i : i + 1 or None] if isinstance(value, list) else []
-
-
-def _member(key: str) -> Callable[[Any], list[Any]]:
-    return lambda value: [value[key]] if isinstance(value, dict) and key in value else []
-
-
-def _filter(condition: str) -> Callable[[Any], list[Any]]:
-    match = _FILTER.match(condition)
-    if match is None:
-        return lambda value: []
-    path, wanted = compile_path("." + match[1]), match[2] or match[3] or match[4] or ""
-    return lambda value: (
-        [item for item in value if list(map(_text, path(item))) == [wanted]] if isinstance(value, list) else []
-    )
+    text = json.encode(sorted_value(value)).decode()
+    return "".join(_ESCAPES.get(character, character) for character in text) if _ESCAPED.search(text) else text

@@ -1,0 +1,26 @@
+"""Cells of printer columns: for each JSON path of `printer_cases.json`, what a real kube-apiserver 1.36.3 prints of its object in
+columns of every type. A path that is none leaves the column out, and those after it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.registry.apiextensions.printer import row_printer
+
+CASES = json.loads((Path(__file__).parent / "printer_cases.json").read_text())
+TYPES = ("string", "integer", "number", "boolean", "date")
+OBJECT = {"metadata": {"name": "x", "annotations": {"x.y/z": "ann"}}, **CASES["object"]}
+
+
+@pytest.mark.parametrize("path", CASES["cells"])
+def test_cells(path: str) -> None:
+    row = row_printer([{"type": kind, "jsonPath": path} for kind in TYPES])
+    # Ages grow.
+    assert [cell for cell in row(OBJECT, 1.8e9)[1:] if not _is_age(cell)] == [
+        cell for cell in CASES["cells"][path] if not _is_age(cell)
+    ]
+
+
+def _is_age(cell: object) -> bool:
+    return isinstance(cell, str) and cell.endswith("d")

@@ -28,6 +28,7 @@ from fakeapiserver.endpoints.negotiation import (
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
 
 _BOOKMARK_PERIOD: Final = 60.0
@@ -69,7 +70,11 @@ async def _stream(
     storage = scope.store.storage
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
-        found = await storage.list(prefix, predicate=predicate)
+        try:
+            found = await storage.list(prefix, predicate=predicate)
+        except NotConverted as error:
+            # Upstream watches from a cache, which has come no further.
+            raise too_large(storage.revision, error.revision - 1) from None
         if revision > found.revision:
             raise too_large(revision, found.revision)
         items, start = found.items, found.revision

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, status_error
+from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
@@ -26,6 +26,7 @@ from fakeapiserver.registry.apiextensions import conversion_review
 from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Event, Index, ListResult, Predicate, Storage, StoredObject, Watcher
 from fakeapiserver.storage.versioner import restamp, stamp
 from fakeapiserver.storage.watch import selected_event
@@ -97,14 +98,6 @@ class Converter:
         if isinstance(found, ConversionError):
             raise ValueError(str(found))
         return found
-
-
-class NotConverted(StatusError):
-    """A stored object can't be had in the version asked for. `revision` is the object's."""
-
-    def __init__(self, why: str, revision: int) -> None:
-        super().__init__(status_error(500, "", why).status)
-        self.revision = revision
 
 
 @dataclass(kw_only=True, eq=False)

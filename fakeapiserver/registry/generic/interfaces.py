@@ -4,9 +4,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.errors import StatusError, status_error
 
 # The random end of a generated name is not the store's business: `generateName` in, a full name out.
 NameGenerator = Callable[[str], str]
+
+
+class NotConverted(StatusError):
+    """A stored object can't be had in the version asked for. `revision` is the object's."""
+
+    def __init__(self, why: str, revision: int) -> None:
+        super().__init__(status_error(500, "", why).status)
+        self.revision = revision
 
 
 class AdmissionChain(Protocol):

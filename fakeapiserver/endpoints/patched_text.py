@@ -6,12 +6,19 @@ Upstream: gopkg.in/evanphx/json-patch.v4 (partialDoc, lazyNode).
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.protobuf import field_order
+
+# Types that Go keeps as the text they came in.
+_TEXTS: Final = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+)
 
 
 def ordered(
@@ -152,7 +159,7 @@ def _mark(
 def _as_struct(value: Any, schema: Schema | None, definitions: Definitions) -> Any:
     if isinstance(value, list):
         return [_as_struct(item, _items(schema, definitions), definitions) for item in value]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _is_text(schema):
         return value
     order = _field_order(schema)
     keys = sorted(value, key=lambda key: (order.get(key, len(order)), key))
@@ -173,6 +180,8 @@ def _resolved(schema: Schema | None, definitions: Definitions) -> Schema:
 
 
 def _child(schema: Schema | None, key: str, definitions: Definitions) -> Schema | None:
+    if _is_text(schema):
+        return schema  # and so is all that is in it
     resolved = _resolved(schema, definitions)
     found = resolved.get("properties", {}).get(key)
     if found is None and isinstance(additional := resolved.get("additionalProperties"), dict):
@@ -180,5 +189,9 @@ def _child(schema: Schema | None, key: str, definitions: Definitions) -> Schema 
     return found  # type: ignore[no-any-return]
 
 
+def _is_text(schema: Schema | None) -> bool:
+    return schema is not None and reference(schema) in _TEXTS
+
+
 def _items(schema: Schema | None, definitions: Definitions) -> Schema | None:
-    return _resolved(schema, definitions).get("items")
+    return schema if _is_text(schema) else _resolved(schema, definitions).get("items")

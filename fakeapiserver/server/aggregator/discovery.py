@@ -6,7 +6,7 @@ of older servers' lists).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json
@@ -18,6 +18,7 @@ from fakeapiserver.server.aggregator.proxy import Proxy
 from fakeapiserver.server.aggregator.work_queue import Retry
 from fakeapiserver.transport.round_trip import Answer, TransportError
 
+T = TypeVar("T")
 Document = dict[str, Any]
 # Where the documents go: by group version, when one has come, changed or gone.
 Publish = Callable[[Mapping[GroupVersion, RemoteVersion]], None]
@@ -110,7 +111,7 @@ class DiscoveryManager:
         if answer.status == 503:
             raise ValueError(f"service {service.service} returned non-success response code: 503")
         if answer.status == 200 and _is_list(answer):
-            versions = dict(_listed(_decoded(body)))
+            versions = _read(body, lambda document: dict(_listed(document)))
             self._known[service.service] = _Known(versions, answer.header(b"etag"), now)
             return versions
         return await self._group_version(service)
@@ -122,15 +123,16 @@ class DiscoveryManager:
         answer, body = await self._proxy.fetch(service, path, _GROUP_VERSION, accept, _TIMEOUT)
         if answer.status != 200:
             raise ValueError(f"failed to download legacy discovery for {path}: {answer.status}")
-        document = _decoded(body)
-        return {service.gv: {"resources": resources_of(document.get("resources") or [])}}
+        resources = _read(body, lambda document: resources_of(document.get("resources") or []))
+        return {service.gv: {"resources": resources}}
 
 
-def _decoded(body: bytes) -> Document:
-    document = json.decode(body)
-    if not isinstance(document, dict):
-        raise ValueError("a discovery document is an object")
-    return document
+def _read(body: bytes, parse: Callable[[Document], T]) -> T:
+    """ValueError for what isn't such a document."""
+    try:
+        return parse(json.decode(body))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"the discovery document can't be read: {error!r}") from error
 
 
 def _is_list(answer: Answer) -> bool:

@@ -50,8 +50,7 @@ class OpenAPIAggregation:
         status, _, body = await self._fetch(service, "/openapi/v3", [])
         urls: dict[str, str] = {}
         if status == 200:
-            paths = json.decode(body)["paths"]
-            urls = {key: item["serverRelativeURL"] for key, item in paths.items()}
+            urls = _urls(body)
         elif status != 404:
             raise Retry("could not get the list of group versions")
         known = self._known.setdefault(name, _Known())
@@ -77,7 +76,10 @@ class OpenAPIAggregation:
             return None
         if status != 200:
             raise Retry(f"failed to retrieve openAPI spec, http error: {status}")
-        document = below(json.decode(body), f"{service.path}/")
+        try:
+            document = below(json.decode(body), f"{service.path}/")
+        except (ValueError, TypeError, AttributeError) as error:
+            raise Retry(f"the document can't be read: {error}") from None
         changed, known.version_2, known.etag = document != known.version_2, document, etag
         if changed:
             self._publish()
@@ -129,6 +131,15 @@ class OpenAPIAggregation:
 
     def _in_order(self) -> list[RemoteService]:
         return sorted(self._services.remote.values(), key=_place)
+
+
+def _urls(body: bytes) -> dict[str, str]:
+    """Where an index says that documents are. Retry."""
+    try:
+        paths = json.decode(body).get("paths") or {}
+        return {key: str(item["serverRelativeURL"]) for key, item in paths.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Retry(f"the index can't be read: {error}") from None
 
 
 def _place(service: RemoteService) -> tuple[int, int, str]:

@@ -49,6 +49,8 @@ _PATH_SAFE: Final = "/$&+,:;=@-_.~"
 _TOKEN: Final = "!#$&'*+-.^_`|~"
 _CHUNK: Final = 65536
 _SWITCHING: Final = 101
+# With one of these Go doesn't look into a body for its type.
+_TELLS_ITS_TYPE: Final = frozenset((b"content-type", b"content-encoding", b"transfer-encoding"))
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
@@ -139,7 +141,7 @@ class Proxy:
         headers = [(b"cache-control", b"no-cache, private")]
         headers += [(name.lower(), value) for name, value in _without_hops(answer.headers)]
         chunks = _chunks(answer, end)
-        if request.method == "HEAD" or answer.header(b"content-type") or answer.header(b"content-encoding"):
+        if request.method == "HEAD" or any(name.lower() in _TELLS_ITS_TYPE for name, _ in answer.headers):
             return Response(answer.status, b"", "", headers, stream=chunks)
         first = await anext(chunks, b"")
         return Response(answer.status, b"", sniffed(first), headers, stream=_chained(first, chunks))

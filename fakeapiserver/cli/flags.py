@@ -106,6 +106,7 @@ def _feature_gates(text: str) -> dict[str, bool]:
 # flag -> (field of Config, how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control-config-file": ("admission_control_config_file", Path),
+    "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", _boolean),
     "anonymous-auth": ("anonymous_auth", _boolean),
     "api-audiences": ("api_audiences", _list),
     "authentication-config": ("authentication_config", Path),

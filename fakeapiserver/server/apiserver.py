@@ -93,6 +93,7 @@ class APIServer:
             front_proxy=self._front_proxy,
             own=self._own_address,
             routes_to_endpoints=config.enable_aggregator_routing,
+            rejects_redirects=config.aggregator_reject_forwarding_redirect,
             request_timeout=config.request_timeout,
             metrics=self.metrics,
         )

@@ -37,6 +37,7 @@ class Config:
     requestheader_group_headers: tuple[str, ...] = ()
     requestheader_extra_headers_prefix: tuple[str, ...] = ()
     enable_aggregator_routing: bool = False
+    aggregator_reject_forwarding_redirect: bool = True
     anonymous_auth: bool = True
     enable_bootstrap_token_auth: bool = False
     authentication_config: Path | None = None

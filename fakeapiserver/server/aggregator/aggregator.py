@@ -36,6 +36,7 @@ class Aggregator:
         front_proxy: FrontProxy,
         own: Callable[[], tuple[str, int]],
         routes_to_endpoints: bool,
+        rejects_redirects: bool,
         request_timeout: float,
         metrics: Metrics,
     ) -> None:
@@ -45,6 +46,7 @@ class Aggregator:
         self._front_proxy = front_proxy
         self._own = own
         self._routes_to_endpoints = routes_to_endpoints
+        self._rejects_redirects = rejects_redirects
         self._request_timeout = request_timeout
         self._metrics = metrics
         metrics.api_services = lambda: self.api_services.available
@@ -86,7 +88,13 @@ class Aggregator:
 
         resolver = endpoint_resolver if self._routes_to_endpoints else cluster_resolver
         resolve = loopback_resolver(resolver(self._objects), self._own)
-        return Proxy(Transport(self._front_proxy.client), resolve, self._request_timeout, self._front_proxy.headers)
+        return Proxy(
+            Transport(self._front_proxy.client),
+            resolve,
+            self._request_timeout,
+            believed=self._front_proxy.headers,
+            rejects_redirects=self._rejects_redirects,
+        )
 
     @cached_property
     def _controllers(self) -> "Controllers":

@@ -51,23 +51,27 @@ _CHUNK: Final = 65536
 _SWITCHING: Final = 101
 # With one of these Go doesn't look into a body for its type.
 _TELLS_ITS_TYPE: Final = frozenset((b"content-type", b"content-encoding", b"transfer-encoding"))
+_URL: Final = re.compile(rb"(?:(?:https?:)?//(?P<host>[^/?#]*))?(?P<rest>.*)")
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 class Proxy:
     """`resolve` finds a Service; `request_timeout` (seconds) ends what isn't a watch; `believed` are the headers that this
-    server takes identities from."""
+    server takes identities from. A redirect is handed on only if it isn't rejected."""
 
     def __init__(
         self,
         transport: Transport,
         resolve: Resolve,
         request_timeout: float,
+        *,
         believed: RequestHeaderConfig | None = None,
+        rejects_redirects: bool = True,
     ) -> None:
         self.transport = transport
         self._resolve = resolve
         self._request_timeout = request_timeout
+        self._rejects_redirects = rejects_redirects
         self._own = _OWN | frozenset(believed.headers if believed is not None else ())
         self._own_prefixes = _OWN_PREFIXES + (believed.prefixes if believed is not None else ())
 
@@ -134,12 +138,15 @@ class Proxy:
             return _unreachable(str(error))
         except BodyLost:
             raise ConnectionResetError("the client left before its body was whole") from None
-        if 300 <= answer.status <= 399 and answer.header(b"location"):
+        if self._rejects_redirects and 300 <= answer.status <= 399 and answer.header(b"location"):
             answer.close()
             return Response(502, _REDIRECTED, "text/plain; charset=utf-8")
         # Both servers have the headers that every answer has.
         headers = [(b"cache-control", b"no-cache, private")]
-        headers += [(name.lower(), value) for name, value in _without_hops(answer.headers)]
+        headers += [
+            (name.lower(), redirected(value, target) if name.lower() == b"location" else value)
+            for name, value in _without_hops(answer.headers)
+        ]
         chunks = _chunks(answer, end)
         if request.method == "HEAD" or any(name.lower() in _TELLS_ITS_TYPE for name, _ in answer.headers):
             return Response(answer.status, b"", "", headers, stream=chunks)
@@ -190,6 +197,15 @@ def bundle_problem(service: RemoteService) -> str:
     if service.ca_bundle and b"-----BEGIN CERTIFICATE-----" not in service.ca_bundle:
         return "unable to load root certificates: unable to parse bytes as PEM block"
     return ""
+
+
+def redirected(value: bytes, target: Target) -> bytes:
+    """Where a redirect leads: on the server it comes from, if it names no other."""
+    authority = target.authority.encode()
+    found = _URL.fullmatch(value)
+    if found is None or found["host"] not in (None, b"", authority) or not found["rest"].startswith(b"/"):
+        return value
+    return b"https://" + authority + found["rest"]
 
 
 async def _relay(connection: Connection, receive: Receive, send: Send) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
-from fakeapiserver.server.aggregator.proxy import sniffed
+from fakeapiserver.server.aggregator.proxy import redirected, sniffed
+from fakeapiserver.transport.round_trip import Target
 
 from .backend import GROUP, ROOT, Asked, Backend
 
@@ -173,6 +174,20 @@ def test_what_is_no_answer_is_told_as_text(setting: Setting, answer: Any, status
 )
 def test_a_body_without_a_type_gets_the_one_that_go_finds_in_it(body: bytes, media_type: str) -> None:
     assert sniffed(body) == media_type
+
+
+@pytest.mark.parametrize(
+    ("location", "handed_on"),
+    [
+        (b"/x?y#z", b"https://192.0.2.1:443/x?y#z"),
+        (b"https://192.0.2.1:443/x", b"https://192.0.2.1:443/x"),
+        (b"http://192.0.2.1:443/x", b"https://192.0.2.1:443/x"),
+        (b"https://example.com/x", b"https://example.com/x"),
+        (b"x/y", b"x/y"),
+    ],
+)
+def test_a_redirect_that_may_be_leads_to_the_server_it_comes_from(location: bytes, handed_on: bytes) -> None:
+    assert redirected(location, Target("192.0.2.1", 443, "raw.default.svc")) == handed_on
 
 
 def test_any_status_is_handed_on(setting: Setting) -> None:

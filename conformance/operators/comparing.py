@@ -144,7 +144,7 @@ class Comparison:
         """Waits for the definitions, and compares what has become of them."""
         for name, definition in self.operator.definitions.items():
             read = {"method": "GET", "path": f"{DEFINITIONS}/{name}"}
-            self.pair.wait(read, lambda answer: condition(answer["body"], "Established") is not None)
+            self.pair.wait(read, _is_settled)
             self.ask(read)
             self.ask({**read, "accept": TABLE})
             self.ask(
@@ -325,8 +325,15 @@ class Comparison:
 
 
 def condition(definition: Object, kind: str) -> str | None:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
+    """A condition's status; None without it, and for an answer that isn't a definition."""
+    status = definition.get("status")
+    conditions = (status.get("conditions") or ()) if isinstance(status, dict) else ()
     return next((str(found["status"]) for found in conditions if found["type"] == kind), None)
+
+
+def _is_settled(answer: Answer) -> bool:
+    """Established or not, or refused when it was created."""
+    return answer["status"] != 200 or condition(answer["body"], "Established") is not None
 
 
 def collection(spec: Object, version: Object) -> str:

@@ -64,6 +64,7 @@ class ResourceTable:
         self._kinds = dict(scheme.kinds)
         self._priorities = dict(scheme.priorities)
         self._views: tuple[GroupView, ...] | None = None
+        self._by_name: dict[str, GroupView] = {}
         self._registered: Mapping[GroupVersion, Priority] | None = None
         self.remote: Mapping[GroupVersion, RemoteVersion] = {}
         self.remote_openapi: Mapping[str, RemoteSpec] = {}
@@ -157,11 +158,13 @@ class ResourceTable:
         """Every group in discovery order, the legacy group "" among them."""
         if self._views is None:
             self._views = tuple(self._build())
+            self._by_name = {view.name: view for view in self._views}
         return self._views
 
     def group(self, name: str) -> GroupView | None:
         """One group, None if nothing in it is served."""
-        return next((view for view in self.groups() if view.name == name), None)
+        self.groups()
+        return self._by_name.get(name)
 
     def version(self, group: str, version: str) -> VersionView | None:
         """One group version, None if nothing in it is served."""

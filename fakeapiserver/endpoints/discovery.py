@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery, .../discovery/aggregated, k8
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -42,6 +42,30 @@ class DocumentCache:
             self._built[key] = build()
         value: T = self._built[key]
         return value
+
+
+class RowCache:
+    """Values by key, each made of some rows and kept while these very rows are served."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, tuple[tuple[APIResource, ...], Any]] = {}
+
+    def get(self, key: object, rows: tuple[APIResource, ...], build: Callable[[], T]) -> T:
+        """The value of `key`, built again once it has other rows than before."""
+        found = self._kept.get(key)
+        if (
+            found is None
+            or len(found[0]) != len(rows)
+            or any(old is not new for old, new in zip(found[0], rows, strict=True))
+        ):
+            found = self._kept[key] = (rows, build())
+        value: T = found[1]
+        return value
+
+    def retain(self, keys: Collection[object]) -> None:
+        """Forgets all other keys."""
+        for key in self._kept.keys() - set(keys):
+            del self._kept[key]
 
 
 def api_versions(server_address: str) -> Document:

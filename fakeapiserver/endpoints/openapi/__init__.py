@@ -6,13 +6,14 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import VERSIONS, APIResource
-from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.discovery import DocumentCache, RowCache
 from fakeapiserver.endpoints.openapi import descriptions, operations
 from fakeapiserver.endpoints.openapi.operations import (
     META,
@@ -47,12 +48,17 @@ class OpenAPI:
         self.table = table
         self._shown: Callable[[Document], Document] = with_cbor if cbor else lambda item: item
         self._cache = DocumentCache(table)
-        # Built-in documents cannot change while no custom resource shares their group version.
-        self._built_in: dict[str, tuple[bytes, str]] = {}
+        self._documents, self._hashes = RowCache(), RowCache()
 
     def listed(self) -> list[str]:
         """What the index lists: `api/v1`, `apis/apps`, `apis/apps/v1`, `version` ..., sorted."""
-        return self._cache.get("keys", lambda: sorted(self._keys()))
+        return self._cache.get("keys", self._list)
+
+    def _list(self) -> list[str]:
+        keys = sorted(self._keys())
+        for kept in (self._documents, self._hashes):
+            kept.retain(keys)
+        return keys
 
     def index(self) -> bytes:
         """/openapi/v3: each document's address, which carries its hash."""
@@ -62,9 +68,7 @@ class OpenAPI:
         """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
         if key not in self.listed():
             return None
-        if key in self._built_in and not self.customised(key):
-            return self._built_in[key]
-        return self._cache.get(key, lambda: self._build(key))
+        return self._documents.get(key, self.rows(key), lambda: (_encode(self.build(key)), self._hash(key)))
 
     def digest(self) -> str:
         """Of everything that is served, as the hash of the index."""
@@ -86,27 +90,29 @@ class OpenAPI:
         urls = dict(sorted(urls.items()))
         return _encode({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}})
 
-    def _build(self, key: str) -> tuple[bytes, str]:
-        built = (_encode(self.build(key)), self._hash(key))
-        if not self.customised(key):
-            self._built_in[key] = built
-        return built
-
     def _hash(self, key: str) -> str:
+        return self._hashes.get(key, self.rows(key), lambda: self._hash_of(key))
+
+    def _hash_of(self, key: str) -> str:
         """Of what a document is made from rather than of its bytes, so that the index needs no document built."""
-        digest = self._cache.get("recorded", lambda: _recorded_digest(self.table.scheme.version)).copy()
+        digest = self._cache.get("recorded", self._recorded).copy()
         digest.update(key.encode())
-        for row in self._rows(key):
+        for row in self.rows(key):
             if row.custom:
                 digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
                 digest.update(_encode(dict(row.definitions or {})))
         return digest.hexdigest().upper()
 
+    def _recorded(self) -> "hashlib._Hash":
+        version = self.table.scheme.version
+        return _recorded_digest(version, descriptions.path_of(version))
+
     def customised(self, key: str) -> bool:
         """Whether a custom resource has a part in the document."""
-        return any(row.custom for row in self._rows(key))
+        return any(row.custom for row in self.rows(key))
 
-    def _rows(self, key: str) -> tuple[APIResource, ...]:
+    def rows(self, key: str) -> tuple[APIResource, ...]:
+        """The resources that a key's document tells of."""
         view = self._view(key)
         return view.resources if view else ()
 
@@ -116,13 +122,18 @@ class OpenAPI:
 
     def build(self, key: str) -> Document:
         """The document of a key in `listed()` as JSON data."""
-        facts = self.table.scheme.facts
-        view = self._view(key)
+        view = self._view(key) if key not in self.table.scheme.facts["openapi"] else None
+        return self._document(self.paths(key), view.resources, view.gv) if view else self._document(self.paths(key), ())
+
+    def paths(self, key: str) -> Document:
+        """The paths of a key's document, with what is served there."""
+        facts, view = self.table.scheme.facts, self._view(key)
         if key in facts["openapi"]:
-            return self._document(facts["openapi"][key], ())
+            found: Document = facts["openapi"][key]
+            return found
         if view is None:
-            return self._document({f"/{key}/": _group_item(key.removeprefix("apis/"))}, ())
-        return self._document(dict(self._paths(key, view)), view.resources, view.gv)
+            return {f"/{key}/": _group_item(key.removeprefix("apis/"))}
+        return dict(self._paths(key, view))
 
     def _paths(self, key: str, view: VersionView) -> Iterator[tuple[str, Document]]:
         if not all(row.custom for row in view.resources):
@@ -200,14 +211,15 @@ def _group_item(group: str) -> Document:
     return fixed_operation(group_tag(group), f"get{camel_group(group)}APIGroup", META + "APIGroup")
 
 
-def _recorded_digest(version: str) -> "hashlib._Hash":
+@lru_cache(maxsize=4)
+def _recorded_digest(version: str, prose: Path | None) -> "hashlib._Hash":
     """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
     digest = hashlib.sha512()
     for path in (Path(__file__), Path(operations.__file__), Path(descriptions.__file__)):
         digest.update(path.read_bytes())
     for name in ("schemas.json", "discovery.json", "paths.json"):
         digest.update((VERSIONS / version / name).read_bytes())
-    if prose := descriptions.path_of(version):
+    if prose:
         digest.update(f"{prose} {prose.stat().st_size}".encode())
     return digest
 

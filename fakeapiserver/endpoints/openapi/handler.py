@@ -48,6 +48,7 @@ class OpenAPIHandler:
 
     def __init__(self, table: ResourceTable, now: Callable[[], float], *, cbor: bool = False) -> None:
         self._openapi = OpenAPI(table, cbor=cbor)
+        self._whole = v2.Version2(table, self._openapi)
         self._now = now
         self._cache = DocumentCache(table)
         self._dated: dict[str, _Dated] = {}
@@ -122,9 +123,11 @@ class OpenAPIHandler:
         )
 
     def _build_version_2(self) -> _Dated:
-        document, others = v2.document(self._openapi.table, self._openapi), self._openapi.table.remote_openapi_v2
+        others = self._openapi.table.remote_openapi_v2
+        if not others:
+            return _Dated(self._whole.body(), self._openapi.digest(), self._now())
+        document = self._whole.document()
         for other in others:
             document = merged(document, other)
         body = json.encode(document)
-        digest = hashlib.sha512(body).hexdigest().upper() if others else self._openapi.digest()
-        return _Dated(body, digest, self._now())
+        return _Dated(body, hashlib.sha512(body).hexdigest().upper(), self._now())

@@ -7,11 +7,16 @@ k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.endpoints.discovery import RowCache
 from fakeapiserver.endpoints.openapi import OpenAPI
 from fakeapiserver.endpoints.openapi.descriptions import described, described_custom
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
@@ -45,29 +50,80 @@ PATCHES: Final = (
 GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 
 
-def document(table: ResourceTable, openapi: OpenAPI) -> Document:
-    """The whole document as JSON data; built from the documents of every group version."""
-    facts = table.scheme.facts
-    paths = _Paths(facts["openapiParameters"])
-    definitions = table.scheme.definitions
-    for key in openapi.listed():
-        custom = openapi.customised(key)
-        for path, item in openapi.build(key)["paths"].items():
+class _Part(NamedTuple):
+    """What one document of version 3 comes to: paths and definitions as JSON, and parameters that all parts share."""
+
+    paths: dict[str, msgspec.Raw]
+    definitions: dict[str, msgspec.Raw]
+    shared: Document
+
+
+class Version2:
+    """The whole document, put together from one part for each document of version 3, which is kept while its resources are
+    the same."""
+
+    def __init__(self, table: ResourceTable, openapi: OpenAPI) -> None:
+        self._table = table
+        self._openapi = openapi
+        self._parts = RowCache()
+
+    def body(self) -> bytes:
+        """The document as JSON."""
+        facts, listed = self._table.scheme.facts, self._openapi.listed()
+        self._parts.retain(("", *listed))
+        parts = [self._parts.get("", (), self._built_in)]
+        for key in listed:
+            parts.append(self._parts.get(key, self._openapi.rows(key), partial(self._part, key)))
+        document = {
+            **facts["openapiInfo"],
+            "paths": _merged(part.paths for part in parts),
+            "definitions": _merged(part.definitions for part in parts),
+            "parameters": _merged(part.shared for part in parts),
+            **facts["openapiSecurity"],
+        }
+        return msgspec.json.encode(document)
+
+    def document(self) -> Document:
+        """The document as JSON data."""
+        found: Document = msgspec.json.decode(self.body())
+        return found
+
+    def _built_in(self) -> _Part:
+        prose = self._openapi.prose
+        converted = {
+            name: definition(described(name, schema, prose)) for name, schema in self._table.scheme.definitions.items()
+        }
+        return _Part({}, _encoded(converted), {})
+
+    def _part(self, key: str) -> _Part:
+        paths = _Paths(self._table.scheme.facts["openapiParameters"])
+        custom = self._openapi.customised(key)
+        for path, item in self._openapi.paths(key).items():
             paths.add(path, item, custom=custom)
-    converted = {name: definition(described(name, schema, openapi.prose)) for name, schema in definitions.items()}
-    for row in table:
-        if row.custom:
-            converted |= {
-                name: _custom(described_custom(row, name, schema, openapi.prose))
-                for name, schema in _custom_definitions(row).items()
-            }
-    return {
-        **facts["openapiInfo"],
-        "paths": dict(sorted(paths.items.items())),
-        "definitions": dict(sorted(converted.items())),
-        "parameters": dict(sorted(paths.shared.items())),
-        **facts["openapiSecurity"],
-    }
+        definitions = {
+            name: _custom(described_custom(row, name, schema, self._openapi.prose))
+            for row in self._openapi.rows(key)
+            if row.custom
+            for name, schema in _custom_definitions(row).items()
+        }
+        return _Part(_encoded(paths.items), _encoded(definitions), paths.shared)
+
+
+def document(table: ResourceTable, openapi: OpenAPI) -> Document:
+    """The whole document as JSON data."""
+    return Version2(table, openapi).document()
+
+
+def _encoded(values: Document) -> dict[str, msgspec.Raw]:
+    return {name: msgspec.Raw(json.encode(value)) for name, value in values.items()}
+
+
+def _merged(parts: Iterable[Mapping[str, Any]]) -> Document:
+    """In the order of their names."""
+    found: Document = {}
+    for part in parts:
+        found.update(part)
+    return dict(sorted(found.items()))
 
 
 def definition(schema: Document) -> Document:

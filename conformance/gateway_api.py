@@ -44,7 +44,7 @@ def _define(client: Client, folder: Path) -> None:
     """Creates a folder's definitions and waits until objects can be created."""
     for path in sorted(folder.glob("*.yaml")):
         for definition in documents(path.read_bytes()):
-            if definition["kind"] == "CustomResourceDefinition":
+            if definition.get("kind") == "CustomResourceDefinition":
                 client.send({"method": "POST", "path": DEFINITIONS, "body": definition}, [])
                 one = {"method": "GET", "path": f"{DEFINITIONS}/{definition['metadata']['name']}"}
                 while condition(client.send(one, [])["body"], "Established") != "True":

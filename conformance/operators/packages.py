@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +24,14 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """`definitions` are globs of files with CustomResourceDefinitions. Samples are looked for everywhere in the package."""
+    """`definitions` are globs of files with CustomResourceDefinitions. Samples are looked for everywhere in the package;
+    `refused` tells why some of those that are tested (`Kind name`) can't be created."""
 
     name: str
     module: str
     version: str
     definitions: tuple[str, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -39,6 +41,17 @@ class Operator:
     name: str
     definitions: dict[str, Object] = field(default_factory=dict)
     samples: list[Object] = field(default_factory=list)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def version_of(self, obj: Object) -> tuple[Object, Object] | None:
+        """The spec and the version of the definition that serves an object's kind."""
+        group, _, name = obj["apiVersion"].partition("/")
+        for found in self.definitions.values():
+            spec = found["spec"]
+            version = next((v for v in spec["versions"] if v["name"] == name and v["served"]), None)
+            if spec["group"] == group and spec["names"]["kind"] == obj["kind"] and version:
+                return spec, version
+        return None
 
 
 def table(names: Iterable[str] = ()) -> list[Package]:
@@ -64,7 +77,7 @@ def fetch(package: Package) -> Path:
 
 def read(package: Package, archive: Path, samples_of_a_kind: int) -> Operator:
     """The definitions, and the first so many samples of each kind, in the order of the package's files."""
-    operator = Operator(package.name)
+    operator = Operator(package.name, refused=package.refused)
     with zipfile.ZipFile(archive) as files:
         root = f"{package.module}@{package.version}/"
         paths = [name.removeprefix(root) for name in files.namelist() if name.endswith((".yaml", ".yml", ".md"))]

@@ -12,12 +12,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from conformance.bench import custom
+from conformance.bench.custom import Object
 from conformance.bench.servers import TOKEN, Ours, Reference, Server, fresh_cluster_seconds
+from conformance.exchange import Client
+from conformance.operators import packages
 
 Figures = dict[str, list[float]]
 
@@ -48,6 +52,13 @@ ROWS: Final = (
     Row("selector", "list of 10,000 by label (1,000 selected)", "ms"),
     Row("watch", "100 watchers x 300 events, all arrived", "s"),
     Row("deletecollection", "deletecollection of 10,000", "s"),
+    Row("custom_p50", "validate a custom object of 330 KB with rules, p50", "ms"),
+    Row("definitions_apply", "apply operators' definitions (--definitions)", "s"),
+    Row("definitions_served", "... until the last is told of", "s"),
+    Row("definitions_apis", "/apis, aggregated, with them", "s"),
+    Row("definitions_v3", "/openapi/v3 with them", "s"),
+    Row("definitions_v2", "/openapi/v2 with them", "s"),
+    Row("rss_definitions", "memory with them", "MiB"),
 )
 
 
@@ -57,16 +68,23 @@ def main() -> int:
     parser.add_argument("--assets", type=Path, default=Path(assets) if assets else None)
     parser.add_argument("--rounds", type=int, default=3, help="how often each server runs (default 3)")
     parser.add_argument("--objects", type=int, default=10_000, help="objects for the large rows (default 10000)")
+    parser.add_argument(
+        "--definitions",
+        type=int,
+        default=200,
+        help="how many operators' definitions to apply (default 200; 0 for none)",
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
     servers: list[Server] = [Ours()] + ([Reference(arguments.assets)] if arguments.assets else [])
     figures: dict[str, Figures] = {server.name: {} for server in servers}
     with tempfile.TemporaryDirectory() as folder:
         loader = build_loader(Path(folder))
+        definitions = list(custom.many(_originals(), arguments.definitions)) if arguments.definitions else []
         for number in range(arguments.rounds):
             for server in servers:
                 print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
-                measure(server, loader, figures[server.name], arguments.objects)
+                measure(server, loader, figures[server.name], arguments.objects, definitions)
     figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]
     report(figures, arguments.output)
     return 0
@@ -81,7 +99,13 @@ def build_loader(folder: Path) -> Path:
     return program
 
 
-def measure(server: Server, loader: Path, figures: Figures, objects: int) -> None:
+def _originals() -> list[Object]:
+    """Definitions of some operators, as they are published."""
+    rows = packages.table(["cert-manager", "external-secrets", "gateway-api", "keda", "prometheus-operator", "velero"])
+    return [found for row in rows for found in packages.read(row, packages.fetch(row), 0).definitions.values()]
+
+
+def measure(server: Server, loader: Path, figures: Figures, objects: int, definitions: Sequence[Object]) -> None:
     """One whole run of one server."""
     server.start()
     try:
@@ -102,6 +126,12 @@ def measure(server: Server, loader: Path, figures: Figures, objects: int) -> Non
         note("selector", load("selector", 7)["p50_ms"])
         note("watch", load("watch", 300, clients=100, prefix="watched")["seconds"])
         note("deletecollection", load("deletecollection", 1)["seconds"])
+        client = Client(server.url, TOKEN)
+        note("custom_p50", custom.validate(client, 20))
+        if definitions:
+            for key, seconds in custom.define(client, definitions):
+                note(key, seconds)
+            note("rss_definitions", server.rss_bytes() / 2**20)
     finally:
         server.stop()
 

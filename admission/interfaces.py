@@ -1,12 +1,13 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.clock import Clock, SystemClock
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -92,15 +93,26 @@ class NoVersions:
         pass
 
 
+class Writer(Protocol):
+    """Writes that plugins make themselves, with all that belongs to a write."""
+
+    async def create(self, resource: str, obj: Object) -> None:
+        """`obj` belongs to the writer from here on. StatusError."""
+
+    async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
+        """`change` is called again when somebody was faster. StatusError, also what `change` raises."""
+
+
 @dataclass(frozen=True, slots=True)
 class Initializer:
-    """What a plugin is made with (upstream: admission initializers). `create_namespace` is NamespaceAutoProvision's,
-    `configuration` what --admission-control-config-file has for each plugin by its name."""
+    """What a plugin is made with (upstream: admission initializers). `configuration` is what --admission-control-config-file
+    has for each plugin by its name; without a `writer` nothing but the object itself is changed."""
 
     getter: Getter
     versions: Versions = field(default_factory=NoVersions)
     configuration: Mapping[str, Object] = field(default_factory=dict)
-    create_namespace: Callable[[str], Awaitable[None]] | None = None
+    writer: Writer | None = None
+    clock: Clock = field(default_factory=SystemClock)
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
 

@@ -93,6 +93,7 @@ IMPLEMENTED: Final = frozenset(
         "PersistentVolumeClaimResize",
         "PodSecurity",
         "Priority",
+        "ResourceQuota",
         "RuntimeClass",
         "StorageObjectInUseProtection",
         "TaintNodesByCondition",

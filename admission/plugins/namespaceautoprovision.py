@@ -10,13 +10,13 @@ class NamespaceAutoProvision(Handler):
     subresources = True
 
     async def admit(self, attributes: Attributes) -> None:
-        name, create = attributes.namespace, self.initializer.create_namespace
-        if attributes.dry_run or not name or attributes.kind.group_kind == ("", "Namespace") or create is None:
+        name, writer = attributes.namespace, self.initializer.writer
+        if attributes.dry_run or not name or attributes.kind.group_kind == ("", "Namespace") or writer is None:
             return
         if self.initializer.getter.get("namespaces", "", name) is not None:
             return
         try:
-            await create(name)
+            await writer.create("namespaces", {"metadata": {"name": name}})
         except StatusError as error:
             if error.reason == "Forbidden":
                 raise

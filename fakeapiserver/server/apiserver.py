@@ -19,6 +19,7 @@ from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
+from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
@@ -74,7 +75,8 @@ class APIServer:
             media_types=self.media_types,
         )
         self.objects = ObjectGetter(self.scopes)
-        self.scopes.admission = authn_authz.admission(config, self.objects, ServedVersions(self.scopes))
+        versions, writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
+        self.scopes.admission = authn_authz.admission(config, self.objects, versions, writer, self.clock)
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = service_account_keys(config), api_audiences(config)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fakeapiserver.admission.chain import Chain
-from fakeapiserver.admission.interfaces import Getter, Initializer, Versions
+from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
 from fakeapiserver.admission.options import new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
+from fakeapiserver.clock import Clock
 from fakeapiserver.server.admission_configuration import read_admission_configuration
 from fakeapiserver.server.config import Config
 
@@ -39,11 +40,12 @@ def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[Gro
     return guard
 
 
-def admission(config: Config, objects: Getter, versions: Versions) -> Chain:
+def admission(config: Config, objects: Getter, versions: Versions, writer: Writer, clock: Clock) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
     and configurations that won't do.
     What is accepted and not built yet is logged as a warning."""
-    initializer = Initializer(objects, versions, read_admission_configuration(config.admission_control_config_file))
+    configuration = read_admission_configuration(config.admission_control_config_file)
+    initializer = Initializer(objects, versions, configuration, writer, clock)
     chain, warning = new_chain(initializer, config.enable_admission_plugins, config.disable_admission_plugins)
     if warning:
         log.warning(warning)

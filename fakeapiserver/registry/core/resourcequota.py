@@ -102,9 +102,10 @@ class ResourceQuotaStrategy(Strategy):
 def _hard_errors(name: str, amount: str) -> ErrorList:
     path = Path("spec.hard").key(name)
     errors = name_errors(name, names.is_qualified_name, path)
-    if not errors and "/" not in name and name not in (*_STANDARD, "storage"):
+    standard = name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-"))
+    if not errors and "/" not in name and not standard and name != "storage":
         errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
-    if "/" not in name and name not in _STANDARD:
+    if "/" not in name and not standard:
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))

@@ -1,0 +1,220 @@
+"""ResourceQuotas: a write that would use more than is left is refused, one that fits is charged.
+
+What is used so far stands in each quota's status, which a controller works out first: until then nothing that the quota speaks
+of can be created. Charging is a write of its own, checked anew by who loses the race for it, so that concurrent writers never
+overspend.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/{admission,controller}.go.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from fakeapiserver.admission.handler import Handler, forbidden
+from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.pod_resources import ResourceList, add, resource_list
+from fakeapiserver.admission.quota.evaluators import Evaluator, evaluator_of
+from fakeapiserver.admission.quota.scopes import selectors_of
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.quantity import ZERO
+from fakeapiserver.apimachinery.serializer import component_config
+
+_QUOTAS: Final = "resourcequotas"
+_IGNORED: Final = frozenset(
+    {
+        *(GroupResource("", name) for name in ("bindings", "componentstatuses", "events")),
+        GroupResource("events.k8s.io", "events"),
+        *(GroupResource("authentication.k8s.io", name) for name in ("tokenreviews", "selfsubjectreviews")),
+        *(
+            GroupResource("authorization.k8s.io", name)
+            for name in (
+                "subjectaccessreviews",
+                "selfsubjectaccessreviews",
+                "localsubjectaccessreviews",
+                "selfsubjectrulesreviews",
+            )
+        ),
+    }
+)
+_VERSIONS: Final = ("apiserver.config.k8s.io/v1", "resourcequota.admission.k8s.io/v1beta1")
+_SHAPE: Final[Mapping[str, component_config.Shape]] = {
+    "apiVersion": None,
+    "kind": None,
+    "limitedResources": [{"apiGroup": None, "resource": None, "matchContains": [None], "matchScopes": [None]}],
+}
+
+
+class _Charge(NamedTuple):
+    """What a write adds to a quota's usage."""
+
+    quota: str
+    usage: ResourceList
+
+
+class ResourceQuota(Handler):
+    subresources = True
+
+    def __init__(self, initializer: Initializer) -> None:
+        super().__init__(initializer)
+        self._limited = _limited_resources(initializer.configuration.get("ResourceQuota"))
+
+    async def validate(self, attributes: Attributes) -> None:
+        resource = attributes.resource.group_resource
+        if not attributes.namespace or resource in _IGNORED or resource == ("", "namespaces"):
+            return
+        quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
+        if not quotas and not self._limited:
+            return
+        evaluator = evaluator_of(resource)
+        if not evaluator.handles(attributes):
+            return
+        charges = self._charges(attributes, evaluator, quotas)
+        if not attributes.dry_run:
+            for charge in charges:
+                await self._charge(attributes, charge)
+
+    # ---------------------------------------------------------------- checking
+
+    def _charges(self, attributes: Attributes, evaluator: Evaluator, quotas: list[Object]) -> list[_Charge]:
+        """What is to be added to which quota. StatusError 403 where that is more than there is."""
+        obj, now = attributes.object or {}, self.initializer.clock.now()
+        concerned = []
+        for quota in quotas:
+            names = [name for name in _hard(quota) if evaluator.knows(name)]
+            if not names or not all(evaluator.matches(selector, obj) for selector in selectors_of(quota)):
+                continue
+            if complaint := evaluator.complaint(obj, names):
+                raise forbidden(attributes, f"failed quota: {_name(quota)}: {complaint}")
+            if not all(name in _used(quota) for name in names):
+                shown = ",".join(sorted(names))
+                raise forbidden(attributes, f"status unknown for quota: {_name(quota)}, resources: {shown}")
+            concerned.append((quota, names))
+        usage = evaluator.usage(obj, now)
+        if negative := sorted(name for name, quantity in usage.items() if quantity < ZERO):
+            raise forbidden(attributes, f"quota usage is negative for resource(s): {','.join(negative)}")
+        old = attributes.old_object if attributes.operation == "UPDATE" else None
+        growth = usage if old is None else _more(usage, evaluator.usage(old, now))
+        deltas = []
+        for quota, _ in concerned:
+            was_counted = old is not None and all(evaluator.matches(selector, old) for selector in selectors_of(quota))
+            delta = {name: quantity for name, quantity in (growth if was_counted else usage).items() if quantity.amount}
+            if delta:
+                deltas.append((quota, delta))
+        if not deltas and (concerned or not any(quantity.amount for quantity in growth.values())):
+            return []
+        covered = {name for _, names in concerned for name in names}
+        self._check_limited(attributes, evaluator, usage, covered, quotas)
+        charges = []
+        for quota, delta in deltas:
+            hard = _hard(quota)
+            charge = _Charge(_name(quota), {name: amount for name, amount in delta.items() if name in hard})
+            self._check(attributes, quota, charge)
+            if charge.usage:
+                charges.append(charge)
+        return charges
+
+    def _check_limited(
+        self,
+        attributes: Attributes,
+        evaluator: Evaluator,
+        usage: ResourceList,
+        covered: set[str],
+        quotas: Iterable[Object],
+    ) -> None:
+        """What may be used under a quota only must have one."""
+        if not self._limited:
+            return
+        obj, resource = attributes.object or {}, attributes.resource.group_resource
+        words = [
+            word
+            for limited in self._limited
+            if (limited.get("apiGroup", ""), limited.get("resource")) == resource
+            for word in limited.get("matchContains") or ()
+        ]
+        bare = sorted(
+            name
+            for name, quantity in usage.items()
+            if quantity > ZERO and name not in covered and any(word in name for word in words)
+        )
+        if bare:
+            raise forbidden(attributes, f"insufficient quota to consume: {','.join(bare)}")
+        have = {
+            selector["scopeName"]
+            for quota in quotas
+            for selector in selectors_of(quota)
+            if evaluator.matches(selector, obj)
+        }
+        missing = [
+            scope
+            for limited in self._limited
+            for scope in limited.get("matchScopes") or ()
+            if evaluator.matches(scope, obj) and scope["scopeName"] not in have
+        ]
+        if missing:
+            shown = " ".join(
+                f"{{{scope['scopeName']} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
+                for scope in missing
+            )
+            raise new_internal_error(f"insufficient quota to match these scopes: [{shown}]")
+
+    def _check(self, attributes: Attributes, quota: Object, charge: _Charge) -> None:
+        hard, used = _hard(quota), _used(quota)
+        total = dict(used)
+        add(total, charge.usage)
+        exceeded = sorted(name for name in charge.usage if total[name] > hard[name])
+        if exceeded and attributes.subresource != "status":
+            texts = (_shown(values, exceeded) for values in (charge.usage, used, hard))
+            requested, so_far, limit = texts
+            what = f"requested: {requested}, used: {so_far}, limited: {limit}"
+            raise forbidden(attributes, f"exceeded quota: {charge.quota}, {what}")
+
+    # ---------------------------------------------------------------- charging
+
+    async def _charge(self, attributes: Attributes, charge: _Charge) -> None:
+        def transform(quota: Object) -> Object:
+            self._check(attributes, quota, charge)
+            total = _used(quota)
+            add(total, charge.usage)
+            used = {name: str(quantity) for name, quantity in total.items()}
+            return {**quota, "status": {**(quota.get("status") or {}), "used": used}}
+
+        assert self.initializer.writer is not None
+        try:
+            await self.initializer.writer.update_status(_QUOTAS, attributes.namespace, charge.quota, transform)
+        except StatusError as error:
+            if error.reason != "NotFound":  # a quota that is gone limits nothing
+                raise
+
+
+def _limited_resources(document: Object | None) -> list[Object]:
+    """ValueError with upstream's complaint."""
+    if document is None:
+        return []
+    kind = "ResourceQuotaConfiguration" if document.get("apiVersion") == _VERSIONS[0] else "Configuration"
+    component_config.check_kind(document, kind, _VERSIONS)
+    if unknown := list(component_config.unknown_fields(document, _SHAPE)):
+        raise ValueError(f"strict decoding error: {', '.join(unknown)}")
+    return document.get("limitedResources") or []
+
+
+def _name(quota: Object) -> str:
+    return str(metadata(quota)["name"])
+
+
+def _hard(quota: Object) -> ResourceList:
+    return resource_list((quota.get("status") or {}).get("hard"))
+
+
+def _used(quota: Object) -> ResourceList:
+    return resource_list((quota.get("status") or {}).get("used"))
+
+
+def _more(new: ResourceList, old: ResourceList) -> ResourceList:
+    """By how much each has grown."""
+    return {name: max(quantity - old.get(name, ZERO), ZERO) for name, quantity in new.items()}
+
+
+def _shown(values: ResourceList, names: Iterable[str]) -> str:
+    return ",".join(f"{name}={values[name]}" for name in names if name in values)

@@ -1,0 +1,248 @@
+"""How much of which quota an object uses: one evaluator for each resource that is more than counted.
+
+Upstream: k8s.io/kubernetes/pkg/quota/v1/evaluator/core, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.pod_resources import ResourceList, add, pod_resources, resource_list
+from fakeapiserver.admission.quota.scopes import (
+    claim_matches,
+    is_terminating,
+    nothing_matches,
+    pod_matches,
+    volume_attributes_classes,
+)
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.quantity import ZERO, Quantity
+from fakeapiserver.apimachinery.timestamp import seconds_of
+
+ONE: Final = Quantity(Fraction(1))
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_POD_NAMES: Final = frozenset(
+    {"pods", "count/pods", *_COMPUTE, *(f"{which}.{name}" for which in ("requests", "limits") for name in _COMPUTE)}
+)
+# A quota of one of these obliges containers to say what they need of it. Upstream calls that a mistake that stays.
+_OBLIGING: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+_STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+_CLAIMS_PER_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
+_MOST_DEVICES: Final = 32
+_ALIASED: Final = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """`handles`: writes that can change the usage. `knows`: names of quotas that speak of the resource. `usage`: of one object
+    at a time (seconds since the epoch). `matches`: whether a scope selector takes an object. `complaint`: what an object must say
+    for quotas of these names, and doesn't; empty if nothing."""
+
+    handles: Callable[[Attributes], bool]
+    knows: Callable[[str], bool]
+    usage: Callable[[Object, float], ResourceList]
+    matches: Callable[[Object, Object], bool] = nothing_matches
+    complaint: Callable[[Object, Iterable[str]], str] = lambda obj, names: ""
+
+
+def evaluator_of(resource: GroupResource) -> Evaluator:
+    return _EVALUATORS.get(resource) or _count(resource)
+
+
+def _count(resource: GroupResource) -> Evaluator:
+    """Objects are counted when they are created."""
+    names = {_count_name(resource)}
+    if not resource.group and resource.resource in _ALIASED:
+        names.add(resource.resource)
+    return Evaluator(
+        handles=lambda attributes: not attributes.subresource and attributes.operation == "CREATE",
+        knows=names.__contains__,
+        usage=lambda obj, now: dict.fromkeys(names, ONE),
+    )
+
+
+def _count_name(resource: GroupResource) -> str:
+    return f"count/{resource.resource}.{resource.group}" if resource.group else f"count/{resource.resource}"
+
+
+def _is_create_or_update(attributes: Attributes) -> bool:
+    return not attributes.subresource
+
+
+# -------------------------------------------------------------------- pods
+
+
+def _handles_pod(attributes: Attributes) -> bool:
+    if attributes.subresource == "resize":
+        return attributes.operation == "UPDATE"
+    if attributes.subresource:
+        return False
+    if attributes.operation == "CREATE":
+        return True
+    new, old = attributes.object, attributes.old_object
+    return new is not None and old is not None and is_terminating(new) != is_terminating(old)
+
+
+def _knows_pod(name: str) -> bool:
+    return name in _POD_NAMES or name.startswith(("hugepages-", "requests.hugepages-")) or _is_extended_request(name)
+
+
+def _is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def _is_extended_request(name: str) -> bool:
+    asked = name.removeprefix("requests.")
+    return asked != name and (asked.startswith(_DEVICE_CLASS) or not _is_native(name))
+
+
+def _pod_usage(pod: Object, now: float) -> ResourceList:
+    """What has ended, or should have, is there and uses nothing."""
+    used: ResourceList = {"count/pods": ONE}
+    if _has_ended(pod, now):
+        return used
+    spec = pod["spec"]
+    requests, limits = pod_resources(spec, "requests"), pod_resources(spec, "limits")
+    overhead = resource_list(spec.get("overhead"))
+    add(requests, overhead)
+    add(limits, {name: quantity for name, quantity in overhead.items() if name in limits and limits[name].amount})
+    return used | _compute_usage(requests, limits)
+
+
+def _has_ended(pod: Object, now: float) -> bool:
+    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return True
+    meta = metadata(pod)
+    since, grace = seconds_of(meta.get("deletionTimestamp") or ""), meta.get("deletionGracePeriodSeconds")
+    return since is not None and grace is not None and now > since + grace
+
+
+def _compute_usage(requests: ResourceList, limits: ResourceList) -> ResourceList:
+    used: ResourceList = {"pods": ONE}
+    for name, asked in requests.items():
+        plain = name in _COMPUTE or name.startswith("hugepages-")
+        if plain:
+            used[name] = asked
+        if plain or name.startswith(_DEVICE_CLASS) or not (_is_native(name) or name.startswith("requests.")):
+            used[f"requests.{name}"] = asked
+    return used | {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
+
+
+def _pod_complaint(pod: Object, names: Iterable[str]) -> str:
+    """Containers that don't say what they need, unless the pod itself does."""
+    spec = pod["spec"]
+    own = spec.get("resources") or {}
+    if own.get("requests") or own.get("limits"):
+        return ""
+    obliging = _OBLIGING.intersection(names)
+    missing = defaultdict[str, set[str]](set)
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            resources = container.get("resources") or {}
+            said = _compute_usage(resource_list(resources.get("requests")), resource_list(resources.get("limits")))
+            for name in obliging - said.keys():
+                missing[name].add(container["name"])
+    if not missing:
+        return ""
+    return "must specify " + "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
+
+
+# ---------------------------------------------------------------- services
+
+
+def _service_usage(service: Object, now: float) -> ResourceList:
+    spec = service["spec"]
+    ports = spec.get("ports") or ()
+    node_ports = balancers = 0
+    if spec.get("type") == "NodePort":
+        node_ports = len(ports)
+    elif spec.get("type") == "LoadBalancer":
+        balancers = 1
+        # Ports are allocated later, so what counts is what is wanted.
+        explicit = spec.get("allocateLoadBalancerNodePorts") is False
+        node_ports = sum(1 for port in ports if port.get("nodePort")) if explicit else len(ports)
+    return {
+        "count/services": ONE,
+        "services": ONE,
+        "services.loadbalancers": Quantity(Fraction(balancers)),
+        "services.nodeports": Quantity(Fraction(node_ports)),
+    }
+
+
+# ------------------------------------------------------------------ claims
+
+
+def _handles_claim(attributes: Attributes) -> bool:
+    if not attributes.subresource:
+        return True
+    new, old = attributes.object, attributes.old_object
+    if attributes.subresource != "status" or new is None or old is None:
+        return False
+    return _allocated(new) != _allocated(old) or volume_attributes_classes(new) != volume_attributes_classes(old)
+
+
+def _allocated(claim: Object) -> Quantity:
+    return resource_list((claim.get("status") or {}).get("allocatedResources")).get("storage", ZERO)
+
+
+def _knows_claim(name: str) -> bool:
+    plain = ("persistentvolumeclaims", "requests.storage")
+    return name in ("count/persistentvolumeclaims", *plain) or name.endswith(
+        tuple(_STORAGE_CLASS + end for end in plain)
+    )
+
+
+def _claim_usage(claim: Object, now: float) -> ResourceList:
+    used: ResourceList = {"persistentvolumeclaims": ONE}
+    spec = claim["spec"]
+    asked = resource_list((spec.get("resources") or {}).get("requests")).get("storage")
+    if asked is not None:
+        larger = max(asked, _allocated(claim))
+        used["requests.storage"] = (
+            larger if larger.amount.denominator == 1 else Quantity(Fraction(larger.value), larger.family)
+        )
+    annotations = metadata(claim).get("annotations") or {}
+    name = annotations.get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
+    if name:
+        used |= {f"{name}{_STORAGE_CLASS}{resource}": quantity for resource, quantity in used.items()}
+    return used | {"count/persistentvolumeclaims": ONE}
+
+
+def _resource_claim_usage(claim: Object, now: float) -> ResourceList:
+    """Of alternatives the worst counts, for each class."""
+    used: ResourceList = {"count/resourceclaims.resource.k8s.io": ONE}
+    for request in ((claim["spec"].get("devices") or {}).get("requests")) or ():
+        exactly = request.get("exactly")
+        worst: ResourceList = {}
+        for wanted in request.get("firstAvailable") or ([exactly] if exactly else ()):
+            name, devices = wanted["deviceClassName"] + _CLAIMS_PER_CLASS, _devices(wanted)
+            worst[name] = max(worst.get(name, ZERO), devices)
+        add(used, worst)
+    return used
+
+
+def _devices(request: Object) -> Quantity:
+    mode = request.get("allocationMode")
+    count = request.get("count", 0) if mode == "ExactCount" else _MOST_DEVICES if mode == "All" else 0
+    return Quantity(Fraction(count))
+
+
+_EVALUATORS: Final = {
+    GroupResource("", "pods"): Evaluator(_handles_pod, _knows_pod, _pod_usage, pod_matches, _pod_complaint),
+    GroupResource("", "services"): Evaluator(
+        _is_create_or_update,
+        frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"}).__contains__,
+        _service_usage,
+    ),
+    GroupResource("", "persistentvolumeclaims"): Evaluator(_handles_claim, _knows_claim, _claim_usage, claim_matches),
+    GroupResource("resource.k8s.io", "resourceclaims"): Evaluator(
+        _is_create_or_update,
+        lambda name: name == "count/resourceclaims.resource.k8s.io" or name.endswith(_CLAIMS_PER_CLASS),
+        _resource_claim_usage,
+    ),
+}

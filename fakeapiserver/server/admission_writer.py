@@ -1,0 +1,50 @@
+"""What admission plugins write themselves: through the whole write path, as the API server's own user.
+
+Upstream: the loopback client that k8s.io/apiserver/pkg/server/options/admission.go gives them.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import new_not_found
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.store import Store, WriteRequest
+
+_SERVER: Final = UserInfo("system:apiserver", groups=("system:masters", "system:authenticated"))
+
+
+class AdmissionWriter:
+    def __init__(self, scopes: RequestScopes) -> None:
+        self._scopes = scopes
+
+    async def create(self, resource: str, obj: Object) -> None:
+        """StatusError as POST has it."""
+        scope, store = self._found(resource)
+        scope.kind.settle(obj, {})
+        await store.create(_request(scope, obj["metadata"].get("namespace", ""), "", ""), obj)
+
+    async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
+        """`change` gets the current object and gives a new one, again if somebody was faster. StatusError as PUT has it."""
+        scope, store = self._found(resource)
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            return change(current)
+
+        await store.update(_request(scope, namespace, name, "status"), transform)
+
+    def _found(self, resource: str) -> tuple[RequestScope, Store]:
+        name, _, group = resource.partition(".")
+        store = self._scopes.store_for(GroupResource(group, name))
+        scope = self._scopes.lookup(group, store.gvr.version, name) if store is not None else None
+        if store is None or scope is None:
+            raise new_not_found(GroupResource(group, name), "")
+        return scope, store
+
+
+def _request(scope: RequestScope, namespace: str, name: str, subresource: str) -> WriteRequest:
+    return WriteRequest(scope.kind, _SERVER, "kube-apiserver", namespace, name, subresource)

@@ -265,7 +265,7 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
         from conformance.aggregated import Aggregated
 
         with Aggregated() as aggregated:
-            answers = _run(json.loads(aggregated.filled(text))["requests"], client, None, patient=patient)
+            answers = _run(json.loads(aggregated.filled(text)), client, None, patient=patient)
             return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
         return _run(json.loads(text), client, None, patient=patient)

@@ -8,11 +8,18 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema, pkg/registry/cust
     widget.validate(obj)     # [Error(...), ...]
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
-from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, coerce, has_embedded, validate_embedded
+from fakeapiserver.apimachinery.schema.embedded import (
+    DecodeMetadata,
+    Malformed,
+    coerce,
+    has_embedded,
+    validate_embedded,
+)
 from fakeapiserver.apimachinery.schema.list_type import has_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
@@ -59,6 +66,12 @@ class StructuralType:
         if self._has_embedded:
             unknown += sorted(coerce(obj, self._schema, self._decode_metadata, Path()))
         return [f'unknown field "{path}"' for path in unknown]
+
+    def coerce(self, obj: dict[str, Any]) -> None:
+        """Decodes the metadata of the resources inside, in place. What can't be decoded is left for validation to refuse."""
+        if self._has_embedded:
+            with suppress(Malformed):
+                coerce(obj, self._schema, self._decode_metadata, Path())
 
     def default(self, obj: dict[str, Any]) -> None:
         """Applies the schema's defaults in place; nulls the schema does not allow count as absent."""

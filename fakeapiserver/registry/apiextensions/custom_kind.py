@@ -78,6 +78,7 @@ class CustomKind:
     def settle(self, obj: Object, empties: "Empties") -> None:
         """Nulls where a map or list was emptied stay, for validation to refuse."""
         self._metadata.decode(obj.setdefault("metadata", {}))
+        self.structural.coerce(obj)
         self.structural.default(obj)
 
     def default(self, obj: Object) -> None:

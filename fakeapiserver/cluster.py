@@ -18,6 +18,7 @@ from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.storage.mvcc import Snapshot
+from fakeapiserver.transport import kubeconfig
 
 T = TypeVar("T")
 _START_TIMEOUT: Final = 30.0
@@ -81,6 +82,31 @@ class Cluster:
     def token(self) -> str:
         """A bearer token of a user in system:masters."""
         return self._running.admin_token
+
+    def user(self, name: str, groups: Sequence[str] = ()) -> str:
+        """Path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.
+
+        The user may do what RBAC lets it: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
+        Group dev, `groups=["system:masters"]` may do everything."""
+        return self._written(self._running.user_kubeconfig(name, groups))
+
+    def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
+        """Path of a kubeconfig (mode 0600) with a token of the service account `namespace/name`, good for `lifetime` seconds, as
+        `kubectl create token` makes it. ValueError: there is no such account."""
+        namespace, _, account = name.partition("/")
+        if self._thread is None:  # in the loop already
+            token = self._api.service_account_token(namespace, account, int(lifetime))
+        else:
+            token = self._call(lambda: self._service_account_token(namespace, account, int(lifetime)))
+        return self._written(self._running.token_kubeconfig(token, name, namespace))
+
+    def _written(self, config: dict[str, Any]) -> str:
+        path = Path(tempfile.mkdtemp(dir=self._require_folder())) / "kubeconfig"
+        kubeconfig.write(path, config)
+        return str(path)
+
+    async def _service_account_token(self, namespace: str, name: str, lifetime: int) -> str:
+        return self._api.service_account_token(namespace, name, lifetime)
 
     # ------------------------------------------------------- what no real server can
 

@@ -5,6 +5,7 @@ pkg/apis/authentication/{v1/defaults.go,validation}.
 """
 
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field
@@ -17,7 +18,7 @@ from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.create import owned
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.scopes import RequestScopes, TokenIssuer
 from fakeapiserver.endpoints.subresource import decoded, mutated
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
@@ -73,22 +74,30 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     ):
         private["warnafter"] = int(now) + lifetime
         lifetime = _YEAR
-    claims = {
-        "aud": spec["audiences"],
-        "exp": int(now) + lifetime,
-        "iat": int(now),
-        "iss": issuer.issuer,
-        "jti": str(uuid.uuid4()),
-        "kubernetes.io": private,
-        "nbf": int(now),
-        "sub": f"system:serviceaccount:{info.namespace}:{info.name}",
-    }
+    claims = token_claims(issuer, private, spec["audiences"], now, lifetime)
     wanted["status"] = {
         "token": issuer.keys.sign(claims),
         "expirationTimestamp": rfc3339(now + spec["expirationSeconds"]),
     }
     spec.setdefault("boundObjectRef", None)
     return respond.encoded(request, wanted, respond.accepted(request, scope), 201)
+
+
+def token_claims(
+    issuer: TokenIssuer, private: Mapping[str, Any], audiences: Sequence[str], now: float, lifetime: int
+) -> dict[str, Any]:
+    """What a token says: `private` names the account and what the token is bound to (upstream: serviceaccount.Claims)."""
+    account = private["serviceaccount"]["name"]
+    return {
+        "aud": list(audiences),
+        "exp": int(now) + lifetime,
+        "iat": int(now),
+        "iss": issuer.issuer,
+        "jti": str(uuid.uuid4()),
+        "kubernetes.io": private,
+        "nbf": int(now),
+        "sub": f"system:serviceaccount:{private['namespace']}:{account}",
+    }
 
 
 def _default(obj: Object, version: str) -> None:

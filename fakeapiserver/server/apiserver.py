@@ -4,6 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Final
 
@@ -184,6 +185,17 @@ class APIServer:
             *self._authorization.background,
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
+
+    def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
+        """A token as a TokenRequest gives it, good for `lifetime` seconds. ValueError: there is no such account."""
+        from fakeapiserver.endpoints.token_request import token_claims
+
+        account = self.objects.get("serviceaccounts", namespace, name)
+        if account is None:
+            raise ValueError(f"there is no service account {namespace}/{name}: create it first")
+        private = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]}}
+        wanted = audiences or self._issuer.audiences
+        return self._issuer.keys.sign(token_claims(self._issuer, private, wanted, self.clock.now(), lifetime))
 
     def snapshot(self) -> Snapshot:
         """Everything stored, now: no copy is made, objects never change."""

@@ -5,6 +5,7 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 
 import asyncio
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import names
@@ -51,10 +52,7 @@ class HandlerChain:
         return await within_deadline(request, self._identified, self.request_timeout)
 
     async def _identified(self, request: Request) -> Response:
-        user = await self.authenticator.authenticate(credentials(request))
-        if user is None:
-            raise new_unauthorized()
-        request.user = user
+        request.user = await self._authenticate(request)
         if _impersonates(request):
             request.user = await self._impersonate(request)
         return await self.limiter.run(request, self._admitted)
@@ -79,6 +77,18 @@ class HandlerChain:
             # Whoever watches is woken by now, and goes first: controllers that hear of their own writes late work on old states.
             await asyncio.sleep(0)
         return response
+
+    async def _authenticate(self, request: Request) -> UserInfo:
+        start = perf_counter()
+        try:
+            user = await self.authenticator.authenticate(credentials(request))
+            if user is None:
+                raise new_unauthorized()
+        except StatusError as error:
+            self.metrics.authentication.refused(error, perf_counter() - start)
+            raise
+        self.metrics.authentication.succeeded(user.name, perf_counter() - start)
+        return user
 
     async def _impersonate(self, request: Request) -> UserInfo:
         if self._impersonation is None:

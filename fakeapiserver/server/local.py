@@ -7,10 +7,10 @@ import asyncio
 import errno
 import ipaddress
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
@@ -117,6 +117,16 @@ class LocalServer:
             kubeconfig.write(path, config)
         except OSError as error:
             raise OSError(f"can't write the kubeconfig {path}: {error.strerror}") from error
+
+    def user_kubeconfig(self, name: str, groups: Sequence[str]) -> dict[str, Any]:
+        """Of a user with a client certificate: CN is the name, each O a group."""
+        assert self._certificates is not None
+        client = issue_client(self._certificates.authority, name, groups)
+        return kubeconfig.render(self.url, authority=self.ca, client=client, user=name)
+
+    def token_kubeconfig(self, token: str, user: str, namespace: str) -> dict[str, Any]:
+        """Of whoever the token is for."""
+        return kubeconfig.render(self.url, authority=self.ca, token=token, user=user, namespace=namespace)
 
 
 def _bind_problem(config: Config, error: OSError) -> str:

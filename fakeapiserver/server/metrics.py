@@ -29,6 +29,7 @@ _CONNECTED: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _DURATIONS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60
 )  # fmt: skip
+_AUTHENTICATION_DURATIONS: Final = tuple(0.001 * 2**power for power in range(15))
 _SIZES: Final = tuple(10.0**power for power in range(3, 10))
 
 
@@ -76,6 +77,60 @@ class _Series:
     sizes: _Histogram = field(default_factory=lambda: _Histogram(_SIZES))
 
 
+_WITHOUT_TOTAL: Final = (b"authenticated_user_requests", b"authentication_attempts")
+# Whose names are told as they are; of all others only whether they look like an address.
+_KNOWN_USERS: Final = frozenset(
+    {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
+)
+
+
+@dataclass(slots=True)
+class AuthenticationMetrics:
+    """Who was let in, how often nobody was, and how long it took to find out (upstream:
+    k8s.io/apiserver/pkg/endpoints/filters/metrics.go)."""
+
+    users: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, _Histogram] = field(default_factory=dict)
+
+    def succeeded(self, name: str, seconds: float) -> None:
+        known = name if name in _KNOWN_USERS else "email_id" if "@" in name else "other"
+        self.users[known] += 1
+        self._observe("success", seconds)
+
+    def refused(self, error: StatusError, seconds: float) -> None:
+        """A credential that fails is an error; to have none where one is needed is a failure."""
+        self._observe("failure" if error.__cause__ is None else "error", seconds)
+
+    def _observe(self, result: str, seconds: float) -> None:
+        histogram = self.seconds.get(result)
+        if histogram is None:
+            histogram = self.seconds[result] = _Histogram(_AUTHENTICATION_DURATIONS)
+        histogram.observe(seconds)
+
+    def reset(self) -> None:
+        self.users.clear()
+        self.seconds.clear()
+
+    def metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+
+        users = CounterMetricFamily(
+            "authenticated_user_requests", "Requests of users who were authenticated, by name", labels=["username"]
+        )
+        for name, count in sorted(self.users.items()):
+            users.add_metric([name], count)
+        attempts = CounterMetricFamily(
+            "authentication_attempts", "Attempts to authenticate, by result", labels=["result"]
+        )
+        seconds = HistogramMetricFamily(
+            "authentication_duration_seconds", "Seconds that attempts took, by result", labels=["result"]
+        )
+        for result, histogram in sorted(self.seconds.items()):
+            attempts.add_metric([result], sum(histogram.counts))
+            seconds.add_metric([result], histogram.buckets(), histogram.sum)
+        yield from (users, attempts, seconds)
+
+
 @dataclass(slots=True)
 class Metrics:
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
@@ -92,6 +147,7 @@ class Metrics:
     # APIServices by name, and whether they are available; by name and reason, how often they became unavailable.
     api_services: Callable[[], Mapping[str, bool]] = dict
     unavailable: Counter[tuple[str, str]] = field(default_factory=Counter)
+    authentication: AuthenticationMetrics = field(default_factory=AuthenticationMetrics)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -121,6 +177,7 @@ class Metrics:
     def reset(self) -> None:
         """Forgets what was counted; what runs now goes on being counted."""
         self.series.clear()
+        self.authentication.reset()
 
     def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
         series = self.series.get(labels)
@@ -165,7 +222,10 @@ class Metrics:
 
     def render(self) -> bytes:
         """Prometheus' text format."""
-        return _rendered(self._metrics())
+        text = _rendered(self._metrics())
+        for name in _WITHOUT_TOTAL:  # prometheus-client gives every counter the ending that upstream's older ones lack
+            text = text.replace(name + b"_total", name)
+        return text
 
     def render_health_checks(self) -> bytes:
         """/metrics/slis: which checks were asked, and that they succeeded."""
@@ -204,6 +264,7 @@ class Metrics:
         for kind in ("mutating", "readOnly"):
             in_flight.add_metric([kind], self.in_flight[kind])
         yield in_flight
+        yield from self.authentication.metrics()
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield GaugeMetricFamily(

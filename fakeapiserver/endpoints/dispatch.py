@@ -73,7 +73,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     # A watch of what can only be listed has the list's route.
     watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
     if warns and (
-        scope.kind.custom or _is_routed(request, scope, scopes.media_types, listed=watches and not info.watch_path)
+        scope.kind.custom or _is_routed(request, scope, scopes.media_types, listed=watches and request.method == "GET" and not info.watch_path)
     ):
         request.warnings.append(warns)
     if unknown:
@@ -86,6 +86,8 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     handler = handler_of(info.verb)
     if watches and info.watch_path:
         raise new_generic_not_found()
+    if watches and request.method == "GET":
+        respond.accepted(request, scope)
     if watches or (scope.kind.custom and handler is None):
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
     if handler is None or not (scope.kind.custom or _is_served_verb(request, scope)):

@@ -73,7 +73,10 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     # A watch of what can only be listed has the list's route.
     watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
     if warns and (
-        scope.kind.custom or _is_routed(request, scope, scopes.media_types, listed=watches and request.method == "GET" and not info.watch_path)
+        scope.kind.custom
+        or _is_routed(
+            request, scope, scopes.media_types, listed=watches and request.method == "GET" and not info.watch_path
+        )
     ):
         request.warnings.append(warns)
     if unknown:

@@ -20,7 +20,7 @@ async def get(request: Request, scope: RequestScope) -> Response:
     try:
         found = await store.storage.get(key, minimum_revision=minimum)
     except ResourceVersionTooLarge as error:
-        raise too_large(minimum, error.current) from None
+        raise too_large(minimum, error.current, retry_after=int(store.strategy.cached)) from None
     if found is None:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     return respond.stored_object(request, scope, found.value, accept=accept)
@@ -41,8 +41,9 @@ def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int
     raise new_bad_request(f"{prefix}resourceVersion: Invalid value: {quoted}: {detail}")
 
 
-def too_large(wanted: int, current: int) -> StatusError:
-    """504 for a revision that is not there yet (upstream: storage.NewTooLargeResourceVersionError)."""
-    error = new_timeout(f"Too large resource version: {wanted}, current: {current}", 1)
+def too_large(wanted: int, current: int, *, retry_after: int) -> StatusError:
+    """504 for a revision that is not there yet (upstream: storage.NewTooLargeResourceVersionError); `retry_after` in seconds,
+    0 leaves it out."""
+    error = new_timeout(f"Too large resource version: {wanted}, current: {current}", retry_after)
     error.status["details"]["causes"] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return error

@@ -35,11 +35,11 @@ async def find(request: Request, scope: RequestScope, options: ListOptions) -> L
             prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
         )
     except ResourceVersionTooLarge as error:
-        raise too_large(position.revision, error.current) from None
+        raise too_large(position.revision, error.current, retry_after=int(store.strategy.cached)) from None
     except Compacted as error:
         raise _expired(options, error.oldest, position.start, prefix) from None
     if position.minimum > found.revision:
-        raise too_large(position.minimum, found.revision)
+        raise too_large(position.minimum, found.revision, retry_after=int(store.strategy.cached))
     return found
 
 

@@ -74,9 +74,9 @@ async def _stream(
             found = await storage.list(prefix, predicate=predicate)
         except NotConverted as error:
             # Upstream watches from a cache, which has come no further.
-            raise too_large(storage.revision, error.revision - 1) from None
+            raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
         if revision > found.revision:
-            raise too_large(revision, found.revision)
+            raise too_large(revision, found.revision, retry_after=1)
         items, start = found.items, found.revision
     elif 0 < revision < scope.watchable_since:
         raise _too_old(revision, scope.watchable_since)

@@ -31,6 +31,7 @@ class EventStrategy(Strategy):
     """Events of the legacy group: next to nothing is asked of them."""
 
     component = "reportingComponent"
+    cached: bool = False
 
     def in_version(self, version: GroupVersion) -> Strategy:
         return _STRICT if version.group else self

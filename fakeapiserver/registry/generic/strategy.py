@@ -58,6 +58,8 @@ class Strategy:
     status_reset_fields: tuple[str, ...] = ("spec",)
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
+    # Upstream keeps the objects in its watch cache, which tells clients when to come again.
+    cached: bool = True
     # Its objects get time to end (upstream: RESTGracefulDeleteStrategy); grace_period tells how much.
     graceful: bool = False
     # The first DELETE only begins the deletion, in a way of the kind's own (begin_deletion).

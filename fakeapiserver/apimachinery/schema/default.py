@@ -16,6 +16,11 @@ def default(obj: dict[str, Any], schema: Schema) -> None:
     _default(obj, schema)
 
 
+def presets_status(schema: Schema) -> bool:
+    """Whether a resource without a status has one, by default."""
+    return schema.get("properties", _NO_SCHEMA).get("status", _NO_SCHEMA).get("default") is not None
+
+
 def _others(schema: Schema) -> Schema | None:
     """The schema of fields that aren't listed by name."""
     found = schema.get("additionalProperties")

@@ -11,6 +11,8 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema, pkg/registry/cust
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
 from fakeapiserver.apimachinery.schema.embedded import (
@@ -78,9 +80,12 @@ class StructuralType:
         default.default(obj, self._schema)
 
     def restore(self, obj: dict[str, Any]) -> None:
-        """What reading an object from storage makes of what was written: in place, without nulls that may not be, and with
-        every default."""
-        default.drop_nulls(obj, self._schema)
+        """What reading an object from storage makes of one that was validated: in place, without nulls that may not be, and
+        with a status where it has one by default."""
+        if b"null" in msgspec.json.encode(obj):  # rare, and a large object is soon encoded
+            default.drop_nulls(obj, self._schema)
+        elif "status" in obj or not default.presets_status(self._schema):
+            return
         default.default(obj, self._schema)
 
     def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> ErrorList:

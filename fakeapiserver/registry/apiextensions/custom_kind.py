@@ -41,7 +41,9 @@ class CustomKind:
     @property
     def presets_status(self) -> bool:
         """Objects without a status have one, by default."""
-        return self._schema.get("properties", {}).get("status", {}).get("default") is not None
+        from fakeapiserver.apimachinery.schema.default import presets_status
+
+        return presets_status(self._schema)
 
     @cached_property
     def structural(self) -> "StructuralType":

@@ -7,6 +7,7 @@ async with Cluster() as cluster: ...       # in the running event loop, no threa
 """
 
 import asyncio
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from fakeapiserver.server.access_log import AccessLog, Denied, write
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
@@ -45,6 +47,7 @@ class Cluster:
             authorization_mode=tuple(authorization_mode),
             controllers=tuple(controllers),
             kubernetes_version=kubernetes_version,
+            records_access=True,
         )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._server: LocalServer | None = None
@@ -107,6 +110,13 @@ class Cluster:
 
     async def _service_account_token(self, namespace: str, name: str, lifetime: int) -> str:
         return self._api.service_account_token(namespace, name, lifetime)
+
+    @property
+    def rbac(self) -> "Access":
+        """What clients were allowed and refused, and the roles they would have needed."""
+        if self._api.access_log is None:
+            raise ValueError("this cluster doesn't keep what it allowed: only one made by Cluster() does")
+        return Access(self._api.access_log, self._call)
 
     # ------------------------------------------------------- what no real server can
 
@@ -214,6 +224,41 @@ class Cluster:
         if self._folder is None:
             raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")
         return self._folder.name
+
+
+class Access:
+    """`cluster.rbac`: the roles a test's traffic needed, and what was refused."""
+
+    def __init__(self, log: AccessLog, call: Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]) -> None:
+        self._log = log
+        self._call = call
+
+    def used(
+        self, user: str = "", *, name: str = "used", names: bool = False, path: str | os.PathLike[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The least that would have allowed what was asked and allowed so far, as a ClusterRole and a Role for each
+        namespace, all called `name`: run a controller as admin in a test, and ship what comes out. What everybody may do
+        anyway (discovery, health, asking about oneself) is left out.
+
+        `user`: only this user's requests, by default everybody's. `names`: only the objects that were asked for by name.
+        `path`: also written there, as YAML.
+        """
+        found: list[dict[str, Any]] = self._call(lambda: self._log.used(user, name, names=names))
+        if path is not None:
+            write(Path(path), found)
+        return found
+
+    @property
+    def denied(self) -> list[Denied]:
+        """What was refused, oldest first; `str()` of each is the sentence that the client read.
+
+        assert not cluster.rbac.denied, "\\n".join(map(str, cluster.rbac.denied))
+        """
+        return self._log.denied()
+
+    def forget(self) -> None:
+        """Begins anew: what was asked before counts no more."""
+        self._log.forget()
 
 
 class _LoopThread:

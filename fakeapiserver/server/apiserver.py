@@ -21,6 +21,7 @@ from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
 from fakeapiserver.server.admission_writer import AdmissionWriter
+from fakeapiserver.server.access_log import AccessLog
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
@@ -39,7 +40,7 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
-_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes_version", "warnings"})
+_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes_version", "records_access", "warnings"})
 
 
 class APIServer:
@@ -122,7 +123,8 @@ class APIServer:
         self.scopes.virtual = reviews(
             authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
         )
-        self.application = Application(self._chain(authenticator, authorizer))
+        self.access_log = AccessLog(authorizer) if config.records_access else None
+        self.application = Application(self._chain(authenticator, self.access_log or authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:

@@ -80,4 +80,5 @@ class Config:
     request_timeout: float = 60.0  # seconds
     min_request_timeout: int = 1800  # seconds; what a watch lives at least
     kubernetes_version: str = "v1.36"
+    records_access: bool = False  # what is allowed and denied is kept for whoever asks (server/access_log.py)
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say

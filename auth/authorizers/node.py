@@ -29,6 +29,7 @@ ATTACHMENTS: Final = "volumeattachments.storage.k8s.io"
 SLICES: Final = "resourceslices.resource.k8s.io"
 RESOURCES: Final = (PODS, VOLUMES, ATTACHMENTS, SLICES)
 _ALLOW: Final[_Answer] = (Decision.ALLOW, "")
+_NOTHING: Final[_Answer] = (Decision.NO_OPINION, "")
 _CHANGES: Final = ("get", "create", "update", "patch", "delete")
 # Volumes of a pod that name a secret of its namespace: where.
 _SECRET_REFS: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
@@ -172,7 +173,7 @@ class Node:
     async def authorize(self, attributes: Attributes) -> _Answer:
         name = node_name(attributes.user)
         if name is None:
-            return _no()
+            return _NOTHING
         if not name:
             return _no(f"unknown node for user {go_quote(attributes.user.name)}")
         if attributes.resource_request:

@@ -71,8 +71,15 @@ class _Grants:
         return None
 
 
+class _Mine(NamedTuple):
+    """All that one user may do in one place. `reasons` are the texts told already, by binding."""
+
+    grants: tuple[_Grants, ...]
+    reasons: dict[_Key, str]
+
+
 class _Index:
-    """Roles and bindings as they are at `revision`."""
+    """Roles and bindings as they are at `revision`. What is found out about users is kept until one of them changes."""
 
     def __init__(self, reader: ObjectReader) -> None:
         self.revision = reader.revision
@@ -81,6 +88,7 @@ class _Index:
         # Which subjects' grants a role is part of, whether it exists or not.
         self._users_of: dict[_Key, set[_Subject]] = {}
         self._grants: dict[_Subject, _Grants] = {}
+        self._mine: dict[tuple[str, tuple[str, ...], str], _Mine] = {}
         self.decisions: dict[tuple[Any, ...], tuple[Decision, str]] = {}
         for resource in RESOURCES:
             for obj in reader.list(resource):
@@ -94,6 +102,7 @@ class _Index:
             if new is not None:
                 self._put(resource, new)
         self.decisions.clear()
+        self._mine.clear()
 
     def _put(self, resource: str, obj: Mapping[str, Any]) -> None:
         meta = obj["metadata"]
@@ -127,7 +136,18 @@ class _Index:
         for subject in self._users_of.get(role, ()):
             self._grants.pop(subject, None)
 
-    def grants_of(self, subject: _Subject) -> _Grants | None:
+    def grants_to(self, user: UserInfo, namespace: str) -> _Mine:
+        """What the user is granted as itself and by its groups, everywhere first, then in the namespace."""
+        key = (user.name, user.groups, namespace)
+        mine = self._mine.get(key)
+        if mine is None:
+            if len(self._mine) >= _DECISIONS:
+                self._mine.clear()
+            found = (self._grants_of(subject) for subject in _principals(user, namespace))
+            mine = self._mine[key] = _Mine(tuple(grants for grants in found if grants is not None), {})
+        return mine
+
+    def _grants_of(self, subject: _Subject) -> _Grants | None:
         """None for whom no binding is."""
         grants = self._grants.get(subject)
         if grants is None and (bindings := self._bindings.get(subject)):
@@ -273,15 +293,15 @@ class RBAC:
 
 def _decide(index: _Index, attributes: Attributes) -> tuple[Decision, str]:
     called = words(attributes)
-    errors: list[str] = []
-    for subject in _principals(attributes.user, attributes.namespace):
-        grants = index.grants_of(subject)
-        if grants is None:
-            continue
+    mine = index.grants_to(attributes.user, attributes.namespace)
+    for grants in mine.grants:
         binding = grants.find(attributes, called)
         if binding is not None:
-            return Decision.ALLOW, f"RBAC: allowed by {_source(binding, attributes.user)}"
-        errors += grants.errors
+            key = (binding.namespace, binding.name)
+            if key not in mine.reasons:
+                mine.reasons[key] = f"RBAC: allowed by {_source(binding, attributes.user)}"
+            return Decision.ALLOW, mine.reasons[key]
+    errors = [error for grants in mine.grants for error in grants.errors]
     return Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else ""
 
 

@@ -4,8 +4,12 @@ Upstream: k8s.io/apiserver/pkg/authorization/union/union.go.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
+
+# Looked up once: an attribute of an enumeration is not free.
+_NO_OPINION: Final = Decision.NO_OPINION
 
 
 class Union:
@@ -21,17 +25,17 @@ class Union:
             try:
                 decision, reason = await authorizer.authorize(attributes)
             except EvaluationError as error:
-                if error.decision is not Decision.NO_OPINION:
+                if error.decision is not _NO_OPINION:
                     raise
                 errors.append(str(error))
                 decision, reason = error.decision, error.reason
-            if decision is not Decision.NO_OPINION:
+            if decision is not _NO_OPINION:
                 return decision, reason
             if reason:
                 reasons.append(reason)
         if errors:
             raise EvaluationError(_aggregate(errors), reason="\n".join(reasons))
-        return Decision.NO_OPINION, "\n".join(reasons)
+        return _NO_OPINION, "\n".join(reasons)
 
     async def rules_for(
         self, user: UserInfo, namespace: str

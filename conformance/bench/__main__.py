@@ -19,7 +19,14 @@ from typing import Final
 
 from conformance.bench import custom
 from conformance.bench.custom import Object
-from conformance.bench.servers import TOKEN, Ours, Reference, Server, fresh_cluster_seconds
+from conformance.bench.servers import (
+    TOKEN,
+    Ours,
+    Reference,
+    Server,
+    authorization_seconds,
+    fresh_cluster_seconds,
+)
 from conformance.exchange import Client
 from conformance.operators import packages
 
@@ -39,6 +46,7 @@ class Row:
 ROWS: Final = (
     Row("ready", "command to ready", "s"),
     Row("cluster", "fresh Cluster() in a warm process", "ms"),
+    Row("authorize", "authentication and authorization of a request, 500 roles, 5,000 bindings", "us"),
     Row("rss_idle", "memory, idle", "MiB"),
     Row("rss_full", "memory, 10,000 objects of 2 KB", "MiB"),
     *(
@@ -85,6 +93,7 @@ def main() -> int:
             for server in servers:
                 print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
                 measure(server, loader, figures[server.name], arguments.objects, definitions)
+            figures[servers[0].name].setdefault("authorize", []).append(authorization_seconds(Path(folder)) * 1e6)
     figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]
     report(figures, arguments.output)
     return 0

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -77,6 +77,9 @@ class Versions(Protocol):
         """Brings what a plugin has made into the kind's form, with its defaults, in place. ValueError in the words of Go's
         decoder."""
 
+    def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
+        """As which resource a kind is served, and whether in namespaces; None: it isn't."""
+
 
 class NoVersions:
     """Every kind has one version, and every object its form."""
@@ -91,6 +94,9 @@ class NoVersions:
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> None:
         pass
+
+    def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
+        return None
 
 
 class Writer(Protocol):
@@ -113,6 +119,8 @@ class Initializer:
     configuration: Mapping[str, Object] = field(default_factory=dict)
     writer: Writer | None = None
     clock: Clock = field(default_factory=SystemClock)
+    # Who is asked what users may do; None: everybody may do everything.
+    authorizer: Authorizer | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid, new_not_found
+from fakeapiserver.apimachinery.errors import new_bad_request, new_forbidden, new_invalid, new_not_found
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
+from fakeapiserver.auth.interfaces import Attributes, Decision
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -50,6 +51,7 @@ async def port_forward(request: Request, scope: RequestScope, scopes: RequestSco
 
 
 async def _streams(request: Request, scope: RequestScope, scopes: RequestScopes, *, into_container: bool) -> Response:
+    await _check_may_create(request, scopes)
     pod = await _found(request, scope)
     if into_container:
         _check_container(pod, request)
@@ -57,6 +59,28 @@ async def _streams(request: Request, scope: RequestScope, scopes: RequestScopes,
         raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
     await _check_node(pod, scopes)
     raise not_built(scope, request.info.subresource)
+
+
+async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
+    """A WebSocket is asked for by GET, and does what SPDY does by POST: it takes the right to create (upstream: rest/authorize.go)."""
+    info = request.info
+    if info.verb == "create" or scopes.authorizer is None:
+        return
+    wanted = Attributes(
+        user=request.user,
+        verb="create",
+        path=info.path,
+        resource_request=True,
+        api_group=info.group,
+        api_version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+    )
+    decision, reason = await scopes.authorizer.authorize(wanted)
+    if decision is not Decision.ALLOW:
+        raise new_forbidden(GroupResource(info.group, info.resource), info.name, reason)
 
 
 async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:

@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
+from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.body import KnownKind
@@ -74,6 +75,7 @@ class RequestScopes:
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
+    authorizer: Authorizer | None = None
     guard_for: Callable[[GroupResource], Guard | None] = lambda resource: None
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
@@ -218,6 +220,10 @@ class ServedVersions:
         if scope is not None:
             scope.kind.decode(obj)
             scope.kind.default(obj)
+
+    def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
+        row = self._scopes.table.for_kind(kind)
+        return (row.gvr, row.namespaced) if row is not None else None
 
     def _scope(self, kind: GroupVersionKind) -> RequestScope | None:
         row = self._scopes.table.for_kind(kind)

@@ -77,8 +77,12 @@ class APIServer:
             media_types=self.media_types,
         )
         self.objects = ObjectGetter(self.scopes)
+        rbac = RBAC(self.objects)
+        self._authorization = authorization(config, rbac, self.objects, self.clock)
+        authorizer = self.scopes.authorizer = self._authorization.authorizer
+        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         versions, writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
-        self.scopes.admission = authn_authz.admission(config, self.objects, versions, writer, self.clock)
+        self.scopes.admission = authn_authz.admission(config, self.objects, versions, writer, self.clock, authorizer)
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = service_account_keys(config), api_audiences(config)
@@ -116,10 +120,6 @@ class APIServer:
             request_headers=self._front_proxy.headers,
         )
         authenticator = self._authentication.authenticator
-        rbac = RBAC(self.objects)
-        self._authorization = authorization(config, rbac, self.objects, self.clock)
-        authorizer = self._authorization.authorizer
-        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self.scopes.virtual = reviews(
             authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
         )

@@ -40,12 +40,14 @@ def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[Gro
     return guard
 
 
-def admission(config: Config, objects: Getter, versions: Versions, writer: Writer, clock: Clock) -> Chain:
+def admission(
+    config: Config, objects: Getter, versions: Versions, writer: Writer, clock: Clock, authorizer: Authorizer
+) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
     and configurations that won't do.
     What is accepted and not built yet is logged as a warning."""
     configuration = read_admission_configuration(config.admission_control_config_file)
-    initializer = Initializer(objects, versions, configuration, writer, clock)
+    initializer = Initializer(objects, versions, configuration, writer, clock, authorizer)
     chain, warning = new_chain(initializer, config.enable_admission_plugins, config.disable_admission_plugins)
     if warning:
         log.warning(warning)

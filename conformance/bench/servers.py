@@ -214,7 +214,6 @@ import asyncio, json, time
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
-from fakeapiserver.server.in_process import send
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 GROUP = "rbac.authorization.k8s.io"
@@ -223,7 +222,15 @@ TOKENS = {tokens!r}
 async def main():
     api = APIServer(Config(token_auth_file=TOKENS))
     await api.start()
-    post = lambda path, body: send(api.application, "POST", path, "admin", body)
+    async def post(path, body):
+        headers = [(b"authorization", b"Bearer admin"), (b"content-type", b"application/json")]
+        scope = dict(type="http", method="POST", path=path, query_string=b"", headers=headers, extensions={{}})
+        sent = dict(type="http.request", body=json.dumps(body).encode(), more_body=False)
+        async def receive():
+            return sent
+        async def collect(message):
+            assert message.get("status", 201) == 201, message
+        await api.application(scope, receive, collect)
     for i in range({roles}):
         rule = dict(verbs=["get", "list", "update"], apiGroups=["", "apps"], resources=["pods", "deployments", f"r{{i}}"])
         await post(f"{{RBAC}}/clusterroles", dict(metadata=dict(name=f"role-{{i}}"), rules=[rule, rule]))

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.field import go_quote
@@ -134,7 +135,7 @@ def _structured(config: Config, clock: Clock, background: list[Background]) -> _
             "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in "
             "authentication configuration file"
         )
-    authentication_config.check(decoded, disallowed)
+    authentication_config.check(decoded)
     jwts = JWTAuthenticators(issuers(decoded))
 
     async def use(changed: bytes) -> None:
@@ -208,11 +209,25 @@ def _oidc_errors(config: Config) -> list[str]:
     return []
 
 
+def _url_problem(issuer: str) -> str:
+    """What net/url finds wrong with an issuer that looks like a URL; empty for a good one."""
+    try:
+        parts = urlsplit(issuer)
+        parts.port  # noqa: B018
+    except ValueError:
+        port = parts.netloc.rpartition(":")[2]
+        return f'parse {go_quote(issuer)}: invalid port {go_quote(":" + port)} after host'
+    return ""
+
+
 def _service_account_errors(config: Config) -> list[str]:
     errors, seen = [], set()
     for issuer in config.service_account_issuer:
         if not issuer:
             errors.append("service-account-issuer should not be an empty string")
+        elif problem := _url_problem(issuer):
+            told = f"contained a ':' but was not a valid URL: {problem}"
+            errors.append(f"service-account-issuer {go_quote(issuer)} {told}")
         elif issuer in seen:
             errors.append(f'service-account-issuer "{issuer}" is already specified')
         seen.add(issuer)

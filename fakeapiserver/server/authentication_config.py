@@ -35,9 +35,10 @@ def load(data: bytes, disallowed: Collection[str], before: Object) -> Object:
     return config
 
 
-def check(config: Object, disallowed: Collection[str]) -> None:
-    """ValueError in upstream's words, everything at once."""
-    if errors := validate(config, disallowed):
+def check(config: Object) -> None:
+    """ValueError in upstream's words, everything at once. That an issuer is this server itself is told by who makes its
+    authenticator."""
+    if errors := validate(config):
         raise ValueError(f"invalid authentication configuration: {aggregated(errors)}")
 
 
@@ -80,7 +81,7 @@ def from_flags(config: Config) -> Object:
         issuer["certificateAuthority"] = config.oidc_ca_file.read_text()
     rules = [{"claim": claim, "requiredValue": value} for claim, value in config.oidc_required_claim.items()]
     found = {"jwt": [{"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}]}
-    check(found, config.service_account_issuer)
+    check(found)
     return found
 
 

@@ -8,9 +8,10 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.errors import aggregated
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth import jose
-from fakeapiserver.auth.authenticators.oidc.configuration import Mapper, Object, compile_jwt
+from fakeapiserver.auth.authenticators.oidc.configuration import Object, compile_jwt
 from fakeapiserver.auth.authenticators.oidc.expressions import check_rules, claims_value, strings_of, user_value
 from fakeapiserver.auth.authenticators.oidc.verifier import ProviderError, RemoteKeys, Verifier, discover
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
@@ -33,7 +34,9 @@ class JWTAuthenticator:
         self._audiences: list[str] = jwt["issuer"]["audiences"]
         self._algorithms = tuple(algorithms)
         self._clock = clock
-        self._mapper: Mapper = compile_jwt(jwt, Path("jwt"), disallowed)[0]
+        self._mapper, errors = compile_jwt(jwt, None, disallowed)
+        if errors:
+            raise ValueError(aggregated(errors))
         authority = jwt["issuer"].get("certificateAuthority") or ""
         self._client = Fetcher(authority.encode())
         self._verifier: Verifier | None = None

@@ -40,7 +40,7 @@ class Mapper:
         return bool(self.username or self.groups or self.uid or self.extra or self.claim_rules)
 
 
-def validate(config: Object, disallowed: Collection[str]) -> ErrorList:
+def validate(config: Object, disallowed: Collection[str] = ()) -> ErrorList:
     """`disallowed` are issuers that this server is itself."""
     root, errors = Path("jwt"), []
     jwts: Sequence[Object] = config.get("jwt") or ()
@@ -64,13 +64,17 @@ def validate(config: Object, disallowed: Collection[str]) -> ErrorList:
     return errors
 
 
-def compile_jwt(jwt: Object, path: Path, disallowed: Collection[str]) -> tuple[Mapper, ErrorList]:
-    """One issuer's expressions, and what is wrong with it."""
+def compile_jwt(jwt: Object, path: Path | None, disallowed: Collection[str]) -> tuple[Mapper, ErrorList]:
+    """One issuer's expressions, and what is wrong with it. `path` is None for an issuer by itself."""
+
+    def place(name: str) -> Path:
+        return path.child(name) if path is not None else Path(name)
+
     mapper = Mapper()
-    errors = _issuer(jwt.get("issuer") or {}, path.child("issuer"), disallowed)
-    errors += _claim_rules(jwt.get("claimValidationRules") or (), path.child("claimValidationRules"), mapper)
-    errors += _mappings(jwt.get("claimMappings") or {}, path.child("claimMappings"), mapper)
-    errors += _user_rules(jwt.get("userValidationRules") or (), path.child("userValidationRules"), mapper)
+    errors = _issuer(jwt.get("issuer") or {}, place("issuer"), disallowed)
+    errors += _claim_rules(jwt.get("claimValidationRules") or (), place("claimValidationRules"), mapper)
+    errors += _mappings(jwt.get("claimMappings") or {}, place("claimMappings"), mapper)
+    errors += _user_rules(jwt.get("userValidationRules") or (), place("userValidationRules"), mapper)
     return mapper, errors
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
@@ -25,7 +26,7 @@ from fakeapiserver.auth.authenticators.serviceaccount import (
 )
 from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
 from fakeapiserver.auth.authenticators.x509 import X509
-from fakeapiserver.auth.interfaces import Authenticator, TokenAuthenticator, TokenReviewer
+from fakeapiserver.auth.interfaces import Authenticator, Credentials, TokenAuthenticator, TokenReviewer, UserInfo
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
@@ -70,7 +71,8 @@ def authentication(
     background: list[Background] = [client_authorities.run]
     methods: list[Authenticator] = []
     if request_headers is not None:
-        methods.append(RequestHeader(request_headers, clock))
+        proxy = RequestHeader(request_headers, clock)
+        methods.append(proxy if config.requestheader_client_ca_file is not None else _OwnFrontProxy(proxy))
     if client_authorities.bundle:
         x509 = X509(b"", clock)
         client_authorities.subscribe(x509.use)
@@ -93,6 +95,19 @@ def authentication(
     bearer = BearerToken(tokens, audiences, clock)
     union = Union([*methods, bearer], structured.anonymous)
     return Authentication(union, bearer, background)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnFrontProxy:
+    """The front proxy that this server has without being told of one: certificates of others are no concern of its."""
+
+    proxy: RequestHeader
+
+    async def authenticate(self, credentials: Credentials) -> UserInfo | None:
+        try:
+            return await self.proxy.authenticate(credentials)
+        except StatusError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +231,7 @@ def _url_problem(issuer: str) -> str:
         parts.port  # noqa: B018
     except ValueError:
         port = parts.netloc.rpartition(":")[2]
-        return f'parse {go_quote(issuer)}: invalid port {go_quote(":" + port)} after host'
+        return f"parse {go_quote(issuer)}: invalid port {go_quote(':' + port)} after host"
     return ""
 
 

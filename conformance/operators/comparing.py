@@ -218,7 +218,7 @@ class Comparison:
             self._use(path, version, named(sample, f"s{number}"), invalid)
         for path in sorted(paths):
             self.ask({"method": "GET", "path": path, "accept": TABLE})
-            self.ask({"method": "GET", "path": f"{path}?limit=3"}, lambda body: len(body.get("items") or ()))
+            self.ask({"method": "GET", "path": f"{path}?limit=3"}, _listed)
         for definition in self.operator.definitions.values():
             self._make(definition, made)
         for path in sorted(paths):
@@ -417,7 +417,7 @@ def _outcome(expected: Answer, got: Answer) -> str:
     """Two answers of different status, with what they say."""
     if expected["status"] == got["status"]:
         return ""
-    said = (answer["body"].get("message", "no message") for answer in (expected, got))
+    said = ((answer.get("body") or {}).get("message", "no message") for answer in (expected, got))
     return " != ".join(f"{answer['status']} {text}" for answer, text in zip((expected, got), said, strict=True))
 
 
@@ -439,6 +439,11 @@ def _by_name(value: Any) -> Any:
     if isinstance(found.get("resources"), list):
         found["resources"].sort(key=lambda row: str(row.get("resource") or row.get("name")))
     return found
+
+
+def _listed(body: Any) -> Any:
+    """How many items a list has; an answer that is none as it is."""
+    return len(body.get("items") or ()) if isinstance(body, dict) else body
 
 
 def _first_line(expected: str, got: str) -> str:

@@ -116,7 +116,7 @@ class Remote:
         for step in range(1, _STEPS + 1):
             try:
                 answer = await self._client.post(self._endpoint, body, self._timeout)
-                return _checked(answer, review)
+                return checked(answer, review)
             except WebhookError as error:
                 if step == _STEPS or not error.is_transient:
                     late = str(error).endswith("context deadline exceeded")
@@ -129,7 +129,7 @@ class Remote:
         raise AssertionError("unreachable: the last step answers or raises")
 
 
-def _checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
     """The answer's object; one that names no type is taken for the wanted one. ValueError."""
     from fakeapiserver.apimachinery.serializer import type_meta
 
@@ -138,11 +138,18 @@ def _checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
     version, kind = found.version or wanted[0], found.kind or wanted[1]
     if (version, kind) == wanted:
         return found.content
-    if kind not in known_kinds().get(version, ()) and version.partition("/")[0] != wanted[0].partition("/")[0]:
+    if not _is_known(version, kind, wanted):
         scheme = 'in scheme "pkg/runtime/scheme.go:111"'
         raise ValueError(f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {scheme}")
     names = [f"{api_version.rpartition('/')[2]}.{name}" for api_version, name in ((version, kind), wanted)]
     raise ValueError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
+
+
+def _is_known(version: str, kind: str, wanted: tuple[str, str]) -> bool:
+    """client-go knows reviews in v1beta1 as well, which is served no longer."""
+    group = wanted[0].partition("/")[0]
+    is_review = kind == wanted[1] and version in (f"{group}/v1", f"{group}/v1beta1")
+    return is_review or kind in known_kinds().get(version, ())
 
 
 def _no_service(namespace: str, name: str, port: int) -> tuple[str, int]:

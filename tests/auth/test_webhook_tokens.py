@@ -1,6 +1,7 @@
 """Tokens that another server is asked about: a process of its own on loopback, over TLS."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 from conformance.credentials import Credentials, prepared
 from fakeapiserver.auth.authenticators.webhook import WebhookTokens
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
-from fakeapiserver.transport.client_config import Remote, load_kubeconfig
+from fakeapiserver.transport.client_config import Remote, checked, load_kubeconfig
 from fakeapiserver.transport.webhook import Endpoint
 
 JANE = UserInfo("jane", "7", ("dev",), {"example.com/team": ("a", "b")})
@@ -76,6 +77,20 @@ def test_a_server_that_nobody_vouches_for_is_not_asked(config: Endpoint) -> None
 def test_a_server_that_is_not_there(config: Endpoint) -> None:
     with pytest.raises(RefusedError, match=r'Post "https://127.0.0.1:1/\?timeout=30s": dial tcp 127.0.0.1:1: connect'):
         ask(replace(config, url="https://127.0.0.1:1/", port=1), "hook-jane")
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "why"),
+    [
+        ("Foo", "authentication.k8s.io/v1", 'no kind "Foo" is registered'),
+        ("TokenReview", "authentication.k8s.io/v9", 'no kind "TokenReview" is registered'),
+        ("TokenReview", "authentication.k8s.io/v1beta1", "unknown conversion"),
+    ],
+)
+def test_an_answer_must_be_of_the_kind_that_was_asked_with(kind: str, version: str, why: str) -> None:
+    review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
+    with pytest.raises(ValueError, match=why):
+        checked(json.dumps({"kind": kind, "apiVersion": version}).encode(), review)
 
 
 class Counting:

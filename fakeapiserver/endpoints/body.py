@@ -5,6 +5,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserv
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -270,15 +271,19 @@ _DECODERS: Final[Mapping[str, Callable[[bytes, Kind], Object]]] = {
 
 
 def unserved_fields(obj: Object, kind: Kind) -> list[str]:
-    """What is unknown in an object of another version of a custom kind: metadata is checked as ever (StatusError 400), and
-    a version that isn't served has no schema, so none of its fields are known."""
+    """What is unknown in an object of another version of a custom kind: metadata is checked as ever (StatusError 400). A
+    version that its definition hasn't got has no schema, so none of its fields are known."""
+    found = _named_type(obj, kind)
+    is_kind = (found.group, found.kind) == (kind.gvk.group, kind.gvk.kind)
+    other = kind.versions.get(found.version) if is_kind else None
     try:
-        unknown = kind.decode(dict(obj))
+        unknown = (other or kind).decode(deepcopy(obj))
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
-    found = _named_type(obj, kind)
-    if (found.group, found.kind) != (kind.gvk.group, kind.gvk.kind):
+    if not is_kind:
         return []
+    if other is not None:
+        return unknown
     fields = [f"unknown field {go_quote(key)}" for key in obj if key not in _ALWAYS_KNOWN]
     return sorted(about_metadata(unknown) + fields)
 

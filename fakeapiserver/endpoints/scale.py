@@ -220,7 +220,9 @@ class _Through:
 
         _check(after, current, self._scope)
         changed = _with_replicas(current, self._paths, after)
-        if self._scope.kind.custom:  # a spec that there was none of gets its defaults when it is read
+        parent = self._paths.spec_replicas.rpartition(".")[0]
+        if self._scope.kind.custom and value_at(current, parent) is None:
+            # A spec that there was none of gets its defaults when it is read.
             self._scope.kind.default(changed)
         entries, scale_entries = metadata(current).get("managedFields"), metadata(after).get("managedFields")
         version = str(self._scope.gvk.group_version)

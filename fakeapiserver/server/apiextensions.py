@@ -264,12 +264,15 @@ class CustomResources:
         """The kind in each version, served or not."""
         kind, group = obj["status"]["acceptedNames"]["kind"], obj["spec"]["group"]
         definitions = self._scopes.table.scheme.definitions
-        return {
+        kinds = {
             version["name"]: CustomKind(
                 GroupVersionKind(group, version["name"], kind), _schema_of(version), definitions
             )
             for version in obj["spec"]["versions"]
         }
+        for made in kinds.values():
+            made.versions = kinds
+        return kinds
 
     def _versions(self, obj: Object) -> Iterator[_Served]:
         versions, kinds = {version["name"]: version for version in obj["spec"]["versions"]}, self._kinds(obj)

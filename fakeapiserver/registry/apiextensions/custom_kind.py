@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, pkg/registry/customresource.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ class CustomKind:
         self.gvk = gvk
         self.definitions = definitions
         self._schema = schema
+        self.versions: Mapping[str, CustomKind] = {}
 
     @property
     def definition(self) -> Schema:

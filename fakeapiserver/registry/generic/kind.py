@@ -3,7 +3,7 @@
 Built-in kinds and custom resources differ here and in their strategy, nowhere else (one resource path).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -25,14 +25,17 @@ Default = Callable[[Object, str], None]
 class Kind(Protocol):
     """One kind in one served version. `definition` is the schema that strategic merge patch reads, `definitions` what it refers
     to, and `definition_name` its own name among them (empty for custom resources); `custom` is true for custom resources (no
-    strategic merge, list items carry their type). `also_accepts` are other versions that bodies may have, as if they had its
-    own."""
+    strategic merge, list items carry their type), whose `versions` are all that their definition has. `also_accepts` are other
+    versions that bodies may have, as if they had its own."""
 
     gvk: GroupVersionKind
     custom: bool
     definitions: Definitions
     definition_name: str
     also_accepts: Sequence[GroupVersion]
+
+    @property
+    def versions(self) -> "Mapping[str, Kind]": ...
 
     @property
     def raw_field(self) -> str:
@@ -64,6 +67,7 @@ class BuiltinKind:
 
     custom = False
     also_accepts: Sequence[GroupVersion] = ()
+    versions: Mapping[str, Kind] = {}
 
     def __init__(self, gvk: GroupVersionKind, definition_name: str, definitions: Definitions, default: Default) -> None:
         self.gvk = gvk

@@ -37,13 +37,14 @@ class ClientAuthorities:
     async def run(self) -> None:
         """Reads the file again when it changes, until it is cancelled."""
         if self._path is not None:
-            await WatchedFile(self._path, self._content, self._replace).run()
+            await WatchedFile(self._path, self._content, self.replace).run()
 
     @property
     def _name(self) -> str:
         return f"client-ca-bundle::{self._path}"
 
-    async def _replace(self, content: bytes) -> None:
+    async def replace(self, content: bytes) -> None:
+        """Takes another content of the file, if it is any good."""
         try:
             check_bundle(self._name, content)
         except ValueError as error:

@@ -324,9 +324,8 @@ def shown(answer: Answer) -> str:
     if not isinstance(body, dict):
         return f"{answer['status']} {str(answer.get('text', ''))[:60] if answer['status'] >= 400 else ''}"
     if body.get("kind") == "Status":
-        return (
-            f"{answer['status']} {_ordered(body.get('message', ''))} {json.dumps(body.get('details'), sort_keys=True)}"
-        )
+        details = {name: value for name, value in (body.get("details") or {}).items() if name != "uid"}
+        return f"{answer['status']} {_ordered(body.get('message', ''))} {json.dumps(details, sort_keys=True)}"
     if "Review" in str(body.get("kind")):
         status = body.get("status", {})
         for rules in ("resourceRules", "nonResourceRules"):

@@ -13,6 +13,7 @@ import argparse
 import base64
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -249,6 +250,7 @@ def main() -> int:
     parser.add_argument("area")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with prepared(arguments.folder.absolute()) as credentials:
         print("\n".join(credentials.flags(arguments.area)), flush=True)
         print("interrupt me when the servers are stopped", file=sys.stderr)

@@ -104,6 +104,7 @@ class APIServer:
             rejects_redirects=config.aggregator_reject_forwarding_redirect,
             request_timeout=config.request_timeout,
             metrics=self.metrics,
+            tell=self._tell_aggregated_servers,
         )
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._trust = ClusterAuthenticationTrust(
@@ -175,18 +176,30 @@ class APIServer:
         """Stores what a fresh server has, and starts what runs beside requests."""
         version, port = self.config.kubernetes_version, self.config.secure_port
         await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
-        await self._trust.sync()
+        if self._has_authorities:
+            await self._trust.sync()
         await self._identity.create()
         background = [
             self.custom_resources.run,
             self.custom_resources.registration.run,
             self.aggregator.run,
-            self._trust.run,
             self._identity.run,
+            *([self._trust.run] if self._has_authorities else []),
             *self._authentication.background,
             *self._authorization.background,
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
+
+    @property
+    def _has_authorities(self) -> bool:
+        """Whether certificate authorities were named, of which upstream tells aggregated servers from the start."""
+        return bool(self.config.client_ca_file or self.config.requestheader_client_ca_file)
+
+    async def _tell_aggregated_servers(self) -> None:
+        """Authorities made on the spot are nobody's business until there are such servers. Until cancelled."""
+        if not self._has_authorities:
+            await self._trust.sync()
+            await self._trust.run()
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
         """A token as a TokenRequest gives it, good for `lifetime` seconds. ValueError: there is no such account."""

@@ -6,7 +6,7 @@ Nothing here is imported or started before there is an APIService that names a S
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +26,7 @@ _LONG: Final = 3600.0
 
 
 class Aggregator:
-    """`own` is this server's host and port."""
+    """`own` is this server's host and port; `tell` runs beside the controllers and tells other servers whom to believe."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Aggregator:
         rejects_redirects: bool,
         request_timeout: float,
         metrics: Metrics,
+        tell: Callable[[], Coroutine[None, None, None]],
     ) -> None:
         self.api_services = APIServices(objects)
         self._scopes = scopes
@@ -49,6 +50,7 @@ class Aggregator:
         self._rejects_redirects = rejects_redirects
         self._request_timeout = request_timeout
         self._metrics = metrics
+        self._tell = tell
         metrics.api_services = lambda: self.api_services.available
 
     def for_path(self, path: str) -> RemoteService | None:
@@ -76,7 +78,7 @@ class Aggregator:
                 watcher.close()
             await asyncio.sleep(0)  # a closed storage ends each watch at once
         try:
-            await self._controllers.run()
+            await asyncio.gather(self._tell(), self._controllers.run())
         finally:
             self._proxy.transport.close()
 

@@ -15,6 +15,8 @@ from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.server.config import Config
 
+from .trust import TRUST, whom_to_believe
+
 Json = dict[str, Any]
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAME = "v1.far.example.com"
@@ -108,7 +110,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder: Path = tmp_path_factory.mktemp("front-proxy")
     with Cluster() as near:
         client = Client(near.url, near.token)
-        told = send(client, "GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
+        told = whom_to_believe(client)
         data = told["body"]["data"]
         (folder / "ca.crt").write_text(data["requestheader-client-ca-file"])
         config = Config(
@@ -260,9 +262,6 @@ def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_b
     pair.near.restore(without)
     pair.near.restore(gone)
     until(pair.client, "/apis", lambda found: not lists(found), **accept)
-
-
-TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 
 def test_what_servers_need_to_know_is_told_again_when_it_is_deleted(pair: Pair) -> None:

@@ -77,6 +77,7 @@ def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptio
         api_version=str(kind.gvk.group_version),
         subresource=request.info.subresource,
         now=rfc3339(scope.clock.now()),
+        empties=request.empties,
     )
 
 

@@ -83,7 +83,9 @@ async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Ob
     respond.accepted(request, scope)
     media_type = object_media_type(request, kind)
     data = await request.body()
-    obj = decode_object(data, media_type, kind, options.field_validation, request.warnings, scope.recognizes)
+    obj = decode_object(
+        data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    )
     match_namespace(obj, request, scope)
     return obj, options
 

@@ -44,7 +44,7 @@ class SignedTokens:
         if issuer not in self.issuers:
             raise RefusedError(f"token issuer {go_quote(issuer)} is invalid")
         named = jose.audiences_of(claims) or list(self.audiences)
-        common = tuple(audience for audience in named if audience in audiences)
+        common = tuple(audience for audience in audiences if audience in named)
         if not common and self.audiences:
             raise RefusedError(
                 f"token audiences {_go_list(named)} is invalid for the target audiences {_go_list(audiences)}"

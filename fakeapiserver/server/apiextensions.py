@@ -356,13 +356,15 @@ class CustomResources:
         )
 
         def convert(found: Object, gvk: GroupVersionKind) -> Object:
-            """Conversion strategy None: nothing but the apiVersion differs, and what the other version doesn't know. What is
-            on its way to storage is validated in its own version first."""
-            converted = {**found, "apiVersion": str(gvk.group_version)}
+            """Conversion strategy None."""
+            return {**found, "apiVersion": str(gvk.group_version)}
+
+        def pruned(found: Object, gvk: GroupVersionKind) -> Object:
+            """What is on its way to storage is validated in its own version first."""
             if refreshes and gvk != stored.gvk:
-                converted = deepcopy(converted)
-                kinds[gvk.version].structural.prune(converted)
-            return converted
+                found = deepcopy(found)
+                kinds[gvk.version].structural.prune(found)
+            return found
 
         def as_stored(found: Object) -> Object:
             """Upstream stores what it validated, and restores it whenever it reads."""
@@ -389,6 +391,7 @@ class CustomResources:
             clock=self._scopes.clock,
             name_generator=generate_name,
             convert=convert if view is None else view.converter.at_once,
+            pruned=pruned,
             refresh=refresh if refreshes else None,
             as_stored=as_stored,
             kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),

@@ -215,7 +215,7 @@ def _apply(
     if owned := managed.pop(key, None):
         fields = difference(owned.fields, _NEVER_OWNED)
         if fields:
-            unchanged = last is not None and fields == last.fields
+            unchanged = last is not None and (fields, version) == (last.fields, last.api_version)
             time = now if changed else owned.time
             managed[key] = last if unchanged and last and time == last.time else Owned(fields, version, time)
     return result, managed

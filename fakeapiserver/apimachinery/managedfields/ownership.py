@@ -76,16 +76,20 @@ class Versions:
     def schema_of(self, version: str) -> TypedSchema:
         return self.schema if version == self.current or self._schema_of is None else self._schema_of(version)
 
-    def convert(self, obj: Any, version: str, source: str = "") -> Any:
+    def convert(self, obj: Any, version: str, source: str = "", *, failure: str = "") -> Any:
         """The object in a version; `source` is the one it is in, if not the request's.
 
-        LookupError: nobody serves that version. ValueError: it does not fit its type there, where duplicates are not let pass.
+        LookupError: nobody serves that version. ValueError, which begins with `failure`: it can't be converted, or doesn't fit its
+        type there, where duplicates are not let pass.
         """
         if obj is None or self._convert is None or version == (source or self.current):
             return obj
-        converted = self._convert(obj, version)
+        try:
+            converted = self._convert(obj, version)
+        except ValueError as error:
+            raise ValueError(f"{failure}{error}") from None
         if problem := validate(converted, self.schema_of(version)):
-            raise ValueError(problem)
+            raise ValueError(f"{failure}{problem}")
         return converted
 
     def owned(self, fields: FieldSet) -> FieldSet:
@@ -93,7 +97,9 @@ class Versions:
         return recursive_difference(fields, self._reset) if self._reset else fields
 
     def compare(self, old: Object | None, new: Object, version: str) -> Comparison:
-        result = compare(self.convert(old, version), self.convert(new, version), self.schema_of(version))
+        before = self.convert(old, version, failure="failed to convert old object: ")
+        after = self.convert(new, version, failure="failed to convert new object: ")
+        result = compare(before, after, self.schema_of(version))
         if self._empties and version == self.current:
             added, modified, removed = result
             result = added, union(modified, emptied(self.schema, old, new, self._empties)), removed

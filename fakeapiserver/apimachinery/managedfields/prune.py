@@ -21,7 +21,8 @@ def prune(merged: Object, managed: Managed, applier: ManagerId, last: Owned | No
     if version == managed[applier].api_version and not difference(last.fields, managed[applier].fields):
         return merged
     try:
-        converted = versions.convert(merged, version)
+        failure = "failed to prune fields: failed to convert merged object to last applied version: "
+        converted = versions.convert(merged, version, failure=failure)
     except LookupError:
         return merged
     owned = with_named_fields(schema.root, last.fields)
@@ -31,7 +32,7 @@ def prune(merged: Object, managed: Managed, applier: ManagerId, last: Owned | No
     all_fields = with_named_fields(schema.root, to_fieldset(converted, schema))
     gone = intersection(difference(all_fields, kept), owned)
     result: Object = remove(schema.root, converted, gone) or {}
-    back: Object = versions.convert(result, managed[applier].api_version, version)
+    back: Object = versions.convert(result, managed[applier].api_version, version, failure="failed to prune fields: ")
     return back
 
 
@@ -43,7 +44,9 @@ def _add_back_owned(merged: Object, pruned: Object, version: str, managed: Manag
     at = version
     for target in sorted(by_version, key=lambda v: v != version):
         try:
-            merged, pruned = versions.convert(merged, target, at), versions.convert(pruned, target, at)
+            failure = "failed to prune fields: failed add back owned items: failed to convert {} object at version {}: "
+            merged = versions.convert(merged, target, at, failure=failure.format("merged", target))
+            pruned = versions.convert(pruned, target, at, failure=failure.format("pruned", target))
         except LookupError:
             continue
         at = target
@@ -52,5 +55,6 @@ def _add_back_owned(merged: Object, pruned: Object, version: str, managed: Manag
         everything = with_named_fields(root, to_fieldset(merged, schema))
         kept = union(with_named_fields(root, to_fieldset(pruned, schema)), with_named_fields(root, by_version[target]))
         pruned = remove(root, merged, difference(everything, kept)) or {}
-    back: Object = versions.convert(pruned, version, at)
+    failure = "failed to prune fields: failed add back dangling items: failed to convert pruned object to last applied version: "
+    back: Object = versions.convert(pruned, version, at, failure=failure)
     return back

@@ -152,6 +152,7 @@ class Store:
         clock: Clock,
         name_generator: NameGenerator,
         convert: Convert | None = None,
+        pruned: Convert = lambda obj, gvk: obj,
         kind_in: KindIn | None = None,
         refresh: Callable[[Object], None] | None = None,
         as_stored: Callable[[Object], Object] = lambda obj: obj,
@@ -171,6 +172,8 @@ class Store:
         self._clock = clock
         self._generate_name = name_generator
         self._convert = convert
+        # What a version's schema knows of an object that was converted to it (custom resources).
+        self._pruned = pruned
         self._kind_in = kind_in
         # Brings what was stored under an earlier schema up to date (custom resources).
         self._refresh = refresh
@@ -553,15 +556,16 @@ class Store:
         return GroupResource(request.kind.gvk.group, self.gvr.resource)
 
     def in_version(self, obj: Object, api_version: str) -> Object:
-        """The object as a manager who wrote in this version sees it. LookupError: the version isn't served, or only under
-        another group's name (upstream forgets what was written to an event by its other name)."""
+        """The object as a manager who wrote in this version sees it, with what that version doesn't know. LookupError: the
+        version isn't served, or only under another group's name (upstream forgets what was written to an event by its other
+        name)."""
         if obj["apiVersion"].rpartition("/")[0] != api_version.rpartition("/")[0]:
             raise LookupError(api_version)
         source, target = self.kind_in(obj["apiVersion"]), self.kind_in(api_version)
         obj = dict(obj)
         if not source.custom:
             source.decode(obj)  # through Go's types, so with zeroes for what a merge has taken out
-        converted = self.converted(obj, target.gvk)
+        converted = self._unpruned(obj, target.gvk)
         if not target.custom:
             target.decode(converted)
         return converted
@@ -724,6 +728,9 @@ class Store:
 
     def converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """The object in a version."""
+        return self._pruned(self._unpruned(obj, gvk), gvk)
+
+    def _unpruned(self, obj: Object, gvk: GroupVersionKind) -> Object:
         if self._convert is None:
             raise new_internal_error(f"no conversion to {gvk}")
         return self._convert(obj, gvk)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import component_config, yaml
+from fakeapiserver.apimachinery.serializer import component_config
 
 _VERSIONS: Final = tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1alpha1"))
 _SHAPE: Final[Mapping[str, component_config.Shape]] = {"plugins": [{"name": None, "path": None, "configuration": None}]}
@@ -40,6 +40,8 @@ def read_admission_configuration(path: Path | None) -> dict[str, Object]:
 
 
 def _read(path: Path) -> Object:
+    from fakeapiserver.apimachinery.serializer import yaml
+
     try:
         document = yaml.decode(path.read_bytes())
     except OSError as error:

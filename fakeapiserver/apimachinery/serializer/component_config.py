@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import yaml
 
 # The fields of a mapping, the items of a list (one shape for all), or anything.
 Shape = Mapping[str, "Shape"] | Sequence["Shape"] | None
@@ -23,6 +22,8 @@ _SCHEME: Final = 'scheme "pkg/runtime/scheme.go:111"'
 def decode(data: bytes, kind: str, versions: Collection[str], shape: Mapping[str, Shape]) -> Object:
     """The document in a file. ValueError, worded as upstream words it, when it is not of that kind in one of those apiVersions, or
     has fields that nobody knows."""
+    from fakeapiserver.apimachinery.serializer import yaml
+
     document, duplicates = yaml.decode_with_duplicates(data)
     if not isinstance(document, dict | None):
         what = f"cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type {_TYPE_META}"

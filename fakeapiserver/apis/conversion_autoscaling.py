@@ -8,6 +8,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 Object = dict[str, Any]
+
+
+class StatusV1(Object):
+    """A status that came in v1, with the v2 one that it means: going back, v1 would say zero where v2 has nothing."""
+
+    __slots__ = ("v2",)
+
+    def __init__(self, value: Object, v2: Object) -> None:
+        super().__init__(value)
+        self.v2 = v2
+
+
 # (field of v1, path in v2, what v1 writes when v2 has nothing there: None for nothing), in the order v1 writes them
 Rows = tuple[tuple[str, tuple[str, ...], str | None], ...]
 
@@ -106,6 +118,13 @@ def to_v1(obj: Object) -> Object:
     return converted
 
 
+def there_and_back(obj: Object) -> Object:
+    """A v1 object as the internal version leaves it, which remembers what its status meant."""
+    meant = to_v2(obj)
+    returned = to_v1(meant)
+    return {**returned, "status": StatusV1(returned["status"], meant["status"])}
+
+
 def to_v2(obj: Object) -> Object:
     """A v1 object as v2 says it, but for apiVersion; with no metric at all it gets the CPU one that v1 implies."""
     spec, status = obj.get("spec", {}), obj.get("status", {})
@@ -124,7 +143,7 @@ def to_v2(obj: Object) -> Object:
         **obj,
         "metadata": _annotated(obj.get("metadata", {}), {}),
         "spec": kept,
-        "status": _status_v2(status, annotations),
+        "status": status.v2 if isinstance(status, StatusV1) else _status_v2(status, annotations),
     }
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.conversion import CORE_EVENT, EVENT, HPA_V1, HPA_V2, convert, storage_gvk
+from fakeapiserver.apis.conversion_autoscaling import there_and_back
 
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -184,6 +185,19 @@ def test_v1_without_a_metric_implies_cpu() -> None:
     assert convert(v1, HPA_V2) == v2
     spec = {"minReplicas": 1, "maxReplicas": 5, "targetCPUUtilizationPercentage": 80}
     assert convert(v2, HPA_V1) == hpa("autoscaling/v1", spec, {"currentReplicas": 0, "desiredReplicas": 0})
+
+
+def test_what_v1_shows_as_zero_stays_nothing_in_storage() -> None:
+    sent = hpa("autoscaling/v1", {"maxReplicas": 5}, {"currentReplicas": 1, "currentCPUUtilizationPercentage": 40})
+    shown = there_and_back(sent)
+    assert '"currentAverageValue":"0"' in shown["metadata"]["annotations"][PREFIX + "current-metrics"]
+    current = {"averageUtilization": 40}
+    assert convert(shown, HPA_V2)["status"]["currentMetrics"][0]["resource"]["current"] == current
+    reread = {**shown, "status": dict(shown["status"])}
+    assert convert(reread, HPA_V2)["status"]["currentMetrics"][0]["resource"]["current"] == {
+        **current,
+        "averageValue": "0",
+    }
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", "{}"])

@@ -146,7 +146,13 @@ def _compare_values(node: Node, old: Any, new: Any, into: Comparison, equal: Equ
         _compare_maps(node, old if old_map else {}, new if new_map else {}, into, equal)
     if as_list:
         _compare_lists(node, old if old_list else [], new if new_list else [], into, equal)
-    return (as_map or as_list) and (old is None or new is None or type(old) is type(new))
+    if old is None or new is None:
+        return as_map or as_list
+    return (
+        (as_map or as_list)
+        and isinstance(old, dict) == isinstance(new, dict)
+        and isinstance(old, list) == isinstance(new, list)
+    )
 
 
 def _compare_lists(node: Node, old: list[Any], new: list[Any], into: Comparison, equal: Equal) -> None:

@@ -91,7 +91,7 @@ class _Struct:
         return self._fields
 
     def decode(self, value: Any, state: State) -> Any:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             if value is not None:
                 state.save(value, ".".join(self._name.rsplit(".", 2)[1:]))
             return self.zero()

@@ -9,7 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apis import conversion, conversion_autoscaling
+from fakeapiserver.apis import conversion_autoscaling
 from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -37,9 +37,9 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         if version == "v1":
             # What v1 has no field for travels in annotations, which the way through the internal version reads and writes anew.
             if type(obj.get("apiVersion")) is str and obj.get("kind"):
-                there_and_back = conversion.convert(conversion.convert(obj, conversion.HPA_V2), conversion.HPA_V1)
+                returned = conversion_autoscaling.there_and_back(obj)
                 obj.clear()
-                obj.update(there_and_back)
+                obj.update(returned)
             return
         conversion_autoscaling.drop_round_trip_annotations(metadata(obj))
         if not spec.get("metrics"):

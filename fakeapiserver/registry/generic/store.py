@@ -333,7 +333,9 @@ class Store:
         await self._admission.admit(attributes)
         assert attributes.object is not None
         new = request.view.take(new, attributes.object) if request.view else attributes.object
-        new, old = self._to_storage(new), self._to_storage(old)
+        new = self._to_storage(new)
+        # Going back, a built-in kind's other version may say zero where there is nothing.
+        old = self._to_storage(old) if request.kind.custom else self._from_storage(old, current)
         if self._guard is not None:
             await self._guard.check(request, new, old)
         new = {**new, "metadata": dict(metadata(new))}
@@ -719,6 +721,9 @@ class Store:
                 sent = {_text(steps): empty for steps, empty in empties.items()}
                 errors = [_as_sent(error, sent) for error in errors]
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
+
+    def _from_storage(self, old: Object, current: StoredObject) -> Object:
+        return old if old["apiVersion"] == str(self.gvk.group_version) else self.decode(current.value)
 
     def _to_storage(self, obj: Object) -> Object:
         gvk = self.gvk

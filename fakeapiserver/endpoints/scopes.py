@@ -11,6 +11,7 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
@@ -115,7 +116,7 @@ class RequestScopes:
             return self.make_custom(row)
         store = self._store(row) if "get" in row.verbs and row.gvr.group_resource not in self.virtual else None
         strategy = store.strategy if store is not None else strategy_for(row)
-        kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), strategy.default)
+        kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), self._defaults(strategy))
         return RequestScope(
             resource=row,
             kind=kind,
@@ -126,6 +127,16 @@ class RequestScopes:
             virtual=self.virtual.get(row.gvr.group_resource),
             admission=self.admission,
         )
+
+    def _defaults(self, strategy: Strategy) -> Callable[[Object, str], None]:
+        if type(strategy).default_times is Strategy.default_times:
+            return strategy.default
+
+        def default(obj: Object, version: str) -> None:
+            strategy.default(obj, version)
+            strategy.default_times(obj, rfc3339(self.clock.now()))
+
+        return default
 
     def restored(self) -> None:
         """Another state was brought back: what strategies keep beside storage follows."""

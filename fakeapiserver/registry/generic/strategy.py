@@ -110,6 +110,9 @@ class Strategy:
     def default(self, obj: Object, version: str) -> None:
         """Sets in place what upstream's defaulting functions of this served version set."""
 
+    def default_times(self, obj: Object, now: str) -> None:
+        """Sets in place what is the time of the request by default; `now` is RFC3339."""
+
     def prepare_for_create(self, obj: Object) -> None:
         """Drops or computes fields that a client can't set; must not remove what would be a validation error."""
         for name in self.reset_fields or ():

@@ -6,7 +6,7 @@ Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go.
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.registry.apps.label_selector import immutable_errors
@@ -14,6 +14,7 @@ from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
+_TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -43,6 +44,11 @@ class ResourceClaimTemplateStrategy(DeviceClassStrategy):
 
 @dataclass(kw_only=True)
 class ResourceSliceStrategy(Strategy):
+    def default_times(self, obj: Object, now: str) -> None:
+        for device in obj["spec"].get("devices") or ():
+            for taint in device.get("taints") or ():
+                taint.setdefault("timeAdded", now)
+
     def validate(self, obj: Object) -> ErrorList:
         return _slice_errors(obj["spec"]) + _node_errors(obj["spec"])
 
@@ -71,6 +77,21 @@ def _slice_errors(spec: Object) -> ErrorList:
     if pool.get("resourceSliceCount", 0) <= 0:
         path = _SPEC.child("pool", "resourceSliceCount")
         errors.append(field.invalid(path, pool.get("resourceSliceCount", 0), "must be greater than zero"))
+    return errors + _taint_errors(spec)
+
+
+def _taint_errors(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    for i, device in enumerate(spec.get("devices") or ()):
+        for j, taint in enumerate(device.get("taints") or ()):
+            path, value = _SPEC.child("devices").index(i).child("taints").index(j), taint.get("value", "")
+            key, effect = taint.get("key", ""), taint.get("effect", "")
+            errors += [field.invalid(path.child("key"), key, text) for text in names.is_qualified_name(key)]
+            errors += [field.invalid(path.child("value"), value, text) for text in names.is_valid_label_value(value)]
+            if not effect:
+                errors.append(field.required(path.child("effect")))
+            elif effect not in _TAINT_EFFECTS:
+                errors.append(field.not_supported(path.child("effect"), effect, _TAINT_EFFECTS))
     return errors
 
 

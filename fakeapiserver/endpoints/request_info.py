@@ -63,10 +63,11 @@ def request_info(method: str, path: str, *, watch: bool = False, name_selector: 
     >>> info.verb, info.resource, info.subresource, info.name
     ('get', 'deployments', 'scale', 'web')
     """
-    # empty parts stay: `/api/v1/namespaces//pods` is upstream's for all namespaces
+    # Empty parts stay: `/api/v1/namespaces//pods` is upstream's for all namespaces. Slashes too many in front change nothing
+    # here, so that who may not list secrets isn't asked about a path instead; no such path is served.
     parts = path.strip("/").split("/") if path.startswith("/") else []
     prefix = parts[0] if parts else ""
-    if path.startswith("//") or prefix not in ("api", "apis") or len(parts) < (3 if prefix == "api" else 4):
+    if prefix not in ("api", "apis") or len(parts) < (3 if prefix == "api" else 4):
         return RequestInfo(path, method.lower())
     group, rest = ("", parts[1:]) if prefix == "api" else (parts[1], parts[2:])
     version, rest = rest[0], rest[1:]

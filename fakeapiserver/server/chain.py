@@ -70,7 +70,7 @@ class HandlerChain:
         return response
 
     async def _serve(self, request: Request) -> Response:
-        if not request.info.resource_request:
+        if not request.info.resource_request or request.path.startswith("//"):
             return await self.fixed_paths.answer(request)
         response = await dispatch(request, self.scopes)
         if request.info.verb in _WRITES:

@@ -66,7 +66,7 @@ class Impersonation:
 
 def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
     """The user the headers ask for."""
-    found = [(name, value.decode("latin-1")) for name, value in headers if name.startswith(_PREFIX)]
+    found = [(name, value.decode("utf-8", "replace")) for name, value in headers if name.startswith(_PREFIX)]
     if not found:
         return None
     name = next((value for header, value in found if header == b"impersonate-user"), "")

@@ -498,6 +498,8 @@ class EdgeProtocol(HttpToolsProtocol):
         self._in_headers = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_headers:
+            return  # a trailer: behind the body it's too late to say who one is
         name = name.lower()
         header = (name, value.rstrip(b" \t"))  # the parser leaves what stands behind a value
         self.headers.append(header)

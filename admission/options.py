@@ -101,6 +101,7 @@ IMPLEMENTED: Final = frozenset(
         "RuntimeClass",
         "StorageObjectInUseProtection",
         "TaintNodesByCondition",
+        "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",
     }
 )

@@ -248,7 +248,8 @@ def _connection_errors(info: Mapping[str, Any], path: FieldPath) -> ErrorList:
 
 
 def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Iterator[field.Error]:
-    from fakeapiserver.auth.match_conditions import InstantiationError, compile_condition
+    from fakeapiserver.apimachinery.cel.typed import InstantiationError
+    from fakeapiserver.auth.match_conditions import compile_condition
 
     if len(conditions) > _MAX_CONDITIONS:
         yield field.too_many(path, len(conditions), _MAX_CONDITIONS)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.program import Program
+from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.apimachinery.cel.types import BOOL, STRING, list_of, map_of, struct
 
 _STRINGS: Final = list_of(STRING)
@@ -65,21 +65,9 @@ class MatchConditions:
         return True
 
 
-class InstantiationError(ValueError):
-    """An expression has the right types, but a part that is always the same fails."""
-
-
 def compile_condition(expression: str) -> Program:
     """ValueError with upstream's text."""
-    try:
-        program = compile_expression(expression, _DECLARED)
-    except CompileError as error:
-        raise ValueError(f"compilation failed: {error}") from None
-    except CelError as error:
-        raise InstantiationError(f"program instantiation failed: {error}") from None
-    if program.type != BOOL:
-        raise ValueError(f"must evaluate to bool but got {program.type}")
-    return program
+    return compile_typed(expression, _DECLARED, BOOL)
 
 
 def _complete(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from fakeapiserver.admission.interfaces import Attributes, Reinvocation
 from fakeapiserver.admission.webhook.configuration import Hook
 from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
-from fakeapiserver.admission.webhook.matching import is_exempt
+from fakeapiserver.admission.webhook.matching import in_version, is_exempt
 from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
@@ -70,7 +70,7 @@ class MutatingAdmissionWebhook(Webhook):
         patched = self._settled(_patched(subject.object, operations), subject)
         if patched == subject.object:
             return False
-        attributes.object = await self._in_version(patched, attributes.kind)
+        attributes.object = await in_version(patched, attributes.kind, self.initializer.versions)
         return True
 
     def _settled(self, patched: Object, subject: Subject) -> Object:

@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
 
 if TYPE_CHECKING:
+    from fakeapiserver.admission.policy.expressions import Expression
     from fakeapiserver.transport.webhook import Endpoint
 
 
@@ -44,6 +45,13 @@ class Hook:
         from fakeapiserver.transport.webhook import endpoint_of
 
         return endpoint_of(self.spec["clientConfig"])
+
+    @cached_property
+    def conditions(self) -> "list[Expression]":
+        from fakeapiserver.admission.policy.expressions import compiled_conditions
+        from fakeapiserver.apimachinery.cel.admission import Environment
+
+        return compiled_conditions(Environment(), self.spec.get("matchConditions") or ())
 
 
 def hooks_of(configurations: Iterable[Object]) -> tuple[Hook, ...]:

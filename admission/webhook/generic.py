@@ -1,6 +1,6 @@
 """What mutating and validating webhooks have in common: finding those that a write concerns, and calling one.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, predicates/{namespace,object}/matcher.go.
+Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go.
 """
 
 import logging
@@ -11,12 +11,10 @@ from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
-from fakeapiserver.admission.webhook.matching import matches, namespace_of
+from fakeapiserver.admission.webhook.matching import has_labels, in_namespace, in_version, matched
 from fakeapiserver.admission.webhook.review import Subject, Verdict
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_not_found
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.transport.review import BadReview
 
 if TYPE_CHECKING:
@@ -57,50 +55,36 @@ class Webhook(Handler):
         """The write as this webhook is to see it, None when it doesn't concern it. StatusError where that can't be told."""
         problem: StatusError | None = None
         try:
-            if not self._in_namespace(hook, attributes):
+            if not in_namespace(hook.namespace_selector, attributes, self.initializer.getter):
                 return None
         except StatusError as error:
             problem = error  # told only where the webhook would have been called
-        if not _has_labels(hook, attributes):
+        if not has_labels(hook.object_selector, attributes):
             return None
-        found = self._matched(hook, attributes)
+        versions, spec = self.initializer.versions, hook.spec
+        found = matched(spec.get("rules") or (), spec.get("matchPolicy", ""), attributes, versions)
         if found is None:
             return None
         if problem is not None:
             raise problem
         resource, kind = found
-        obj = await self._in_version(attributes.object, kind)
-        return Subject(resource, kind, obj, await self._in_version(attributes.old_object, kind))
+        obj = await in_version(attributes.object, kind, versions)
+        subject = Subject(resource, kind, obj, await in_version(attributes.old_object, kind, versions))
+        return subject if await self._is_wanted(hook, attributes, subject) else None
 
-    def _in_namespace(self, hook: Hook, attributes: Attributes) -> bool:
-        namespace, resource = namespace_of(attributes), attributes.resource
-        if hook.namespace_selector.empty or (not namespace and resource.resource != "namespaces"):
+    async def _is_wanted(self, hook: Hook, attributes: Attributes, subject: Subject) -> bool:
+        """Whether all match conditions hold. StatusError 403 where that can't be told."""
+        if not hook.spec.get("matchConditions"):
             return True
-        itself = resource.resource == "namespaces" and not attributes.subresource
-        if itself and attributes.operation in ("CREATE", "UPDATE"):
-            return hook.namespace_selector.matches(_labels(attributes.object))
-        found = self.initializer.getter.get("namespaces", "", namespace)
-        if found is None:
-            raise new_not_found(GroupResource("", "namespaces"), namespace)
-        return hook.namespace_selector.matches(_labels(found))
+        from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, hold
 
-    def _matched(self, hook: Hook, attributes: Attributes) -> tuple[GroupVersionResource, GroupVersionKind] | None:
-        rules = hook.spec.get("rules") or ()
-        if any(matches(rule, attributes, attributes.resource) for rule in rules):
-            return attributes.resource, attributes.kind
-        if hook.spec.get("matchPolicy") == "Exact":
-            return None
-        others = self.initializer.versions.equivalents(attributes.resource, attributes.kind)
-        for rule in rules if others else ():
-            for resource, kind in others:
-                if matches(rule, attributes, resource):
-                    return resource, kind
-        return None
-
-    async def _in_version(self, obj: Object | None, kind: GroupVersionKind) -> Object | None:
-        if obj is None or obj.get("apiVersion") == str(kind.group_version):
-            return obj
-        return await self.initializer.versions.convert(obj, kind)
+        # Upstream tells them of the resource that was asked for, in the kind that matched.
+        seen = Subject(attributes.resource, subject.kind, subject.object, subject.old_object)
+        evaluation = Evaluation.of(attributes, seen, self.initializer.authorizer)
+        try:
+            return await hold(hook.conditions, evaluation, ignores_failures=hook.ignores_failures)
+        except ConditionError as error:
+            raise new_forbidden(attributes.resource.group_resource, attributes.name, str(error)) from None
 
     # ------------------------------------------------------------------- calling
 
@@ -149,15 +133,3 @@ class Webhook(Handler):
 
 def failed(hook: Hook, why: str) -> CallFailed:
     return CallFailed(f"failed calling webhook {go_quote(hook.name)}: {why}")
-
-
-def _has_labels(hook: Hook, attributes: Attributes) -> bool:
-    """Of the new object or of the old one."""
-    if hook.object_selector.empty:
-        return True
-    seen = (attributes.object, attributes.old_object)
-    return any(obj is not None and hook.object_selector.matches(_labels(obj)) for obj in seen)
-
-
-def _labels(obj: Object | None) -> dict[str, str]:
-    return metadata(obj or {}).get("labels") or {}

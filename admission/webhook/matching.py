@@ -1,14 +1,16 @@
-"""Whether a rule of a webhook speaks of a write.
+"""Whether a webhook or policy speaks of a write: by its rules, the object's labels and the namespace's.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go.
+Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/{rules/rules,namespace/matcher,object/matcher}.go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.admission.interfaces import Attributes, Getter, Versions
+from fakeapiserver.apimachinery.errors import new_not_found
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object, metadata
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 # What decides about webhooks and policies is not itself subject to them.
@@ -31,9 +33,11 @@ def namespace_of(attributes: Attributes) -> str:
 
 
 def matches(rule: Object, attributes: Attributes, resource: GroupVersionResource) -> bool:
-    """`resource` is that of the write, or one equivalent to it."""
+    """`resource` is that of the write, or one equivalent to it. Only rules of policies have names."""
+    names = rule.get("resourceNames")
     return (
-        _in_scope(rule.get("scope") or "*", attributes, resource)
+        (not names or attributes.name in names)
+        and _in_scope(rule.get("scope") or "*", attributes, resource)
         and _named(rule.get("operations"), attributes.operation)
         and _named(rule.get("apiGroups"), resource.group)
         and _named(rule.get("apiVersions"), resource.version)
@@ -56,3 +60,57 @@ def _is(wanted: str, resource: str, subresource: str) -> bool:
     """`pods`, `pods/status`, `*`, `*/status`, `pods/*`, `*/*`."""
     name, _, sub = wanted.partition("/")
     return name in ("*", resource) and sub in ("*", subresource)
+
+
+Matched = tuple[GroupVersionResource, GroupVersionKind]
+
+
+def matched(rules: Iterable[Object], match_policy: str, attributes: Attributes, versions: Versions) -> Matched | None:
+    """As what the write is seen by whose rules these are."""
+    if any(matches(rule, attributes, attributes.resource) for rule in rules):
+        return attributes.resource, attributes.kind
+    if match_policy == "Exact":
+        return None
+    others = versions.equivalents(attributes.resource, attributes.kind)
+    for rule in rules if others else ():
+        for resource, kind in others:
+            if matches(rule, attributes, resource):
+                return resource, kind
+    return None
+
+
+def in_namespace(selector: Selector, attributes: Attributes, getter: Getter) -> bool:
+    """StatusError 404 without such a namespace."""
+    namespace, resource = namespace_of(attributes), attributes.resource
+    if selector.empty or (not namespace and resource.resource != "namespaces"):
+        return True
+    itself = resource.resource == "namespaces" and not attributes.subresource
+    if itself and attributes.operation in ("CREATE", "UPDATE"):
+        return selector.matches(_labels(attributes.object))
+    return selector.matches(_labels(found_namespace(namespace, getter)))
+
+
+def found_namespace(name: str, getter: Getter) -> Object:
+    """StatusError 404."""
+    found = getter.get("namespaces", "", name)
+    if found is None:
+        raise new_not_found(GroupResource("", "namespaces"), name)
+    return found
+
+
+def has_labels(selector: Selector, attributes: Attributes) -> bool:
+    """Whether the new object has them, or the old one."""
+    if selector.empty:
+        return True
+    seen = (attributes.object, attributes.old_object)
+    return any(obj is not None and selector.matches(_labels(obj)) for obj in seen)
+
+
+def _labels(obj: Object | None) -> dict[str, str]:
+    return metadata(obj or {}).get("labels") or {}
+
+
+async def in_version(obj: Object | None, kind: GroupVersionKind, versions: Versions) -> Object | None:
+    if obj is None or obj.get("apiVersion") == str(kind.group_version):
+        return obj
+    return await versions.convert(obj, kind)

@@ -63,14 +63,27 @@ def version_of(accepted: list[str]) -> str:
 
 
 def review(uid: str, version: str, attributes: Attributes, subject: Subject) -> bytes:
+    given = {
+        "uid": uid,
+        **request_of(attributes, subject.resource, subject.kind),
+        "object": subject.object,
+        "oldObject": subject.old_object,
+    }
+    given.setdefault("options", None)
+    return (
+        json.encode({"kind": "AdmissionReview", "apiVersion": f"{_REVIEW.group}/{version}", "request": given}) + b"\n"
+    )
+
+
+def request_of(attributes: Attributes, resource: GroupVersionResource, kind: GroupVersionKind) -> Object:
+    """An AdmissionRequest without uid and objects. `resource` and `kind` are those that the rule which matched speaks of."""
     user = attributes.user
     user_info: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     if user.extra:
         user_info["extra"] = {key: list(values) for key, values in user.extra.items()}
     request: Object = {
-        "uid": uid,
-        "kind": _kind(subject.kind),
-        "resource": _resource(subject.resource),
+        "kind": _kind(kind),
+        "resource": _resource(resource),
         "subResource": attributes.subresource,
         "requestKind": _kind(attributes.kind),
         "requestResource": _resource(attributes.resource),
@@ -79,15 +92,11 @@ def review(uid: str, version: str, attributes: Attributes, subject: Subject) -> 
         "namespace": namespace_of(attributes),
         "operation": attributes.operation,
         "userInfo": {key: value for key, value in user_info.items() if value},
-        "object": subject.object,
-        "oldObject": subject.old_object,
         "dryRun": attributes.dry_run,
-        "options": attributes.options or None,
     }
-    given = {key: value for key, value in request.items() if value != ""}
-    return (
-        json.encode({"kind": "AdmissionReview", "apiVersion": f"{_REVIEW.group}/{version}", "request": given}) + b"\n"
-    )
+    if attributes.options:
+        request["options"] = attributes.options
+    return {key: value for key, value in request.items() if value != ""}
 
 
 def _kind(gvk: GroupVersionKind) -> Object:

@@ -94,3 +94,13 @@ class Comprehension(Expr):
     kind: str
     body: Expr
     filter: Expr | None = None
+
+
+def qualified(tree: Expr) -> str | None:
+    """`a.b.c` as a name."""
+    if isinstance(tree, Ident):
+        return tree.name.removeprefix(".")
+    if isinstance(tree, Select) and not tree.is_test:
+        prefix = qualified(tree.operand)
+        return None if prefix is None else f"{prefix}.{tree.field}"
+    return None

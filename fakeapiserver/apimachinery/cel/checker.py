@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.cel.ast import (
     MapExpr,
     Select,
     Struct,
+    qualified,
 )
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.apimachinery.cel.errors import CelError, Issue
@@ -93,10 +94,13 @@ class Checker:
         return self._undeclared(tree.at, tree.name)
 
     def _select(self, tree: Select) -> Type:
-        name = _qualified(tree)
+        name = qualified(tree)
         if name is not None and (constant := types.TYPE_NAMES.get(name)) is not None:
             self.constants[tree] = constant.params[0]
             return constant
+        if name is not None and (declared := self._lookup(name)) is not None:
+            self.names.add(name)
+            return declared
         found = self._select_field(tree.at, tree.operand, tree.field)
         return BOOL if tree.is_test else _substitute(self._bound, found)
 
@@ -138,7 +142,7 @@ class Checker:
         for arg in tree.args:
             self._check(arg)
         if tree.target is not None:
-            prefix = _qualified(tree.target)
+            prefix = qualified(tree.target)
             if prefix is not None and f"{prefix}.{tree.function}" in FUNCTIONS:
                 tree.function, tree.target = f"{prefix}.{tree.function}", None
             else:
@@ -306,16 +310,6 @@ class Checker:
         Struct: _struct,
         Comprehension: _comprehension,
     }
-
-
-def _qualified(tree: Expr) -> str | None:
-    """`a.b.c` as a name."""
-    if isinstance(tree, Ident):
-        return tree.name.removeprefix(".")
-    if isinstance(tree, Select) and not tree.is_test:
-        prefix = _qualified(tree.operand)
-        return None if prefix is None else f"{prefix}.{tree.field}"
-    return None
 
 
 def _substitute(bound: _Substitutions, t: Type, *, to_dyn: bool = False) -> Type:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.cel import kubernetes
+from fakeapiserver.apimachinery.cel import authorizer, kubernetes
 from fakeapiserver.apimachinery.cel.ast import (
     Call,
     Comprehension,
@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.cel.ast import (
     Literal,
     MapExpr,
     Select,
+    qualified,
 )
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.apimachinery.cel.errors import Aborted, CelError, CostLimitError, no_such_overload
@@ -31,7 +32,7 @@ from fakeapiserver.apimachinery.cel.functions import contains, fits, index, inse
 from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, Cost, cost_of
 from fakeapiserver.apimachinery.cel.text import compile_pattern
 from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
-from fakeapiserver.apimachinery.cel.values import NONE, Bad, Optional, found_in, key_text, type_of
+from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Optional, found_in, key_text, type_of
 
 
 class Frame:
@@ -50,6 +51,7 @@ Function = Callable[..., Any]
 _IMPLEMENTED: Final[dict[str, Function]] = {
     **STANDARD,
     **kubernetes.FUNCTIONS,
+    **authorizer.FUNCTIONS,
 }
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
@@ -144,6 +146,8 @@ class Evaluator:
             return self._scope[tree.name.removeprefix(".")], [], 1
         link: Step | _Field
         if isinstance(tree, Select) and not tree.is_test and tree not in self._constants:
+            if (number := self._scope.get(qualified(tree) or "")) is not None:
+                return number, [], 1
             operand, link = tree.operand, _field(tree.operand.type, tree.field)
         elif isinstance(tree, Call) and tree.function in ("_[_]", "_[?_]", "_?._"):
             operand = tree.args[0]
@@ -189,6 +193,8 @@ class Evaluator:
                 if not value.has_value:
                     return False
                 value = value.value
+            if isinstance(value, Lazy):
+                return value.has(name)
             if type(value) is not dict:
                 raise no_such_overload()
             if is_struct:
@@ -429,7 +435,7 @@ def _field_of(number: int, name: str, cost: int) -> Step:
         frame.cost += cost
         value = frame.variables[number]
         if type(value) is not dict:
-            if isinstance(value, Optional):
+            if isinstance(value, Lazy | Optional):
                 return index(value, name)
             raise no_such_overload()
         value = value.get(name)
@@ -454,7 +460,7 @@ def _fields_of(number: int, names: list[str], cost: int) -> Step:
         value = frame.variables[number]
         for name in names:
             if type(value) is not dict:
-                if isinstance(value, Optional):
+                if isinstance(value, Lazy | Optional):
                     value = index(value, name)
                     continue
                 raise no_such_overload()

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.cel.types import Type
 from fakeapiserver.apimachinery.cel.values import (
     NONE,
     Duration,
+    Lazy,
     MapList,
     Optional,
     SetList,
@@ -288,6 +289,8 @@ def index(container: Any, key: Any) -> Any:
         return value
     if isinstance(container, Optional):
         return Optional(True, index(container.value, key)) if container.has_value else container
+    if isinstance(container, Lazy):
+        return container.get(key)
     raise CelError(f"no such key: {key_text(key)}") if isinstance(key, str) else no_such_overload()
 
 

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.cel.values import size_of
 
 LIST_CREATE: Final = 10
 MAP_CREATE: Final = 30
+_STRUCT_CREATE: Final = 40
 _Args = Sequence[Any]
 Cost = Callable[[_Args, Any], int]
 
@@ -47,6 +48,12 @@ def _compared(args: _Args, _: Any) -> int:
 def equality(args: _Args, _: Any) -> int:
     kind = getattr(args[0], "cel_type", None)
     return 1 if kind is not None else _compared(args, _)
+
+
+def _selector(args: _Args, _: Any) -> int:
+    """A list, reading the text, and a requirement, as dear as a list and a struct, for every two characters."""
+    size = size_of(args[1])
+    return LIST_CREATE + math.ceil(size * 0.1) + math.ceil(math.ceil(size * 0.5) * float(LIST_CREATE + _STRUCT_CREATE))
 
 
 def _joined_text(args: _Args, _: Any) -> int:
@@ -130,6 +137,9 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _traversed),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _twice),
     "join": lambda args, result: math.ceil(size_of(result) * 2 * 0.1),
+    "check": lambda args, _: 350_000,
+    "fieldSelector": _selector,
+    "labelSelector": _selector,
     "find": _matched,
     "findAll": _matched,
     "validate": _validated,

@@ -6,9 +6,9 @@ bool, int, float, str, bytes, None, list and dict stand for themselves; what Pyt
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.errors import CelError
@@ -54,6 +54,31 @@ class Bad:
     """A field whose value does not fit its schema: an error for whom it concerns."""
 
     message: str
+
+
+class Lazy:
+    """A struct whose fields are worked out when they are first read; `find` raises CelError, and does so only once."""
+
+    cel_type: ClassVar[Type] = types.struct("kubernetes.variables")
+
+    def __init__(self, names: Collection[str], find: Callable[[str], Any]) -> None:
+        self._names = names
+        self._find = find
+        self._known: dict[str, Any] = {}
+
+    def has(self, name: str) -> bool:
+        return name in self._names
+
+    def get(self, name: str) -> Any:
+        if name not in self._known:
+            try:
+                self._known[name] = self._find(name)
+            except CelError as error:
+                self._known[name] = error
+        found = self._known[name]
+        if isinstance(found, CelError):
+            raise found
+        return found
 
 
 class SetList(list[Any]):

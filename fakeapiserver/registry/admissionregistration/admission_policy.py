@@ -7,12 +7,15 @@ pkg/apis/admissionregistration/v1/defaults.go.
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.admissionregistration.policy_validation import (
+    binding_errors,
+    mutating_policy_errors,
+    validating_policy_errors,
+)
 from fakeapiserver.registry.admissionregistration.webhook_configuration import default_matching, default_scopes
 from fakeapiserver.registry.apps.label_selector import go_label_selector
-from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -37,23 +40,9 @@ class AdmissionPolicyStrategy(Strategy):
             obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
-        """What a policy must say; its expressions are compiled elsewhere."""
-        spec, errors = obj["spec"], ErrorList()
-        constraints, path = spec.get("matchConstraints"), _SPEC.child("matchConstraints")
-        if constraints is None:
-            errors.append(field.required(path))
-        elif not constraints.get("resourceRules"):
-            errors.append(field.required(path.child("resourceRules")))
-        if not spec.get(self.rules) and not spec.get("auditAnnotations"):
-            if self.has_status:
-                detail = "validations or auditAnnotations must contain at least one item"
-                errors += [field.required(_SPEC.child(name), detail) for name in ("validations", "auditAnnotations")]
-            else:
-                errors.append(field.required(_SPEC.child(self.rules), "mutations must contain at least one item"))
-        if not self.has_status:
-            policy = spec.get("reinvocationPolicy", "")
-            errors += choice_errors(policy, ("IfNeeded", "Never"), _SPEC.child("reinvocationPolicy"))
-        return errors
+        if self.has_status:
+            return validating_policy_errors(metadata(obj).get("name", ""), obj["spec"], _SPEC)
+        return mutating_policy_errors(obj["spec"], _SPEC)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
@@ -76,12 +65,7 @@ class AdmissionPolicyBindingStrategy(Strategy):
             _default_match_resources(resources)
 
     def validate(self, obj: Object) -> ErrorList:
-        errors: ErrorList = [] if obj["spec"].get("policyName") else [field.required(_SPEC.child("policyName"))]
-        if self.acts and not obj["spec"].get("validationActions"):
-            errors.append(
-                field.required(_SPEC.child("validationActions"), "at least one validation action is required")
-            )
-        return errors
+        return binding_errors(obj["spec"], _SPEC, acts=self.acts)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)

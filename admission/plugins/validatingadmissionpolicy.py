@@ -1,0 +1,125 @@
+"""Policies in CEL that may refuse a write.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,dispatcher,validator}.go.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fakeapiserver.admission.handler import forbidden
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
+from fakeapiserver.admission.webhook.matching import Matched
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.meta import Object
+
+if TYPE_CHECKING:
+    from fakeapiserver.admission.policy.validator import Validator
+    from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
+
+_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+
+
+@dataclass(frozen=True)
+class ValidatingHook(Hook):
+    @cached_property
+    def validator(self) -> "Validator":
+        from fakeapiserver.admission.policy.validator import Validator
+
+        return Validator(self.spec)
+
+
+class Denial(NamedTuple):
+    message: str
+    reason: str = "Invalid"
+
+
+class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
+    operations = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+    policies = "validatingadmissionpolicies.admissionregistration.k8s.io"
+    policy_bindings = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+    hook = ValidatingHook
+
+    async def validate(self, attributes: Attributes) -> None:
+        hooks = self.hooks(attributes)
+        if not hooks:
+            return
+        decisions: dict[Question, Decision] = {}
+        denials = [denial for hook in hooks for denial in await self._policy(hook, attributes, decisions)]
+        if denials:
+            raise _refusal(attributes, denials[0])
+
+    async def _policy(
+        self, hook: ValidatingHook, attributes: Attributes, decisions: "dict[Question, Decision]"
+    ) -> list[Denial]:
+        try:
+            matched = self.match(hook, attributes)
+        except ConfigurationError as error:
+            return list(_misconfigured(hook, None, error))
+        if matched is None:
+            return []
+        denials: list[Denial] = []
+        for binding in hook.bindings:
+            try:
+                if self.binds(binding, attributes):
+                    denials += await self._binding(hook, binding, matched, attributes, decisions)
+            except ConfigurationError as error:
+                denials += _misconfigured(hook, binding, error)
+        return denials
+
+    async def _binding(
+        self,
+        hook: ValidatingHook,
+        binding: Binding,
+        matched: Matched,
+        attributes: Attributes,
+        decisions: "dict[Question, Decision]",
+    ) -> list[Denial]:
+        """ConfigurationError."""
+        from fakeapiserver.admission.policy.expressions import Evaluation
+
+        params = await self.params(hook, binding, attributes)
+        if not params:
+            return []
+        subject = await self.subject(matched, attributes)
+        namespace, denials = self.namespace(attributes), list[Denial]()
+        evaluation = Evaluation.of(attributes, subject, self.initializer.authorizer, decisions)
+        for param in params:
+            findings = await hook.validator.validate(evaluation, param, namespace)
+            for failure in findings.failures:
+                denials += _acted(hook, binding, failure.message, failure.reason, attributes)
+            denials += [Denial(_denied(hook, binding, error)) for error in findings.errors]
+        return denials
+
+
+def _acted(hook: Hook, binding: Binding, message: str, reason: str, attributes: Attributes) -> Iterator[Denial]:
+    """What a binding makes of a failed validation."""
+    for action in binding.spec.get("validationActions") or ():
+        if action == "Deny":
+            yield Denial(_denied(hook, binding, message), reason)
+        elif action == "Warn":
+            whose = f"ValidatingAdmissionPolicy '{hook.name}' with binding '{binding.name}'"
+            attributes.warnings.append(f"Validation failed for {whose}: {message}")
+
+
+def _misconfigured(hook: Hook, binding: Binding | None, error: ConfigurationError) -> Iterator[Denial]:
+    if not hook.ignores_failures:
+        what = "policy" if binding is None else "binding"
+        yield Denial(_denied(hook, binding, f"failed to configure {what}: {error}"))
+
+
+def _denied(hook: Hook, binding: Binding | None, message: str) -> str:
+    whose = f"ValidatingAdmissionPolicy '{hook.name}'"
+    if binding is not None:
+        whose += f" with binding '{binding.name}'"
+    return f"{whose} denied request: {message}"
+
+
+def _refusal(attributes: Attributes, denial: Denial) -> StatusError:
+    status: Object = {**forbidden(attributes, denial.message).status}
+    status["reason"], status["code"] = denial.reason, _CODES.get(denial.reason, 422)
+    details = status.get("details") or {}
+    status["details"] = {**details, "causes": [*(details.get("causes") or ()), {"message": denial.message}]}
+    return StatusError(status)

@@ -1,0 +1,215 @@
+"""The policies that are in force: those with bindings, and which of them a write concerns.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/{generic/policy_source,generic/policy_dispatcher,matching/matching}.go.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final, Generic, TypeVar
+
+from fakeapiserver.admission.handler import Handler
+from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.webhook.matching import (
+    Matched,
+    found_namespace,
+    has_labels,
+    in_namespace,
+    in_version,
+    is_exempt,
+    matched,
+)
+from fakeapiserver.admission.webhook.review import Subject
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object, metadata
+
+# Questions about who somebody is and what they may do, which policies could ask themselves.
+_EXCLUDED: Final = frozenset(
+    {
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
+
+
+class ConfigurationError(Exception):
+    """A policy or binding can't be used as it is; the failure policy decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """MatchResources, with its selectors parsed."""
+
+    resources: Object
+    namespace_selector: Selector
+    object_selector: Selector
+
+
+def criteria_of(resources: Object | None) -> Criteria | None:
+    if resources is None:
+        return None
+    selectors = (labels.from_label_selector(resources.get(f"{what}Selector") or {}) for what in ("namespace", "object"))
+    return Criteria(resources, *selectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    name: str
+    spec: Object
+    criteria: Criteria | None
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A policy and its bindings. Subclasses compile its expressions when they are first needed."""
+
+    name: str
+    spec: Object
+    criteria: Criteria | None
+    bindings: tuple[Binding, ...]
+
+    @property
+    def ignores_failures(self) -> bool:
+        return self.spec.get("failurePolicy") == "Ignore"
+
+    @property
+    def param_kind(self) -> GroupVersionKind | None:
+        if (kind := self.spec.get("paramKind")) is None:
+            return None
+        group, _, version = kind["apiVersion"].rpartition("/")
+        return GroupVersionKind(group, version, kind["kind"])
+
+
+H = TypeVar("H", bound=Hook)
+
+
+class PolicyPlugin(Handler, Generic[H]):
+    """`policies` and `policy_bindings` are the stored objects; `hook` is what becomes of a policy."""
+
+    subresources = True
+    policies: ClassVar[str]
+    policy_bindings: ClassVar[str]
+    hook: type[H]
+
+    def __init__(self, initializer: Initializer) -> None:
+        super().__init__(initializer)
+        self._hooks: tuple[H, ...] = ()
+        self._generation = -1
+
+    def hooks(self, attributes: Attributes) -> tuple[H, ...]:
+        """All that may concern this write, read again after a change of any policy or binding."""
+        getter = self.initializer.getter
+        generation = getter.generation((self.policies, self.policy_bindings))
+        if generation != self._generation:
+            self._hooks = self._read()
+            self._generation = generation
+        if not self._hooks or is_exempt(attributes) or attributes.resource.group_resource in _EXCLUDED:
+            return ()
+        return self._hooks
+
+    def _read(self) -> tuple[H, ...]:
+        bindings: dict[str, list[Binding]] = {}
+        for stored in _by_name(self.initializer.getter.list(self.policy_bindings)):
+            spec = stored["spec"]
+            found = Binding(metadata(stored)["name"], spec, criteria_of(spec.get("matchResources")))
+            bindings.setdefault(spec.get("policyName", ""), []).append(found)
+        return tuple(
+            self.hook(name, policy["spec"], criteria_of(policy["spec"].get("matchConstraints")), tuple(bindings[name]))
+            for policy in _by_name(self.initializer.getter.list(self.policies))
+            if (name := metadata(policy)["name"]) in bindings
+        )
+
+    def match(self, hook: Hook, attributes: Attributes) -> Matched | None:
+        """As what the policy sees the write; None: it doesn't concern it. ConfigurationError."""
+        if hook.criteria is None:
+            raise ConfigurationError("policy contained no match constraints, a required field")
+        found = self._matched(hook.criteria, attributes)
+        if (
+            found is None
+            or (kind := hook.param_kind) is None
+            or self.initializer.versions.resource_of(kind) is not None
+        ):
+            return found
+        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        raise ConfigurationError(f"failed to find resource referenced by paramKind: '{shown}'")
+
+    def binds(self, binding: Binding, attributes: Attributes) -> bool:
+        """ConfigurationError."""
+        return binding.criteria is None or self._matched(binding.criteria, attributes) is not None
+
+    def _matched(self, criteria: Criteria, attributes: Attributes) -> Matched | None:
+        problem: StatusError | None = None
+        try:
+            if not in_namespace(criteria.namespace_selector, attributes, self.initializer.getter):
+                return None
+        except StatusError as error:
+            problem = error  # told only where the policy would have been in force
+        if not has_labels(criteria.object_selector, attributes):
+            return None
+        resources, versions = criteria.resources, self.initializer.versions
+        policy, rules = resources.get("matchPolicy", ""), resources.get("resourceRules") or ()
+        if matched(resources.get("excludeResourceRules") or (), policy, attributes, versions) is not None:
+            return None
+        found = (attributes.resource, attributes.kind)
+        if rules and (found := matched(rules, policy, attributes, versions)) is None:  # type: ignore[assignment]
+            return None
+        if problem is not None:
+            raise ConfigurationError(problem.message)
+        return found
+
+    async def subject(self, matched: Matched, attributes: Attributes) -> Subject:
+        """ConfigurationError."""
+        (resource, kind), versions = matched, self.initializer.versions
+        try:
+            obj = await in_version(attributes.object, kind, versions)
+            return Subject(resource, kind, obj, await in_version(attributes.old_object, kind, versions))
+        except StatusError as error:
+            raise ConfigurationError(f"failed to convert object version: {error.message}") from None
+
+    def namespace(self, attributes: Attributes) -> Object | None:
+        """Of the object, None for one outside of namespaces. StatusError 404."""
+        if not attributes.namespace or attributes.kind == GroupVersionKind("", "v1", "Namespace"):
+            return None
+        return found_namespace(attributes.namespace, self.initializer.getter)
+
+    async def params(self, hook: Hook, binding: Binding, attributes: Attributes) -> list[Object | None]:
+        """What a policy is evaluated with, each in turn; None: without. ConfigurationError."""
+        kind, reference = hook.param_kind, binding.spec.get("paramRef")
+        if kind is None or reference is None:
+            return [None]
+        served = self.initializer.versions.resource_of(kind)
+        assert served is not None, "match() has looked"
+        resource, namespaced = served
+        namespace = reference.get("namespace") or (attributes.namespace if namespaced else "")
+        if namespace and not namespaced:
+            raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+        if namespaced and not namespace:
+            raise ConfigurationError(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
+        found = self._params(_named(resource.group_resource), namespace, reference)
+        if not found and reference.get("parameterNotFoundAction") == "Deny":
+            raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
+        return [await in_version({**param}, kind, self.initializer.versions) for param in found]
+
+    def _params(self, resource: str, namespace: str, reference: Object) -> list[Object]:
+        getter = self.initializer.getter
+        if name := reference.get("name"):
+            found = getter.get(resource, namespace, name)
+            return [] if found is None else [found]
+        selector = labels.from_label_selector(reference.get("selector") or {})
+        return [obj for obj in getter.list(resource, namespace) if selector.matches(metadata(obj).get("labels") or {})]
+
+
+def _by_name(objects: Iterable[Object]) -> list[Object]:
+    return sorted(objects, key=lambda obj: str(metadata(obj)["name"]))
+
+
+def _named(resource: GroupResource) -> str:
+    return f"{resource.resource}.{resource.group}" if resource.group else resource.resource

@@ -1,0 +1,101 @@
+"""What expressions of admission webhooks and policies may name.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.apimachinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
+from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.program import Program
+from fakeapiserver.apimachinery.cel.typed import compile_typed
+from fakeapiserver.apimachinery.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
+
+_STRINGS: Final = list_of(STRING)
+_TEXTS: Final = map_of(STRING, STRING)
+_KIND: Final = struct("kubernetes.GroupVersionKind")
+_RESOURCE: Final = struct("kubernetes.GroupVersionResource")
+_VARIABLES: Final = "kubernetes.variables"
+_STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
+    "kubernetes.AdmissionRequest": {
+        "kind": _KIND,
+        "resource": _RESOURCE,
+        "subResource": STRING,
+        "requestKind": _KIND,
+        "requestResource": _RESOURCE,
+        "requestSubResource": STRING,
+        "name": STRING,
+        "namespace": STRING,
+        "operation": STRING,
+        "userInfo": struct("kubernetes.UserInfo"),
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+    "kubernetes.GroupVersionKind": dict.fromkeys(("group", "version", "kind"), STRING),
+    "kubernetes.GroupVersionResource": dict.fromkeys(("group", "version", "resource"), STRING),
+    "kubernetes.UserInfo": {"username": STRING, "uid": STRING, "groups": _STRINGS, "extra": map_of(STRING, _STRINGS)},
+    "kubernetes.Namespace": {
+        "metadata": struct("kubernetes.NamespaceMetadata"),
+        "spec": struct("kubernetes.NamespaceSpec"),
+        "status": struct("kubernetes.NamespaceStatus"),
+    },
+    "kubernetes.NamespaceMetadata": {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), STRING),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        "finalizers": _STRINGS,
+    },
+    "kubernetes.NamespaceSpec": {"finalizers": _STRINGS},
+    "kubernetes.NamespaceStatus": {"conditions": list_of(struct("kubernetes.NamespaceCondition")), "phase": STRING},
+    "kubernetes.NamespaceCondition": {
+        **dict.fromkeys(("status", "type", "message", "reason"), STRING),
+        "lastTransitionTime": TIMESTAMP,
+    },
+}
+_ALWAYS: Final[Mapping[str, Type]] = {
+    "object": DYN,
+    "oldObject": DYN,
+    "namespaceObject": struct("kubernetes.Namespace"),
+    "request": struct("kubernetes.AdmissionRequest"),
+}
+_AUTHORIZER: Final = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
+
+
+@dataclass(slots=True)
+class Environment:
+    """Compiles the expressions of one webhook or policy. `has_params`: it has a kind of parameters; `composes`: it may have
+    variables, which later expressions name."""
+
+    has_params: bool = False
+    composes: bool = False
+    _variables: dict[str, Type] = field(default_factory=dict)
+
+    def compile(self, expression: str, *wanted: Type, has_authorizer: bool = True) -> Program:
+        """ValueError with upstream's text."""
+        names = dict(_ALWAYS)
+        if self.has_params:
+            names["params"] = DYN
+        if has_authorizer:
+            names |= _AUTHORIZER
+        structs = _STRUCTS
+        if self.composes:
+            names["variables"] = struct(_VARIABLES)
+            structs = {**_STRUCTS, _VARIABLES: self._variables}
+        return compile_typed(expression, Declared(names, structs), *wanted)
+
+    def add_variable(self, name: str, expression: str) -> Program:
+        """Compiled, and from here on known. ValueError; it is known then too, as anything."""
+        self._variables[name] = DYN
+        program = self.compile(expression)
+        self._variables[name] = _seen(program.type)
+        return program
+
+
+def _seen(t: Type) -> Type:
+    """A variable's type as other expressions see it: structs and optionals are anything to them."""
+    if t.kind in ("list", "map"):
+        return t._replace(params=tuple(map(_seen, t.params)))
+    return DYN if t.kind in ("struct", "opaque", "type", "param", "error") else t

@@ -1,0 +1,27 @@
+"""Expressions that must be of a certain type, and what is said of those that aren't.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, k8s.io/apiserver/pkg/authorization/cel/compile.go
+"""
+
+from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
+from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.types import Type
+
+
+class InstantiationError(ValueError):
+    """An expression has the right types, but a part that is always the same fails."""
+
+
+def compile_typed(expression: str, declared: Declared, *wanted: Type) -> Program:
+    """An expression of one of these types, or of any if none is given. ValueError with upstream's text."""
+    try:
+        program = compile_expression(expression, declared)
+    except CompileError as error:
+        raise ValueError(f"compilation failed: {error}") from None
+    except CelError as error:
+        raise InstantiationError(f"program instantiation failed: {error}") from None
+    if wanted and program.type not in wanted:
+        shown = str(wanted[0]) if len(wanted) == 1 else f"one of [{' '.join(t.full_name for t in wanted)}]"
+        raise ValueError(f"must evaluate to {shown} but got {program.type}")
+    return program

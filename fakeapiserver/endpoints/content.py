@@ -3,9 +3,11 @@
 Upstream: net/http/fs.go (ServeContent).
 """
 
-import gzip
+import asyncio
 import random
 import re
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -19,6 +21,10 @@ _ETAG: Final = re.compile(r'\s*,?\s*(?:W/)?("[^"]*")')
 _RANGE: Final = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*", re.ASCII)
 # Upstream: gziphandler.DefaultMinSize.
 _GZIP_THRESHOLD: Final = 1400
+_GZIP_FRAME: Final = 31
+_PIECE: Final = 1 << 18
+# How long (seconds) work that can be interrupted keeps others waiting.
+_TURN: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +117,33 @@ def _ranges(header: str, size: int) -> list[tuple[int, int]]:
     return found
 
 
-def compressed(request: Request, response: Response) -> Response:
+async def compressed(request: Request, response: Response) -> Response:
     """The answer with gzip where the client takes it and it is worth it; caches are told either way."""
     response.headers.insert(0, (b"vary", b"Accept-Encoding"))
     if "gzip" in request.header(b"accept-encoding") and len(response.body) >= _GZIP_THRESHOLD:
-        response.body = gzip.compress(response.body, 1)
+        pieces: list[bytes] = []
+        await in_turns(_gzip(response.body, pieces))
+        response.body = b"".join(pieces)
         response.headers.append((b"content-encoding", b"gzip"))
     return response
+
+
+def _gzip(body: bytes, pieces: list[bytes]) -> Iterator[None]:
+    compressor = zlib.compressobj(1, wbits=_GZIP_FRAME)
+    for start in range(0, len(body), _PIECE):
+        pieces.append(compressor.compress(body[start : start + _PIECE]))
+        yield
+    pieces.append(compressor.flush())
+
+
+async def in_turns(steps: Iterator[None]) -> None:
+    """Takes the steps of long work; others have their turn after those that took a while."""
+    now = asyncio.get_running_loop().time
+    until = now() + _TURN
+    for _ in steps:
+        if now() > until:
+            await asyncio.sleep(0)
+            until = now() + _TURN
 
 
 def http_date(seconds: float) -> str:

@@ -20,6 +20,7 @@ from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, 
 log = logging.getLogger(__name__)
 
 Handle = Callable[[Request], Awaitable[Response]]
+_PIECE: Final = 1 << 20
 _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process the request; its log tells more"
 
 
@@ -56,7 +57,7 @@ class Application:
         if response.stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
-            await send({"type": "http.response.body", "body": response.body})
+            await _send_whole(response.body, send)
         else:
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
             await _stream(response, receive, send)
@@ -89,6 +90,15 @@ def _internal_error(request: Request, text: str) -> Response:
     return Response(
         500, f"{message}\n".encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")]
     )
+
+
+async def _send_whole(body: bytes, send: Send) -> None:
+    """A large body in pieces: others have their turn while the client takes them."""
+    start = 0
+    while len(body) - start > _PIECE:
+        await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": True})
+        start += _PIECE
+    await send({"type": "http.response.body", "body": body[start:]})
 
 
 async def _stream(response: Response, receive: Receive, send: Send) -> None:

@@ -102,7 +102,6 @@ class FixedPaths:
             "apis": self._group,
             "healthz": self._health,
             "livez": self._health,
-            "openapi": self._openapi,
             "openid": openid.below,
             "readyz": self._health,
             "version": self._below_version,
@@ -119,6 +118,8 @@ class FixedPaths:
             return await debug_pages.page(request) or _nobody()
         answer = self._exact.get(request.path) or self._prefixes.get(first)
         self._table.register(self._registered())
+        if first == "openapi":
+            return await self._openapi_handler.answer(request) or _nobody()
         found = answer(request) if answer is not None else None
         return found if found is not None else _nobody()
 
@@ -257,9 +258,6 @@ class FixedPaths:
         from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
 
         return OpenAPIHandler(self._table, self._server.now, cbor=CBOR in self._server.media_types)
-
-    def _openapi(self, request: Request) -> Response | None:
-        return self._openapi_handler.answer(request)
 
 
 def _nobody() -> Response:

@@ -1,10 +1,13 @@
 """Conditional requests and ranges, as Go's http.ServeContent answers them."""
 
+import asyncio
 import gzip
+import time
+from collections.abc import Iterator
 
 import pytest
 
-from fakeapiserver.endpoints.content import Content, compressed, http_date, serve_content
+from fakeapiserver.endpoints.content import Content, compressed, http_date, in_turns, serve_content
 from fakeapiserver.endpoints.request import Request, Response
 
 MODIFIED = 1_795_256_809.5
@@ -86,6 +89,27 @@ def test_several_ranges_are_parts_of_one_answer() -> None:
 def test_gzip_only_where_it_is_worth_it() -> None:
     large, small = Response(200, b"x" * 2000), Response(200, b"x" * 1000)
     asked = ask(accept_encoding="gzip")
-    assert gzip.decompress(compressed(asked, large).body) == b"x" * 2000
-    assert compressed(asked, small).headers == [(b"vary", b"Accept-Encoding")]
+    assert gzip.decompress(asyncio.run(compressed(asked, large)).body) == b"x" * 2000
+    assert asyncio.run(compressed(asked, small)).headers == [(b"vary", b"Accept-Encoding")]
     assert http_date(MODIFIED) == THEN
+
+
+def test_long_work_lets_others_have_their_turn() -> None:
+    turns: list[str] = []
+
+    def steps() -> Iterator[None]:
+        for number in range(2):
+            until = time.monotonic() + 0.02
+            while time.monotonic() < until:
+                pass
+            turns.append(f"step {number}")
+            yield
+
+    async def other() -> None:
+        turns.append("other")
+
+    async def both() -> None:
+        await asyncio.gather(in_turns(steps()), other())
+
+    asyncio.run(both())
+    assert turns == ["step 0", "other", "step 1"]

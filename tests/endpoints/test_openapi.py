@@ -184,3 +184,24 @@ def test_where_cbor_is_spoken_built_in_kinds_say_so_and_custom_ones_dont() -> No
     assert "cbor" not in json.dumps(
         [openapi.build(key)["paths"] for key in openapi.listed() if openapi.customised(key)]
     )
+
+
+@pytest.mark.parametrize("as_protobuf", [False, True])
+def test_version_2_makes_only_what_changed_anew(
+    custom: OpenAPI, monkeypatch: pytest.MonkeyPatch, as_protobuf: bool
+) -> None:
+    whole = v2.Version2(custom.table, custom)
+    before = whole.body(as_protobuf=as_protobuf)
+    changed = json.loads(json.dumps(BOLTS))
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {"type": "object"}
+    custom.table.insert(*resources_of(changed))
+    made = []
+    row_paths = custom.row_paths
+    monkeypatch.setattr(custom, "row_paths", lambda row: made.append(row.gvk.kind) or row_paths(row))
+    for _ in whole.prepare(as_protobuf=as_protobuf):
+        pass
+    assert made == ["Bolt"]
+    after = whole.body(as_protobuf=as_protobuf)
+    assert made == ["Bolt"]
+    assert after != before
+    assert after == v2.Version2(custom.table, custom).body(as_protobuf=as_protobuf)

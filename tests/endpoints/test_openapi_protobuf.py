@@ -22,6 +22,7 @@ def digest(message: bytes) -> str:
 
 
 def test_version_2(openapi: OpenAPI) -> None:
+    assert digest(v2.Version2(openapi.table, openapi).body(as_protobuf=True)) == "e1867a8e048cf233"
     assert digest(encoder("v2")(v2.document(openapi.table, openapi))) == "e1867a8e048cf233"
 
 

@@ -4,13 +4,13 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import VERSIONS, APIResource
 from fakeapiserver.endpoints.discovery import DocumentCache, RowCache
@@ -64,11 +64,17 @@ class OpenAPI:
         """/openapi/v3: each document's address, which carries its hash."""
         return self._cache.get("index", self._index)
 
+    def prepare(self) -> Iterator[None]:
+        """Hashes what the index needs, one document each step, so that others have their turn in between."""
+        for key in self.listed():
+            self._hash(key)
+            yield
+
     def document(self, key: str) -> tuple[bytes, str] | None:
         """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
         if key not in self.listed():
             return None
-        return self._documents.get(key, self.rows(key), lambda: (_encode(self.build(key)), self._hash(key)))
+        return self._documents.get(key, self.rows(key), lambda: (json.encode(self.build(key)), self._hash(key)))
 
     def digest(self) -> str:
         """Of everything that is served, as the hash of the index."""
@@ -88,7 +94,7 @@ class OpenAPI:
             if spec.own or key not in urls:
                 urls[key] = spec.url
         urls = dict(sorted(urls.items()))
-        return _encode({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}})
+        return json.encode({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}})
 
     def _hash(self, key: str) -> str:
         return self._hashes.get(key, self.rows(key), lambda: self._hash_of(key))
@@ -100,7 +106,7 @@ class OpenAPI:
         for row in self.rows(key):
             if row.custom:
                 digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
-                digest.update(_encode(dict(row.definitions or {})))
+                digest.update(json.encode(dict(row.definitions or {})))
         return digest.hexdigest().upper()
 
     def _recorded(self) -> "hashlib._Hash":
@@ -127,21 +133,24 @@ class OpenAPI:
 
     def paths(self, key: str) -> Document:
         """The paths of a key's document, with what is served there."""
+        found = self.own_paths(key)
+        for row in self.rows(key):
+            found |= self.row_paths(row)
+        return found
+
+    def own_paths(self, key: str) -> Document:
+        """Those of a key's paths at which no resource is."""
         facts, view = self.table.scheme.facts, self._view(key)
         if key in facts["openapi"]:
-            found: Document = facts["openapi"][key]
-            return found
+            return dict(facts["openapi"][key])
         if view is None:
             return {f"/{key}/": _group_item(key.removeprefix("apis/"))}
-        return dict(self._paths(key, view))
+        custom = all(row.custom for row in view.resources)
+        return {} if custom else {f"/{key}/": self._shown(discovery_item(view.gv))}
 
-    def _paths(self, key: str, view: VersionView) -> Iterator[tuple[str, Document]]:
-        if not all(row.custom for row in view.resources):
-            yield f"/{key}/", self._shown(discovery_item(view.gv))
-        for resource in view.resources:
-            for path, item in paths_of(resource):
-                if item:
-                    yield path, item if resource.custom else self._shown(item)
+    def row_paths(self, row: APIResource) -> Document:
+        """The paths of a resource."""
+        return {path: item if row.custom else self._shown(item) for path, item in paths_of(row) if item}
 
     def _document(self, paths: Document, rows: tuple[APIResource, ...], gv: GroupVersion | None = None) -> Document:
         custom = any(row.custom for row in rows)
@@ -222,7 +231,3 @@ def _recorded_digest(version: str, prose: Path | None) -> "hashlib._Hash":
     if prose:
         digest.update(f"{prose} {prose.stat().st_size}".encode())
     return digest
-
-
-def _encode(document: Document) -> bytes:
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()

@@ -5,6 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-agg
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints import accept
-from fakeapiserver.endpoints.content import Content, compressed, http_date, serve_content
+from fakeapiserver.endpoints.content import Content, compressed, http_date, in_turns, serve_content
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.openapi import OpenAPI, protobuf, v2
 from fakeapiserver.endpoints.openapi.merge import merged
@@ -54,14 +55,15 @@ class OpenAPIHandler:
         self._dated: dict[str, _Dated] = {}
         self._index_shown = 0.0
 
-    def answer(self, request: Request) -> Response | None:
+    async def answer(self, request: Request) -> Response | None:
         """None for a path that isn't one of OpenAPI's."""
         version, slash, key = request.path.removeprefix("/openapi/").partition("/")
         if version == "v2" and not slash:
-            return self._version_2(request)
+            return await self._version_2(request)
         if version != "v3":
             return None
         if not slash:
+            await in_turns(self._openapi.prepare())
             index = self._cache.get("index", self._build_index)
             # Upstream puts it together for each request, so it is always as new as the request.
             self._index_shown = max(self._now(), index.modified)
@@ -107,14 +109,22 @@ class OpenAPIHandler:
             known = self._dated[key] = _Dated(body, digest, self._now())
         return known
 
-    def _version_2(self, request: Request) -> Response:
+    async def _version_2(self, request: Request) -> Response:
         media_type = _media_type(accept.parse(request.header(b"accept") or "*/*"), "v2")
         if not media_type:
-            return compressed(request, Response(406, b"", "", [_VARY]))
-        built = self._cache.get("v2", self._build_version_2)
-        body = built.body if media_type == JSON else self._as_protobuf("v2", built)
+            return await compressed(request, Response(406, b"", "", [_VARY]))
+        # The document's hash is made from those of version 3.
+        await in_turns(self._openapi.prepare())
+        if self._openapi.table.remote_openapi_v2:
+            built = self._cache.get("v2", self._build_merged)
+            body = built.body if media_type == JSON else self._as_protobuf("v2", built)
+        else:
+            as_protobuf = media_type != JSON
+            await in_turns(self._whole.prepare(as_protobuf=as_protobuf))
+            body = self._cache.get(("v2", as_protobuf), partial(self._whole.body, as_protobuf=as_protobuf))
+            built = self._date("v2", b"", self._openapi.digest())
         content = Content(body, media_type, built.modified, f'"{built.digest}"', [_VARY])
-        return compressed(request, serve_content(request, content))
+        return await compressed(request, serve_content(request, content))
 
     def _as_protobuf(self, version: str, built: _Dated) -> bytes:
         """The document's message, kept until another takes its place."""
@@ -122,12 +132,10 @@ class OpenAPIHandler:
             (version, built.digest), lambda: protobuf.encoder(version)(msgspec.json.decode(built.body))
         )
 
-    def _build_version_2(self) -> _Dated:
-        others = self._openapi.table.remote_openapi_v2
-        if not others:
-            return _Dated(self._whole.body(), self._openapi.digest(), self._now())
+    def _build_merged(self) -> _Dated:
+        """With the documents of other servers."""
         document = self._whole.document()
-        for other in others:
+        for other in self._openapi.table.remote_openapi_v2:
             document = merged(document, other)
         body = json.encode(document)
         return _Dated(body, hashlib.sha512(body).hexdigest().upper(), self._now())

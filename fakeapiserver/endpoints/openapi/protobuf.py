@@ -25,10 +25,16 @@ _ABSENT: Final = object()
 _INDENT: Final = 4
 
 
-@lru_cache(maxsize=2)
-def encoder(version: str) -> Encode:
-    """What turns a document of OpenAPI `v2` or `v3`, as JSON data, into its message."""
-    return _Messages(json.loads(_TABLE.read_bytes())[version]).encode("Document")
+class Written(bytes):
+    """A named message that is written already: it may stand for a path or a definition in a document."""
+
+
+@lru_cache(maxsize=4)
+def encoder(version: str, message: str = "Document") -> Encode:
+    """What turns a document of OpenAPI `v2` or `v3`, as JSON data, into its message; or an item `(name, value)` into a message
+    of a name and a value, such as `NamedSchema`."""
+    messages = _Messages(json.loads(_TABLE.read_bytes())[version])
+    return messages.encode(message) if message == "Document" else messages.named(message)
 
 
 class _Messages:
@@ -81,14 +87,14 @@ class _Messages:
         """A message that is a list (of one, where JSON says it without a list) or a mapping, and nothing else."""
         write = self._field(row)
         if row[1] == "additional_properties":
-            named = self._named(row[2])
+            named = self.named(row[2])
             frame = delimited(row[0])
             return lambda value: b"".join(frame(named(item)) for item in sorted(value.items()))
         return lambda value: b"".join(map(write, value if isinstance(value, list) else [value]))
 
-    def _named(self, name: str) -> Encode:
+    def named(self, name: str) -> Encode:
         key, value = (self._field(row) for row in self._table[name])
-        return lambda item: key(item[0]) + value(item[1])
+        return lambda item: item[1] if isinstance(item[1], Written) else key(item[0]) + value(item[1])
 
     def _choice(self, name: str, rows: list[Row]) -> Encode:
         fields = {row[1]: self._field(row) for row in rows}
@@ -123,7 +129,7 @@ class _Messages:
         return parts
 
     def _open(self, row: Row) -> Callable[[Mapping[str, Any]], Iterator[bytes]]:
-        frame, named, belongs = delimited(row[0]), self._named(row[2]), _OPEN[row[1]]
+        frame, named, belongs = delimited(row[0]), self.named(row[2]), _OPEN[row[1]]
         return lambda value: (frame(named(item)) for item in sorted(value.items()) if belongs(item[0]))
 
 

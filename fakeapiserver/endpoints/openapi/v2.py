@@ -6,7 +6,7 @@ Upstream: k8s.io/kube-openapi/pkg/builder/{openapi,parameters}.go,
 k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import RowCache
-from fakeapiserver.endpoints.openapi import OpenAPI
+from fakeapiserver.endpoints.openapi import OpenAPI, protobuf
 from fakeapiserver.endpoints.openapi.descriptions import described, described_custom
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
@@ -50,30 +50,51 @@ PATCHES: Final = (
 GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 
 
-class _Part(NamedTuple):
-    """What one document of version 3 comes to: paths and definitions as JSON, and parameters that all parts share."""
+class _Form(NamedTuple):
+    """How a document is written: a path, a definition, and the whole of them."""
 
-    paths: dict[str, msgspec.Raw]
-    definitions: dict[str, msgspec.Raw]
+    path: Callable[[str, Document], bytes | msgspec.Raw]
+    definition: Callable[[str, Document], bytes | msgspec.Raw]
+    whole: Callable[[Document], bytes]
+
+
+class _Part(NamedTuple):
+    """What a part of the document says: its paths and definitions as they are written, and parameters that all parts share."""
+
+    paths: Mapping[str, bytes | msgspec.Raw]
+    definitions: Mapping[str, bytes | msgspec.Raw]
     shared: Document
 
 
+def _raw(_: str, value: Document) -> msgspec.Raw:
+    return msgspec.Raw(json.encode(value))
+
+
+def _written(message: str) -> Callable[[str, Document], bytes]:
+    encode = protobuf.encoder("v2", message)
+    return lambda name, value: protobuf.Written(encode((name, msgspec.json.decode(json.encode(value)))))
+
+
 class Version2:
-    """The whole document, put together from one part for each document of version 3, which is kept while its resources are
-    the same."""
+    """The whole document, put together from parts: each built-in definition, what a group version has besides its resources,
+    and each resource. A part is kept while its resource is the same, so a change costs what it changes."""
 
     def __init__(self, table: ResourceTable, openapi: OpenAPI) -> None:
         self._table = table
         self._openapi = openapi
-        self._parts = RowCache()
+        self._json = _Form(_raw, _raw, msgspec.json.encode), RowCache()
+        self._protobuf: tuple[_Form, RowCache] | None = None
 
-    def body(self) -> bytes:
-        """The document as JSON."""
-        facts, listed = self._table.scheme.facts, self._openapi.listed()
-        self._parts.retain(("", *listed))
-        parts = [self._parts.get("", (), self._built_in)]
-        for key in listed:
-            parts.append(self._parts.get(key, self._openapi.rows(key), partial(self._part, key)))
+    def prepare(self, *, as_protobuf: bool = False) -> Iterator[None]:
+        """Makes the document's parts, one each step, so that others have their turn in between."""
+        for _ in self._parts(*self._form(as_protobuf)):
+            yield
+
+    def body(self, *, as_protobuf: bool = False) -> bytes:
+        """The document as JSON, or as protobuf."""
+        form, kept = self._form(as_protobuf)
+        facts, parts = self._table.scheme.facts, list(self._parts(form, kept))
+        kept.retain([key for key, *_ in self._sources()])
         document = {
             **facts["openapiInfo"],
             "paths": _merged(part.paths for part in parts),
@@ -81,41 +102,63 @@ class Version2:
             "parameters": _merged(part.shared for part in parts),
             **facts["openapiSecurity"],
         }
-        return msgspec.json.encode(document)
+        return form.whole(document)
 
     def document(self) -> Document:
         """The document as JSON data."""
         found: Document = msgspec.json.decode(self.body())
         return found
 
-    def _built_in(self) -> _Part:
-        prose = self._openapi.prose
-        converted = {
-            name: definition(described(name, schema, prose)) for name, schema in self._table.scheme.definitions.items()
-        }
-        return _Part({}, _encoded(converted), {})
+    def _form(self, as_protobuf: bool) -> tuple[_Form, RowCache]:
+        if not as_protobuf:
+            return self._json
+        if self._protobuf is None:
+            form = _Form(_written("NamedPathItem"), _written("NamedSchema"), protobuf.encoder("v2"))
+            self._protobuf = form, RowCache()
+        return self._protobuf
 
-    def _part(self, key: str) -> _Part:
-        paths = _Paths(self._table.scheme.facts["openapiParameters"])
-        custom = self._openapi.customised(key)
-        for path, item in self._openapi.paths(key).items():
-            paths.add(path, item, custom=custom)
+    def _parts(self, form: _Form, kept: RowCache) -> Iterator[_Part]:
+        for key, rows, build in list(self._sources()):
+            yield kept.get(key, rows, partial(build, form))
+
+    def _sources(self) -> Iterator[tuple[object, tuple[APIResource, ...], Callable[[_Form], _Part]]]:
+        """Each part's key, the rows that it is made from, and what makes it."""
+        for name in self._table.scheme.definitions:
+            yield name, (), partial(self._built_in, name)
+        for key in self._openapi.listed():
+            rows = self._openapi.rows(key)
+            yield (key,), rows, partial(self._besides, key)
+            for row in rows:
+                yield row.gvr, (row,), partial(self._resource, row)
+
+    def _built_in(self, name: str, form: _Form) -> _Part:
+        schema = described(name, self._table.scheme.definitions[name], self._openapi.prose)
+        return _Part({}, {name: form.definition(name, definition(schema))}, {})
+
+    def _besides(self, key: str, form: _Form) -> _Part:
+        return self._part(form, self._openapi.own_paths(key), {}, custom=False)
+
+    def _resource(self, row: APIResource, form: _Form) -> _Part:
         definitions = {
             name: _custom(described_custom(row, name, schema, self._openapi.prose))
-            for row in self._openapi.rows(key)
-            if row.custom
-            for name, schema in _custom_definitions(row).items()
+            for name, schema in (_custom_definitions(row) if row.custom else {}).items()
         }
-        return _Part(_encoded(paths.items), _encoded(definitions), paths.shared)
+        return self._part(form, self._openapi.row_paths(row), definitions, custom=row.custom)
+
+    def _part(self, form: _Form, items: Document, definitions: Document, *, custom: bool) -> _Part:
+        paths = _Paths(self._table.scheme.facts["openapiParameters"])
+        for path, item in items.items():
+            paths.add(path, item, custom=custom)
+        return _Part(
+            {path: form.path(path, item) for path, item in paths.items.items()},
+            {name: form.definition(name, schema) for name, schema in definitions.items()},
+            paths.shared,
+        )
 
 
 def document(table: ResourceTable, openapi: OpenAPI) -> Document:
     """The whole document as JSON data."""
     return Version2(table, openapi).document()
-
-
-def _encoded(values: Document) -> dict[str, msgspec.Raw]:
-    return {name: msgspec.Raw(json.encode(value)) for name, value in values.items()}
 
 
 def _merged(parts: Iterable[Mapping[str, Any]]) -> Document:

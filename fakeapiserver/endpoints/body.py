@@ -54,6 +54,9 @@ _GO_TYPE_META: Final = (
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _FRACTION: Final = re.compile(rb"\d[.eE]")
+# What JSON takes and YAML refuses or reads otherwise: some characters, as they are or escaped, and long keys.
+_NO_YAML: Final = re.compile(rb"\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
+_NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
@@ -77,7 +80,7 @@ def _decode_yaml(data: bytes) -> tuple[Any, list[str]]:
     """Clients send JSON as YAML: what begins like an object is tried as such first, being so much faster."""
     from fakeapiserver.apimachinery.serializer import yaml
 
-    if data.lstrip().startswith(b"{"):
+    if data.lstrip().startswith(b"{") and _is_yaml_too(data):
         try:
             document = json.decode(data)
         except ValueError:
@@ -85,6 +88,16 @@ def _decode_yaml(data: bytes) -> tuple[Any, list[str]]:
         if not json.duplicate_fields(data, document):
             return (_whole_numbers(document) if _FRACTION.search(data) else document), []
     return yaml.decode_with_duplicates(data)
+
+
+def _is_yaml_too(data: bytes) -> bool:
+    """If it is JSON, then it is YAML of the same meaning."""
+    if _NO_YAML.search(data):
+        return False
+    try:
+        return data.isascii() or not _NO_YAML_TEXT.search(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _whole_numbers(value: Any) -> Any:

@@ -3,8 +3,8 @@
 Upstream: k8s.io/streaming/pkg/httpstream/wsstream, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
 pkg/authentication/request/websocket/protocol.go.
 
-A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is the websockets package's,
-imported with the first upgrade.
+A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is lenient where golang.org/x/net/
+websocket is: reserved bits and opcodes, codes of closes and texts that are none pass; each frame is a message, whole or a piece.
 """
 
 import asyncio
@@ -14,15 +14,18 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
-from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.apimachinery.go_url import request_uri_problem
 from fakeapiserver.endpoints.request import HIJACK, Headers, Receive, Request, Response, Send
 
 _ACCEPT_SALT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _BEARER: Final = "base64url.bearer.authorization.k8s.io."
 _NORMAL: Final = 1000
+_PROTOCOL_ERROR: Final = 1002
+_TEXT, _BINARY, _CLOSE, _PING, _PONG = 1, 2, 8, 9, 10
 _MAX_MESSAGE: Final = 32 << 20
+_MAX_CONTROL: Final = 125
 _LENGTH_BYTES: Final = 4  # in front of each event of a binary watch
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
@@ -54,7 +57,7 @@ def bearer_token(headers: Headers) -> str:
 
 def _protocols(headers: Headers) -> list[str]:
     values = [value.decode("latin-1") for name, value in headers if name == b"sec-websocket-protocol"]
-    return [protocol.strip() for value in values for protocol in value.split(",") if protocol.strip()]
+    return [protocol.strip() for value in values for protocol in value.split(",")]
 
 
 def accept(request: Request, serve: Serve) -> Response:
@@ -68,9 +71,12 @@ def accept(request: Request, serve: Serve) -> Response:
         response = _refused(400, b"missing or bad WebSocket Version")
         response.headers.append((b"Sec-WebSocket-Version", b"13"))
         return response
-    if not _is_origin(request.header(b"origin")):
+    # Browsers send one, and so must others.
+    if request_uri_problem(request.header(b"origin")):
         return _refused(403)
     protocols = [protocol for protocol in _protocols(request.headers) if not protocol.startswith(_BEARER)]
+    if protocols == [""]:
+        protocols = []
     if len(protocols) > 1:
         return _refused(400)
     answer = base64.b64encode(hashlib.sha1(key.encode("latin-1") + _ACCEPT_SALT).digest())
@@ -95,65 +101,70 @@ def _refused(status: int, reason: bytes = b"") -> Response:
     return Response(status, takeover=say)
 
 
-def _is_origin(origin: str) -> bool:
-    """Browsers send one, and so must others: an absolute URL."""
-    try:
-        return origin != "null" and bool(urlsplit(origin).scheme)
-    except ValueError:
-        return False
-
-
 class WebSocket:
     """The server's side of an open connection, on the two ASGI callables of a request that was answered with 101."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
-        from websockets.protocol import SERVER, Protocol
-
         self._receive = receive
         self._send = send
-        self._protocol = Protocol(SERVER, max_size=_MAX_MESSAGE)
+        self._received = bytearray()
 
     async def send(self, message: bytes, *, text: bool) -> None:
         """One message. ConnectionError when the client is gone."""
-        if text:
-            self._protocol.send_text(message)
-        else:
-            self._protocol.send_binary(message)
-        await self._flush()
+        await self._write(_TEXT if text else _BINARY, message)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """What the client sends, until it closes or breaks a rule; pings are answered."""
-        from websockets.frames import Frame, Opcode
-
-        kept: list[bytes] = []
-        while True:
-            received = await self._receive()
-            if received["type"] == "http.disconnect":
+        """What the client sends, frame by frame, until it closes, breaks a rule or sends too much at once; pings are answered."""
+        while await self._reaches(2):
+            opcode, masked, size = self._received[0] & 15, self._received[1] & 128, self._received[1] & 127
+            width = 2 if size == 126 else 8 if size == 127 else 0
+            begin = 2 + width + (4 if masked else 0)
+            if not await self._reaches(begin):
                 return
-            self._protocol.receive_data(received.get("body", b""))
-            for frame in self._protocol.events_received():
-                assert isinstance(frame, Frame)
-                if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
-                    kept.append(bytes(frame.data))
-                    if frame.fin:
-                        yield b"".join(kept)
-                        kept = []
-            await self._flush()
-            if self._protocol.close_expected():
+            if width:
+                size = int.from_bytes(self._received[2 : 2 + width]) & (1 << 63) - 1
+            if not masked:
+                await self._write(_CLOSE, _PROTOCOL_ERROR.to_bytes(2))
                 return
+            if opcode == _CLOSE or size > _MAX_MESSAGE or not await self._reaches(begin + size):
+                return
+            payload = _unmasked(self._received[begin : begin + size], self._received[begin - 4 : begin])
+            del self._received[: begin + size]
+            if opcode == _PING:
+                await self._write(_PONG, payload[:_MAX_CONTROL])
+            elif opcode != _PONG:
+                yield payload
 
     async def close(self) -> None:
-        """Says goodbye, if the client didn't first, and ends the connection."""
-        from websockets.protocol import OPEN
+        """Says goodbye and ends the connection."""
+        await self._write(_CLOSE, _NORMAL.to_bytes(2), last=True)
 
-        if self._protocol.state is OPEN:
-            self._protocol.send_close(_NORMAL)
-        await self._flush(last=True)
+    async def _reaches(self, size: int) -> bool:
+        """So many bytes have come; False when the client is gone before."""
+        while len(self._received) < size:
+            received = await self._receive()
+            if received["type"] == "http.disconnect":
+                return False
+            self._received += received.get("body", b"")
+        return True
 
-    async def _flush(self, *, last: bool = False) -> None:
-        data = b"".join(self._protocol.data_to_send())
-        if data or last:
-            await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+    async def _write(self, opcode: int, payload: bytes, *, last: bool = False) -> None:
+        size = len(payload)
+        length = (
+            bytes([size])
+            if size < 126
+            else b"\x7e" + size.to_bytes(2)
+            if size < 1 << 16
+            else b"\x7f" + size.to_bytes(8)
+        )
+        frame = bytes([128 | opcode]) + length + payload
+        await self._send({"type": "http.response.body", "body": frame, "more_body": not last})
+
+
+def _unmasked(payload: bytearray, mask: bytearray) -> bytes:
+    size = len(payload)
+    key = (mask * (size // 4 + 1))[:size]
+    return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
 
 
 async def streamed(request: Request, response: Response) -> Response:

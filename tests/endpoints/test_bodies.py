@@ -43,12 +43,35 @@ def _said(body: str, kind: BuiltinKind = CONFIG_MAP, validation: str = "Strict")
         ('{"data":{"k":"1","k":"2","k":"3"}}', ["duplicate data.k"]),
         ('{"data":{"k":"1","k":"2"},"a":1,"data":{}}', ["duplicate data.k", "unknown a", "duplicate data"]),
         ('{"a":{"b":1,"b":2},"c":1}', ["unknown a", "unknown c"]),
+        ('{"a":1,"a":2,"data":{},"data":{}}', ["unknown a", "duplicate data"]),
         ('{"metadata":{"x":1,"name":"n","name":"m"}}', ["unknown metadata.x", "duplicate metadata.name"]),
     ],
 )
 def test_complaints_come_in_the_order_of_the_body(body: str, complaints: list[str]) -> None:
     texts = ['{} field "{}"'.format(*complaint.split()) for complaint in complaints]
     assert _said(body).partition("strict decoding error: ")[2] == ", ".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"\x7f", "control characters are not allowed"),
+        (b"\xff", "invalid leading UTF-8 octet"),
+        ("\x80".encode(), "control characters are not allowed"),
+        (b"\\udc00", "found invalid Unicode character escape code"),
+        (b"k" * 1025, "did not find expected ',' or '}'"),
+    ],
+    ids=repr,
+)
+def test_json_that_is_no_yaml_is_refused_where_yaml_is_expected(text: bytes, complaint: str) -> None:
+    body = b'{"metadata":{"name":"m"},"data":{"' + text + b'":""}}'
+    with pytest.raises(StatusError, match=complaint):
+        decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)
+
+
+def test_a_line_separator_in_yaml_stays() -> None:
+    body = '{"metadata":{"name":"m"},"data":{"k":"a\u2028b"}}'.encode()
+    assert decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)["data"] == {"k": "a\u2028b"}
 
 
 def test_repeated_objects_add_to_each_other() -> None:

@@ -102,8 +102,10 @@ TOKEN = "base64url.bearer.authorization.k8s.io."
 REFUSED: list[tuple[str, dict[str, str], bytes]] = [
     ("no origin", {"Origin": ""}, b"HTTP/1.1 403 Forbidden\r\n\r\n"),
     ("the origin of a sandbox", {"Origin": "null"}, b"HTTP/1.1 403 Forbidden\r\n\r\n"),
+    ("an origin that is no URL", {"Origin": "example.com"}, b"HTTP/1.1 403 Forbidden\r\n\r\n"),
     ("no key", {"Sec-WebSocket-Key": ""}, b"HTTP/1.1 400 Bad Request\r\n\r\nmismatch challenge/response"),
     ("version 8", {"Sec-WebSocket-Version": "8"}, BAD_VERSION),
+    ("two subprotocols without a name", {"Sec-WebSocket-Protocol": ","}, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
     ("two subprotocols", {"Sec-WebSocket-Protocol": "a, b"}, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
 ]  # fmt: skip
 
@@ -120,6 +122,16 @@ FRAMES = {
     "messages nobody wants": (masked(1, b"hello") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
     "a message in two frames": (masked(1, b"he", final=False) + masked(0, b"llo") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
     "a farewell": (masked(8, b"\x03\xe8"), GOODBYE),
+    "a farewell of one byte": (masked(8, b"\x03"), GOODBYE),
+    "a farewell with a code that nobody knows": (masked(8, b"\x00\x01"), GOODBYE),
+    "a frame without a mask": (b"\x81\x05hello", b"\x88\x02\x03\xea" + GOODBYE),
+    "junk": (b"GET / HTTP/1.1\r\n\r\n", b"\x88\x02\x03\xea" + GOODBYE),
+    "a text that is none, then a ping": (masked(1, b"\xff") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
+    "a text within a text": (masked(1, b"he", final=False) + masked(1, b"llo") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
+    "a continuation of nothing": (masked(0, b"x") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
+    "reserved opcodes": (masked(3, b"x") + masked(11, b"x") + masked(9, b"x"), b"\x8a\x01x" + GOODBYE),
+    "half a frame": (masked(9, b"hello")[:-1], GOODBYE),
+    "more than a message may have": (b"\x81\xff" + (1 << 40).to_bytes(8) + bytes(9), GOODBYE),
 }  # fmt: skip
 
 

@@ -23,9 +23,14 @@ _WITHIN: Final = (
     "in string escape",
 )
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_SPACES: Final = frozenset((b" ", b"\t", b"\r", b"\n"))
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]*')
 _DIGITS: Final = re.compile(rb"[0-9]*")
 _HEX: Final = re.compile(rb"[0-9a-fA-F]*")
+# What is as it should be, in one step: all else is read piece by piece, so that the complaint is of the right piece.
+_KEY: Final = re.compile(rb'[ \t\r\n]*"([^"\\\x00-\x1f]*)"[ \t\r\n]*:[ \t\r\n]*')
+_TEXT: Final = re.compile(rb'"([^"\\\x00-\x1f]*)"')
+_NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?=[ \t\r\n]*[,}\]])")
 _ESCAPES: Final = {
     0x22: '"',
     0x5C: "\\",
@@ -71,6 +76,7 @@ class JSONParser:
         self.repeated_at: dict[str, int] = {}
         self._containers: list[Any] = []
         self._keys: list[Any] = []
+        self._paths: list[str] = []  # of the open containers
 
     def parse(self) -> Any:
         """The value; raises DecodeError."""
@@ -114,6 +120,7 @@ class JSONParser:
     def _close(self) -> tuple[Any, bool]:
         self.at += 1
         self._keys.pop()
+        self._paths.pop()
         return self._containers.pop(), False
 
     def _member(self) -> tuple[Any, bool]:
@@ -121,6 +128,20 @@ class JSONParser:
         if isinstance(container, list):
             self._keys[-1] = len(container)
             return self._begin_value()
+        found = _KEY.match(self.data, self.at)
+        if found:
+            key = found[1].decode("utf-8", "fakeapiserver-go")
+            self.at = found.end()
+        else:
+            key = self._key()
+        self._keys[-1] = key
+        if self.merge:
+            self.first_at.setdefault(self._path(), self.at)
+        if key in container:
+            self._note_duplicate()
+        return self._begin_value()
+
+    def _key(self) -> str:
         self._space()
         if self._peek() != b'"':
             raise self._bad("looking for beginning of object key string")
@@ -129,18 +150,14 @@ class JSONParser:
         if self._peek() != b":":
             raise self._bad("after object key")
         self.at += 1
-        self._keys[-1] = key
-        if self.merge:
-            self.first_at.setdefault(self._path(), self.at)
-        if key in container:
-            self._note_duplicate()
-        return self._begin_value()
+        return key
 
     def _path(self) -> str:
-        path = ""
-        for key in self._keys:
-            path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-        return path
+        """Of what comes next; empty for the whole."""
+        if not self._keys:
+            return ""
+        path, key = self._paths[-1], self._keys[-1]
+        return f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else str(key)
 
     def _note_duplicate(self) -> None:
         path = self._path()
@@ -156,6 +173,7 @@ class JSONParser:
             if len(self._containers) >= MAX_DEPTH:
                 raise self._bad("exceeded max depth")
             self.at += 1
+            self._paths.append(self._path())
             self._containers.append({} if char == b"{" else [])
             self._keys.append(None)
             return None, True
@@ -177,6 +195,9 @@ class JSONParser:
 
     def _number(self) -> int | float:
         start = self.at
+        if found := _NUMBER.match(self.data, start):
+            self.at = found.end()
+            return _to_number(found[0].decode())
         if self._peek() == b"-":
             self.at += 1
         if self._peek() == b"0":
@@ -200,6 +221,9 @@ class JSONParser:
         self.at = end
 
     def _string(self) -> str:
+        if found := _TEXT.match(self.data, self.at):
+            self.at = found.end()
+            return found[1].decode("utf-8", "fakeapiserver-go")
         parts: list[str] = []
         self.at += 1
         while True:
@@ -243,7 +267,8 @@ class JSONParser:
         return int(self.data[start : self.at], 16)
 
     def _space(self) -> None:
-        self.at = self._end_of(_SPACE)
+        if self.data[self.at : self.at + 1] in _SPACES:
+            self.at = self._end_of(_SPACE)
 
     def _end_of(self, pattern: re.Pattern[bytes]) -> int:
         found = pattern.match(self.data, self.at)

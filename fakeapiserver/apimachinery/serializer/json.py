@@ -59,13 +59,14 @@ def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
 
 def with_duplicates_merged(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
     """A body with repeated keys as Go decodes it into structs and maps: a repeated object adds to the first one. Beside it
-    a function that puts `unknown field "x"` texts and those of the repeated keys into the order of the body."""
+    a function that puts `unknown field "x"` texts and those of the repeated keys that are known into the order of the body."""
     parser = JSONParser(data, merge=True)
     value = parser.parse()
 
     def in_order(unknown: list[str]) -> list[str]:
-        skipped = tuple(f"{_path_of(text)}{end}" for text in unknown for end in ".[")
-        repeated = [path for path in parser.duplicates if not path.startswith(skipped)]
+        fields = [_path_of(text) for text in unknown]
+        within = tuple(field + end for field in fields for end in ".[")
+        repeated = [path for path in parser.duplicates if path not in fields and not path.startswith(within)]
         found = [(parser.repeated_at[path], f'duplicate field "{path}"') for path in repeated]
         found += [(parser.first_at.get(_path_of(text), len(data)), text) for text in unknown]
         return [text for _, text in sorted(found, key=itemgetter(0))]

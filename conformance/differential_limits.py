@@ -168,7 +168,7 @@ class Generator:
         makers: list[Callable[[], Request]] = (
             [self._bomb] * 10 + [self._sized] * 3 + [self._operations, self._head, self._broken]
         )
-        return self._pick(*makers)()
+        return self._random.choice(makers)()
 
     def _pick(self, *options: Any) -> Any:
         return self._random.choice(options)
@@ -243,7 +243,7 @@ class Generator:
         path = self._pick("/data/k", "/metadata/labels", "/x", "/spec", "/metadata", "", "/data/a~1b", "/spec/n")
         whole = self._pick(b"", b"", b"[", b"{")
         text = b'{"op":"%b","path":"%b","from":"/data","value":%b}' % (kind.encode(), path.encode(), value)
-        return whole + b"[" + text + b"]"
+        return b"%b[%b]" % (whole, text)
 
     def _json_value(self) -> tuple[str, bytes]:
         pick = self._pick
@@ -267,7 +267,7 @@ class Generator:
             lambda: ("a word", pick(*_WORDS)),
             lambda: ("a value", pick(b"true", b"null", b"[]", b"{}", b'""', b"[null]", b'{"":1}', b"[{}]", b'{"a":null}')),
         ]  # fmt: skip
-        return pick(*makers)()
+        return self._random.choice(makers)()
 
     def _yaml_value(self) -> tuple[str, bytes]:
         """The value is the last line; what stands in front defines what it refers to."""
@@ -297,7 +297,7 @@ class Generator:
             lambda: (f"{count} equal keys", b"{" + b"a: 1," * (count // 10) + b"a: 2}"),
             lambda: ("odd YAML", pick(*_ODD_YAML)),
         ]  # fmt: skip
-        return pick(*makers)()
+        return self._random.choice(makers)()
 
     def _sized(self) -> Request:
         """A body around the limit: blanks, a long text, or nothing sensible."""

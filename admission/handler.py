@@ -14,17 +14,20 @@ PODS = GroupResource("", "pods")
 
 class Handler:
     """A plugin's start. The chain calls `admit` and `validate` only for the operations and resources declared here, so a
-    plugin does not check them again. No resources means all; `subresources` False means writes of the object itself only."""
+    plugin does not check them again. No resources means all; `subresources` False means writes of the object itself only.
+    A plugin with a feature gate sees nothing while the gate is off."""
 
     operations: ClassVar[frozenset[Operation]] = frozenset({"CREATE", "UPDATE"})
     resources: ClassVar[frozenset[GroupResource]] = frozenset()
     subresources: ClassVar[bool] = False
+    feature_gate: ClassVar[str] = ""
 
     def __init__(self, initializer: Initializer) -> None:
         self.initializer = initializer
 
     def handles(self, operation: Operation) -> bool:
-        return operation in self.operations
+        gate = self.feature_gate
+        return operation in self.operations and (not gate or self.initializer.enabled(gate))
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
@@ -10,6 +10,10 @@ from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+# The gates that plugins ask for and that are on unless somebody turns them off (upstream: pkg/features/kube_features.go).
+GATES_ON: Final = frozenset(
+    {"NodeDeclaredFeatures", "PodTopologyLabelsAdmission", "ServiceAccountNodeAudienceRestriction"}
+)
 
 
 @dataclass(slots=True)
@@ -123,6 +127,10 @@ class Initializer:
     authorizer: Authorizer | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+
+    def enabled(self, gate: str) -> bool:
+        return self.feature_gates.get(gate, gate in GATES_ON)
 
 
 @runtime_checkable

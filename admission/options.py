@@ -74,6 +74,9 @@ DEFAULT_OFF: Final = frozenset(
     }
 )
 
+# What is told of plugins that upstream has no more.
+_REPLACED: Final = {"PodSecurityPolicy": ": it was removed in 1.25, PodSecurity (on by default) takes its place"}
+
 # Each plugin's class stands in plugins/<its name in lower case>.py under the same name.
 IMPLEMENTED: Final = frozenset(
     {
@@ -83,22 +86,35 @@ IMPLEMENTED: Final = frozenset(
         "CertificateApproval",
         "CertificateSigning",
         "CertificateSubjectRestriction",
+        "ClusterTrustBundleAttest",
         "DefaultIngressClass",
         "DefaultStorageClass",
         "DefaultTolerationSeconds",
         "DenyServiceExternalIPs",
+        "EventRateLimit",
+        "ExtendedResourceToleration",
+        "JobValidation",
         "LimitPodHardAntiAffinityTopology",
         "LimitRanger",
         "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
         "NamespaceExists",
         "NamespaceLifecycle",
+        "NodeDeclaredFeatureValidator",
+        "NodeRestriction",
         "OwnerReferencesPermissionEnforcement",
         "PersistentVolumeClaimResize",
+        "PodGroupProtection",
+        "PodGroupWorkloadExists",
+        "PodNodeSelector",
+        "PodResizeValidator",
         "PodSecurity",
+        "PodTolerationRestriction",
+        "PodTopologyLabels",
         "Priority",
         "ResourceQuota",
         "RuntimeClass",
+        "ServiceAccount",
         "StorageObjectInUseProtection",
         "TaintNodesByCondition",
         "ValidatingAdmissionPolicy",
@@ -109,7 +125,10 @@ IMPLEMENTED: Final = frozenset(
 
 def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[str]:
     """The names of the plugins that are on, in order. ValueError with upstream's sentences on unknown or contradicting names."""
-    errors = [f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, name in _named(enable, disable)]
+    errors = [
+        f"{flag}-admission-plugins plugin {go_quote(name)} is unknown{_REPLACED.get(name, '')}"
+        for flag, name in _named(enable, disable)
+    ]
     both = sorted(set(enable) & set(disable))
     if both:
         errors.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")

@@ -54,3 +54,19 @@ def pod_resources(spec: Object, which: Which) -> ResourceList:
 
 def _of(container: Object, which: Which) -> ResourceList:
     return resource_list((container.get("resources") or {}).get(which))
+
+
+def is_best_effort(pod: Object) -> bool:
+    """Nothing is asked for and nothing limited (upstream: qos.GetPodQOS)."""
+    if known := (pod.get("status") or {}).get("qosClass"):
+        return bool(known == "BestEffort")
+    spec = pod["spec"]
+    owners = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    owners = [spec] if spec.get("resources") else owners
+    whiches: tuple[Which, Which] = ("requests", "limits")
+    return not any(
+        name in _POD_LEVEL and quantity > ZERO
+        for owner in owners
+        for which in whiches
+        for name, quantity in _of(owner, which).items()
+    )

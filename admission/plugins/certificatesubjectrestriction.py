@@ -3,9 +3,9 @@
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction.
 """
 
-from base64 import b64decode
 from typing import Final
 
+from fakeapiserver.admission.certificate_requests import subject
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -25,11 +25,10 @@ class CertificateSubjectRestriction(Handler):
 
 def organizations(request: str) -> list[str]:
     """Of a PEM request in base64; none of what validation refuses anyway."""
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
     try:
-        subject = x509.load_pem_x509_csr(b64decode(request)).subject
+        found = subject(request)
     except ValueError:
         return []
-    return [str(name.value) for name in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    return [str(name.value) for name in found.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectReader, UserInfo
+from fakeapiserver.auth.node_identifier import node_name
+from fakeapiserver.auth.pod_references import SECRET_REFS, secrets_and_config_maps
 from fakeapiserver.auth.rules import PolicyRule, Rule
 
 _Object = Mapping[str, Any]
@@ -19,8 +21,6 @@ _Answer = tuple[Decision, str]
 # Kind, namespace and name of something a node may have to do with.
 _Vertex = tuple[str, str, str]
 
-_PREFIX: Final = "system:node:"
-_GROUP: Final = "system:nodes"
 _LEASES: Final = "kube-node-lease"
 _MIRROR: Final = "kubernetes.io/config.mirror"
 PODS: Final = "pods"
@@ -31,8 +31,6 @@ RESOURCES: Final = (PODS, VOLUMES, ATTACHMENTS, SLICES)
 _ALLOW: Final[_Answer] = (Decision.ALLOW, "")
 _NOTHING: Final[_Answer] = (Decision.NO_OPINION, "")
 _CHANGES: Final = ("get", "create", "update", "patch", "delete")
-# Volumes of a pod that name a secret of its namespace: where.
-_SECRET_REFS: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
 # A volume's secrets that a kubelet needs.
 _CSI_REFS: Final = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
 
@@ -98,39 +96,17 @@ def _needs(pod: _Object) -> Iterator[_Vertex]:
         return
     namespace = meta["namespace"]
     found = {("serviceaccounts", spec.get("serviceAccountName") or "")}
-    found |= {("secrets", ref.get("name", "")) for ref in spec.get("imagePullSecrets") or ()}
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(kind) or ():
-            found.update(_container_needs(container))
-    for volume in spec.get("volumes") or ():
-        found.update(_volume_needs(volume, meta["name"]))
+    found |= set(secrets_and_config_maps(spec))
+    found |= {("persistentvolumeclaims", _claimed(volume, meta["name"])) for volume in spec.get("volumes") or ()}
     found |= {("resourceclaims", name) for name in _claims(spec, status)}
     yield from ((kind, namespace, name) for kind, name in found if name)
 
 
-def _container_needs(container: _Object) -> Iterator[tuple[str, str]]:
-    for source in container.get("envFrom") or ():
-        yield "secrets", (source.get("secretRef") or {}).get("name", "")
-        yield "configmaps", (source.get("configMapRef") or {}).get("name", "")
-    for variable in container.get("env") or ():
-        source = variable.get("valueFrom") or {}
-        yield "secrets", (source.get("secretKeyRef") or {}).get("name", "")
-        yield "configmaps", (source.get("configMapKeyRef") or {}).get("name", "")
-
-
-def _volume_needs(volume: _Object, pod: str) -> Iterator[tuple[str, str]]:
-    yield "secrets", (volume.get("azureFile") or {}).get("secretName", "")
-    yield "secrets", (volume.get("secret") or {}).get("secretName", "")
-    yield "configmaps", (volume.get("configMap") or {}).get("name", "")
-    yield "secrets", ((volume.get("csi") or {}).get("nodePublishSecretRef") or {}).get("name", "")
-    for kind in _SECRET_REFS:
-        yield "secrets", ((volume.get(kind) or {}).get("secretRef") or {}).get("name", "")
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        yield "secrets", (source.get("secret") or {}).get("name", "")
-        yield "configmaps", (source.get("configMap") or {}).get("name", "")
-    yield "persistentvolumeclaims", (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+def _claimed(volume: _Object, pod: str) -> str:
+    """The claim that a volume stands for."""
     if volume.get("ephemeral") is not None:
-        yield "persistentvolumeclaims", f"{pod}-{volume['name']}"
+        return f"{pod}-{volume['name']}"
+    return str((volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
 
 
 def _claims(spec: _Object, status: _Object) -> Iterator[str]:
@@ -151,7 +127,7 @@ def _volume_edges(name: str, spec: _Object) -> Iterator[tuple[_Vertex, _Vertex]]
     secrets = {
         (source.get("secretNamespace") or home, source.get("secretName")) for source in [spec.get("azureFile") or {}]
     }
-    references = [(spec.get(kind) or {}).get("secretRef") or {} for kind in _SECRET_REFS]
+    references = [(spec.get(kind) or {}).get("secretRef") or {} for kind in SECRET_REFS]
     references += [(spec.get("csi") or {}).get(kind) or {} for kind in _CSI_REFS]
     secrets |= {(reference.get("namespace") or home, reference.get("name")) for reference in references}
     yield from ((("secrets", namespace, secret), volume) for namespace, secret in secrets if secret)
@@ -328,10 +304,3 @@ def _selects(attributes: Attributes, field: str, value: str) -> bool:
     """Whether a field selector leaves nothing but one value."""
     found = attributes.selectors.fields.requirements if attributes.selectors is not None else ()
     return any((r.field, r.operator, r.value) == (field, "=", value) for r in found)
-
-
-def node_name(user: UserInfo) -> str | None:
-    """The node that a user is; None for who is none (upstream: NodeIdentifier)."""
-    if not user.name.startswith(_PREFIX) or _GROUP not in user.groups:
-        return None
-    return user.name.removeprefix(_PREFIX)

@@ -47,8 +47,13 @@ def admission(
     and configurations that won't do.
     What is accepted and not built yet is logged as a warning."""
     configuration = read_admission_configuration(config.admission_control_config_file)
-    initializer = Initializer(objects, versions, configuration, writer, clock, authorizer)
-    chain, warning = new_chain(initializer, config.enable_admission_plugins, config.disable_admission_plugins)
+    initializer = Initializer(
+        objects, versions, configuration, writer, clock, authorizer, feature_gates=config.feature_gates
+    )
+    enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
+    if "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on
+        disable = tuple(name for name in disable if name not in enable)
+    chain, warning = new_chain(initializer, enable, disable)
     if warning:
         log.warning(warning)
     return chain

@@ -1,0 +1,19 @@
+"""What a certificate signing request asks for."""
+
+from base64 import b64decode
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Name
+
+_PEM_TYPE = b"-----BEGIN CERTIFICATE REQUEST-----"
+
+
+def subject(request: str) -> "Name":
+    """Of a PEM request in base64. ValueError, as upstream's certapi.ParseCSR says it."""
+    from cryptography import x509
+
+    data = b64decode(request)
+    if _PEM_TYPE not in data:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    return x509.load_pem_x509_csr(data).subject

@@ -1,0 +1,15 @@
+"""Which node a user is. Upstream: k8s.io/kubernetes/pkg/auth/nodeidentifier/default.go."""
+
+from typing import Final
+
+from fakeapiserver.auth.interfaces import UserInfo
+
+_PREFIX: Final = "system:node:"
+_GROUP: Final = "system:nodes"
+
+
+def node_name(user: UserInfo) -> str | None:
+    """None for who is none."""
+    if not user.name.startswith(_PREFIX) or _GROUP not in user.groups:
+        return None
+    return user.name.removeprefix(_PREFIX)

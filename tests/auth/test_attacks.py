@@ -4,6 +4,7 @@ Tokens are in test_service_account_tokens.py, what no Go server takes for HTTP i
 which role in conformance/exchanges/auth."""
 
 import asyncio
+import base64
 import json
 import ssl
 from collections.abc import Iterator, Sequence
@@ -323,3 +324,60 @@ def test_a_refused_upgrade_leaves_no_tunnel(cluster: Cluster, protocol: bytes, t
     answers = ask(cluster, upgrade + AS_JANE + b"\r\n" + behind)
     assert [code for code, _ in answers] == [403, 403]
     assert answers[1][1]["message"] == no_list("system:anonymous")
+
+
+# ------------------------------------------------------------------- who signs, who approves
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+APPROVED = [{"type": "Approved", "status": "True"}]
+
+
+def patch(cluster: Cluster, path: str, body: object) -> tuple[int, dict[str, Any]]:
+    data = json.dumps(body).encode()
+    head = (
+        f"PATCH {REQUESTS}/{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n".encode()
+    )
+    [answer] = ask(cluster, head + ADMIN + b"Content-Type: application/merge-patch+json\r\n\r\n" + data)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def asked(cluster: Cluster) -> str:
+    """A request for a certificate."""
+    builder = x509.CertificateSigningRequestBuilder(JANE).sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    pem = base64.b64encode(builder.public_bytes(Encoding.PEM)).decode()
+    spec = {"request": pem, "signerName": "example.com/a", "usages": ["client auth"]}
+    data = json.dumps({"metadata": {"name": "jane"}, "spec": spec}).encode()
+    head = f"POST {REQUESTS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n".encode()
+    [(code, answer)] = ask(cluster, head + ADMIN + b"Content-Type: application/json\r\n\r\n" + data)
+    assert code == 201, answer
+    return "jane"
+
+
+@pytest.mark.parametrize(
+    ("subresource", "status", "why"),
+    [
+        ("status", {"conditions": APPROVED}, 'updates may not add a condition of type "Approved"'),
+        ("status", {"certificate": "eA=="}, "must contain at least one CERTIFICATE PEM block"),
+        ("approval", {"conditions": [*APPROVED, {"type": "Denied", "status": "True"}]}, "mutually exclusive"),
+        ("approval", {"conditions": [{"type": "Approved", "status": "False"}]}, 'Unsupported value: "False"'),
+    ],
+)
+def test_a_signer_decides_nothing_and_a_decision_is_one(
+    cluster: Cluster, asked: str, subresource: str, status: object, why: str
+) -> None:
+    code, answer = patch(cluster, f"{asked}/{subresource}?dryRun=All", {"status": status})
+    assert code == 422
+    assert why in answer["message"]
+
+
+def test_who_approves_changes_neither_what_is_asked_nor_the_certificate(cluster: Cluster, asked: str) -> None:
+    attack = {
+        "spec": {"username": "boss", "groups": ["system:masters"], "signerName": "kubernetes.io/kubelet-serving"},
+        "status": {"conditions": APPROVED, "certificate": "eA=="},
+    }
+    code, answer = patch(cluster, f"{asked}/approval?dryRun=All", attack)
+    assert code == 200
+    assert answer["spec"]["signerName"] == "example.com/a"
+    assert answer["spec"]["username"] != "boss"
+    assert "certificate" not in answer["status"]

@@ -1,15 +1,21 @@
 """Certificate signing requests.
 
-Upstream: pkg/registry/certificates/certificates/strategy.go.
+Who approves says yes or no, who signs gives the certificate, and neither may do the other's or change what was asked for.
+
+Upstream: pkg/registry/certificates/certificates/strategy.go, pkg/apis/certificates/validation/validation.go.
 """
 
+import base64
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import duplicate_errors
 from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.printing import human_duration
@@ -17,6 +23,15 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _SPEC: Final = Path("spec")
 _REQUESTER: Final = ("username", "uid", "groups", "extra")
+_CONDITIONS: Final = Path("status").child("conditions")
+_CERTIFICATE: Final = Path("status").child("certificate")
+_LEGACY: Final = "kubernetes.io/legacy-unknown"
+_DECISIONS: Final = ("Approved", "Denied")
+# What is either true or not there.
+_FINAL: Final = (*_DECISIONS, "Failed")
+_PEM: Final = re.compile(
+    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*$", re.DOTALL | re.MULTILINE
+)
 _NO_REQUEST: Final = "PEM block type must be CERTIFICATE REQUEST"
 _SHORTEST: Final = 600
 _USAGES: Final = (
@@ -59,7 +74,9 @@ class CertificateSigningRequestStrategy(Strategy):
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]
-        errors: ErrorList = [] if spec.get("request") else [field.invalid(_SPEC.child("request"), None, _NO_REQUEST)]
+        errors: ErrorList = []
+        if problem := _request_problem(_decoded(spec.get("request"))):
+            errors.append(field.invalid(_SPEC.child("request"), spec.get("request") or None, problem))
         if not spec.get("usages"):
             errors.append(field.required(_SPEC.child("usages")))
         seen: set[str] = set()
@@ -68,13 +85,53 @@ class CertificateSigningRequestStrategy(Strategy):
                 errors.append(field.not_supported(_SPEC.child("usages").index(i), usage, _USAGES))
         for i, usage in enumerate(spec.get("usages") or ()):
             errors += duplicate_errors(usage, seen, _SPEC.child("usages").index(i))
-        if not spec.get("signerName"):
-            errors.append(field.required(_SPEC.child("signerName")))
+        signer = spec.get("signerName") or ""
+        if signer == _LEGACY:
+            detail = "the legacy signerName is not allowed via this API version"
+            errors.append(field.invalid(_SPEC.child("signerName"), signer, detail))
+        else:
+            errors += signer_name_errors(signer, _SPEC.child("signerName"))
         seconds = spec.get("expirationSeconds")
         if seconds is not None and seconds < _SHORTEST:
             detail = "may not specify a duration less than 600 seconds (10 minutes)"
             errors.append(field.invalid(_SPEC.child("expirationSeconds"), seconds, detail))
+        status = obj.get("status") or {}
+        errors += _condition_errors(status.get("conditions") or ())
+        if problem := _certificate_problem(_decoded(status.get("certificate"))):
+            errors.append(field.invalid(_CERTIFICATE, "<certificate data>", problem))
         return errors
+
+    def default_times(self, obj: Object, now: str) -> None:
+        for condition in (obj.get("status") or {}).get("conditions") or ():
+            for name in ("lastUpdateTime", "lastTransitionTime"):
+                if not condition.get(name):
+                    condition[name] = now
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Decisions that are there already stay as they are."""
+        super().prepare_for_status_update(obj, old)
+        conditions = (obj.get("status") or {}).get("conditions") or []
+        for kind in _DECISIONS:
+            kept, places = _of_kind(old, kind), [i for i, item in enumerate(conditions) if item.get("type") == kind]
+            if len(kept) == len(places):
+                for i, condition in zip(places, kept, strict=True):
+                    conditions[i] = condition
+
+    def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
+        """An approval changes the conditions alone."""
+        conditions = (obj.get("status") or {}).get("conditions")
+        obj["spec"] = old["spec"]
+        status = {name: value for name, value in (old.get("status") or {}).items() if name != "conditions"}
+        obj["status"] = status | ({"conditions": conditions} if conditions else {})
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return _change_errors(obj, old, decides=False, signs=False)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return _change_errors(obj, old, decides=False, signs=True)
+
+    def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
+        return _change_errors(obj, old, decides=True, signs=False)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -87,6 +144,88 @@ class CertificateSigningRequestStrategy(Strategy):
             NONE if seconds is None else human_duration(seconds),
             _condition(obj.get("status") or {}),
         ]
+
+
+def _decoded(value: str | None) -> bytes:
+    return base64.b64decode(value or "")
+
+
+def _request_problem(data: bytes) -> str:
+    """What is wrong with a PEM request; only its first block counts."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    block = _PEM.search(data)
+    if block is None or block[1] != b"CERTIFICATE REQUEST":
+        return _NO_REQUEST
+    try:
+        valid = x509.load_pem_x509_csr(block[0]).is_signature_valid
+    except (ValueError, InvalidSignature) as error:
+        return f"x509: malformed certificate request: {error}"
+    return "" if valid else "x509: invalid signature"
+
+
+def _certificate_problem(data: bytes) -> str:
+    """What is wrong with a chain of PEM certificates; nothing with none."""
+    from cryptography import x509
+
+    blocks = list(_PEM.finditer(data))
+    if data and not blocks:
+        return "must contain at least one CERTIFICATE PEM block"
+    for block in blocks:
+        if block[1] != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block[1].decode('utf-8', 'replace'))}"
+        if b":" in block[2]:
+            return "no PEM block headers are permitted"
+        try:
+            x509.load_pem_x509_certificate(block[0])
+        except ValueError as error:
+            return f"x509: malformed certificate: {error}"
+    return ""
+
+
+def _condition_errors(conditions: Sequence[Object]) -> ErrorList:
+    errors: ErrorList = []
+    seen: set[str] = set()
+    for i, condition in enumerate(conditions):
+        kind, status, at = condition.get("type") or "", condition.get("status") or "", _CONDITIONS.index(i)
+        allowed = ("True",) if kind in _FINAL else ("False", "True", "Unknown")
+        if not kind:
+            errors.append(field.required(at.child("type")))
+        if not status:
+            errors.append(field.required(at.child("status")))
+        elif status not in allowed:
+            errors.append(field.not_supported(at.child("status"), status, allowed))
+        if kind in _DECISIONS and seen.intersection(_DECISIONS) - {kind}:
+            detail = "Approved and Denied conditions are mutually exclusive"
+            errors.append(field.invalid(_CONDITIONS, kind, detail))
+        errors += duplicate_errors(kind, seen, at.child("type"))
+        seen.add(kind)
+    return errors
+
+
+def _change_errors(obj: Object, old: Object, *, decides: bool, signs: bool) -> ErrorList:
+    errors: ErrorList = []
+    for kind in _FINAL:
+        if len(_of_kind(obj, kind)) < len(_of_kind(old, kind)):
+            detail = f"updates may not remove a condition of type {go_quote(kind)}"
+            errors.append(field.forbidden(_CONDITIONS, detail))
+    for kind in () if decides else _DECISIONS:
+        before, after = _of_kind(old, kind), _of_kind(obj, kind)
+        if len(after) > len(before):
+            errors.append(field.forbidden(_CONDITIONS, f"updates may not add a condition of type {go_quote(kind)}"))
+        elif len(after) == len(before) and after != before:
+            errors.append(field.forbidden(_CONDITIONS, f"updates may not modify a condition of type {go_quote(kind)}"))
+    certificate, given = ((item.get("status") or {}).get("certificate") or "" for item in (old, obj))
+    if certificate != given and not signs:
+        errors.append(field.forbidden(_CERTIFICATE, "updates may not set certificate content"))
+    elif certificate != given and certificate:
+        errors.append(field.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"))
+    return errors
+
+
+def _of_kind(obj: Object, kind: str) -> list[Object]:
+    return [item for item in (obj.get("status") or {}).get("conditions") or () if item.get("type") == kind]
 
 
 def _condition(status: Object) -> str:

@@ -17,6 +17,7 @@ from fakeapiserver.admission.webhook.matching import (
     in_version,
     is_exempt,
     matched,
+    namespace_of,
 )
 from fakeapiserver.admission.webhook.review import Subject
 from fakeapiserver.apimachinery import labels
@@ -186,7 +187,7 @@ class PolicyPlugin(Handler, Generic[H]):
         served = self.initializer.versions.resource_of(kind)
         assert served is not None, "match() has looked"
         resource, namespaced = served
-        namespace = reference.get("namespace") or (attributes.namespace if namespaced else "")
+        namespace = reference.get("namespace") or (namespace_of(attributes) if namespaced else "")
         if namespace and not namespaced:
             raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         if namespaced and not namespace:

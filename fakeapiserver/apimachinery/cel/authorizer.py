@@ -7,15 +7,26 @@ out, adds it and evaluates again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.cel.errors import CelError
+from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
 from fakeapiserver.apimachinery.cel.types import Type, struct
 
 AUTHORIZER: Final = struct("kubernetes.authorization.Authorizer")
 RESOURCE_CHECK: Final = struct("kubernetes.authorization.ResourceCheck")
+
+
+class _Receiver:
+    """A value that has functions and nothing else."""
+
+    __slots__ = ()
+
+    def __eq__(self, _: object) -> bool:
+        raise no_such_overload()
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Question(NamedTuple):
@@ -42,8 +53,8 @@ class Unanswered(Exception):
         self.question = question
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision(_Receiver):
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.Decision")
     allowed: bool
     reason: str = ""
@@ -53,29 +64,29 @@ class Decision:
 Decisions = Mapping[Question, Decision]
 
 
-@dataclass(frozen=True, slots=True)
-class Authorizer:
+@dataclass(frozen=True, slots=True, eq=False)
+class Authorizer(_Receiver):
     cel_type: ClassVar[Type] = AUTHORIZER
-    decisions: Decisions = field(compare=False)
+    decisions: Decisions
     service_account: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PathCheck:
+@dataclass(frozen=True, slots=True, eq=False)
+class PathCheck(_Receiver):
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
     authorizer: Authorizer
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCheck:
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupCheck(_Receiver):
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
     authorizer: Authorizer
     group: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceCheck:
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceCheck(_Receiver):
     """`question` lacks only its verb."""
 
     cel_type: ClassVar[Type] = RESOURCE_CHECK

@@ -195,6 +195,8 @@ class Evaluator:
                 value = value.value
             if isinstance(value, Lazy):
                 return value.has(name)
+            if value is None:
+                return False
             if type(value) is not dict:
                 raise no_such_overload()
             if is_struct:
@@ -435,7 +437,7 @@ def _field_of(number: int, name: str, cost: int) -> Step:
         frame.cost += cost
         value = frame.variables[number]
         if type(value) is not dict:
-            if isinstance(value, Lazy | Optional):
+            if isinstance(value, Lazy | Optional) or value is None:
                 return index(value, name)
             raise no_such_overload()
         value = value.get(name)
@@ -460,7 +462,7 @@ def _fields_of(number: int, names: list[str], cost: int) -> Step:
         value = frame.variables[number]
         for name in names:
             if type(value) is not dict:
-                if isinstance(value, Lazy | Optional):
+                if isinstance(value, Lazy | Optional) or value is None:
                     value = index(value, name)
                     continue
                 raise no_such_overload()

@@ -304,6 +304,8 @@ def optional_index(container: Any, key: Any) -> Any:
     if isinstance(container, dict):
         is_there, value = found_in(container, key)
         return Optional(True, value) if is_there else NONE
+    if container is None:
+        return NONE
     raise no_such_overload()
 
 

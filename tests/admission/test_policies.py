@@ -1,0 +1,136 @@
+"""ValidatingAdmissionPolicies: what they refuse and how. Most cases are in the recorded exchanges
+(conformance/scenarios/admission/{policies,policy-validation,match-conditions}.json)."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from conformance.exchange import Client
+from fakeapiserver import Cluster
+
+Json = dict[str, Any]
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+DENIED = """configmaps "c" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: """
+PARAMS = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+
+
+class Server:
+    def __init__(self, cluster: Cluster) -> None:
+        self._client = Client(cluster.url, cluster.token)
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        request = {"method": method, "path": path} | ({} if body is None else {"body": body})
+        return self._client.send(request, [])
+
+    def apply(self, spec: Json, binding: Json) -> None:
+        spec = {"matchConstraints": {"resourceRules": [RULE]}, **spec}
+        binding = {"policyName": "p", "validationActions": ["Deny"], **binding}
+        for kind, name, body in (("policies", "p", spec), ("policybindings", "b", binding)):
+            answer = self.send("POST", f"{GROUP}/validatingadmission{kind}", {"metadata": {"name": name}, "spec": body})
+            assert answer["status"] == 201, answer
+
+    def create(self) -> Json:
+        return self.send("POST", CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"k": "v"}})
+
+
+@pytest.fixture
+def server(fake_cluster: Cluster) -> Server:
+    return Server(fake_cluster)
+
+
+def rules(*expressions: str, **more: Any) -> Json:
+    return {"validations": [{"expression": expression} for expression in expressions], **more}
+
+
+@pytest.mark.parametrize(
+    ("spec", "binding", "message"),
+    [
+        (rules("object.data.k == 'v'"), {}, ""),
+        (rules("object.data.k == 'w'"), {}, "failed expression: object.data.k == 'w'"),
+        (rules("object.no == 1"), {}, "expression 'object.no == 1' resulted in error: no such key: no"),
+        (rules("object.no == 1", failurePolicy="Ignore"), {}, ""),
+        (rules("false", matchConditions=[{"name": "n", "expression": "object.data.k == 'w'"}]), {}, ""),
+        (
+            rules(
+                "variables.b == 2",
+                variables=[{"name": "a", "expression": "1"}, {"name": "b", "expression": "variables.a"}],
+            ),
+            {},
+            "failed expression: variables.b == 2",
+        ),
+        (
+            {"validations": [{"expression": "false", "messageExpression": "'no ' + object.metadata.name"}]},
+            {},
+            "no c",
+        ),
+        (rules("authorizer.requestResource.check('create').allowed()"), {}, ""),
+        (
+            rules(
+                "authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed() || false"
+            ),
+            {},
+            "failed expression: authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed() "
+            "|| false",
+        ),
+        (
+            rules("params.data.x == 'y'", **PARAMS),
+            {"paramRef": {"name": "none", "parameterNotFoundAction": "Deny"}},
+            "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+        ),
+        (rules("false", **PARAMS), {"paramRef": {"name": "none", "parameterNotFoundAction": "Allow"}}, ""),
+        (
+            rules(*["lists.range(70000).all(x, x >= 0)"] * 40),
+            {},
+            "validation failed due to running out of cost budget, no further validation rules will be run",
+        ),
+    ],
+)
+def test_a_policy_takes_effect_at_once(server: Server, spec: Json, binding: Json, message: str) -> None:
+    server.apply(spec, binding)
+    answer = server.create()
+    if not message:
+        assert answer["status"] == 201, answer
+        return
+    assert answer["status"] == 422
+    assert answer["body"]["message"] == DENIED + message
+    assert answer["body"]["details"]["causes"] == [{"message": answer["body"]["message"].partition(": ")[2]}]
+
+
+@pytest.mark.parametrize(("reason", "code"), [("Forbidden", 403), ("Invalid", 422), ("RequestEntityTooLarge", 413)])
+def test_a_validation_says_its_reason(server: Server, reason: str, code: int) -> None:
+    server.apply({"validations": [{"expression": "false", "reason": reason}]}, {})
+    answer = server.create()
+    assert (answer["status"], answer["body"]["reason"]) == (code, reason)
+
+
+def test_a_binding_may_only_warn(server: Server) -> None:
+    server.apply(rules("false"), {"validationActions": ["Warn"]})
+    answer = server.create()
+    assert answer["status"] == 201
+    assert "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b'" in "".join(answer["warnings"])
+
+
+def test_a_policy_is_gone_with_its_binding(server: Server) -> None:
+    server.apply(rules("false"), {})
+    assert server.create()["status"] == 422
+    server.send("DELETE", f"{GROUP}/validatingadmissionpolicybindings/b")
+    assert server.create()["status"] == 201
+
+
+def test_a_variable_costs_once(server: Server) -> None:
+    """Thirty evaluations of it would be out of budget."""
+    dear = {"name": "dear", "expression": "lists.range(100000).all(x, x >= 0)"}
+    server.apply(rules(*["variables.dear"] * 30, variables=[dear]), {})
+    assert server.create()["status"] == 201
+
+
+def test_expressions_are_not_imported_at_start() -> None:
+    code = (
+        "import sys, fakeapiserver.admission.plugins.validatingadmissionpolicy\n"
+        "print([m for m in sys.modules if m.startswith('fakeapiserver.apimachinery.cel')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

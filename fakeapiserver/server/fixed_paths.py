@@ -31,7 +31,7 @@ from fakeapiserver.endpoints.negotiation import (
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.endpoints.scopes import TokenIssuer
 from fakeapiserver.server import health, openid, status_pages
-from fakeapiserver.server.metrics import CONTENT_TYPE, Metrics
+from fakeapiserver.server.metrics import Metrics, content_type
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
@@ -164,10 +164,12 @@ class FixedPaths:
         if request.method == "DELETE":
             self._metrics.reset()
             return Response(200, b"metrics reset\n", "text/plain; charset=utf-8")
-        return Response(200, self._metrics.render(), CONTENT_TYPE, [self._process_start])
+        return Response(200, self._metrics.render(), content_type(request.header(b"accept")), [self._process_start])
 
     def _health_metrics(self, request: Request) -> Response:
-        return Response(200, self._metrics.render_health_checks(), CONTENT_TYPE, [self._process_start])
+        return Response(
+            200, self._metrics.render_health_checks(), content_type(request.header(b"accept")), [self._process_start]
+        )
 
     @property
     def _process_start(self) -> tuple[bytes, bytes]:

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints import discovery
+from fakeapiserver.endpoints.accept import parse
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_TEXT_VERSIONS: Final = ("", "0.0.4", "1.0.0")
+_ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
 
 _READING: Final = frozenset(("GET", "HEAD"))
 _METHODS: Final = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH"})
@@ -29,6 +32,19 @@ _CONNECTED: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _DURATIONS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60
 )  # fmt: skip
+_SLI_DURATIONS: Final = _DURATIONS[2:]
+# As upstream, of all that /version tells.
+_BUILD_FACTS: Final = {
+    "build_date": "buildDate",
+    "compiler": "compiler",
+    "git_commit": "gitCommit",
+    "git_tree_state": "gitTreeState",
+    "git_version": "gitVersion",
+    "go_version": "goVersion",
+    "major": "major",
+    "minor": "minor",
+    "platform": "platform",
+}
 _AUTHENTICATION_DURATIONS: Final = tuple(0.001 * 2**power for power in range(15))
 _SIZES: Final = tuple(10.0**power for power in range(3, 10))
 
@@ -251,7 +267,7 @@ class Metrics:
             seconds.add_metric(list(labels), series.seconds.buckets(), series.seconds.sum)
             if series.sizes.counts:
                 sizes.add_metric(_without_dry_run(labels), series.sizes.buckets(), series.sizes.sum)
-        yield from (requests, seconds, sizes)
+        yield from (requests, seconds, self._latencies(), sizes)
         running = GaugeMetricFamily(
             "apiserver_longrunning_requests", "Requests that stream now", labels=_without_dry_run(Labels._fields)
         )
@@ -267,9 +283,31 @@ class Metrics:
         yield from self.authentication.metrics()
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
+        yield from _build_metrics(discovery.version_info(self.table))
+        yield from _process_metrics()
         yield GaugeMetricFamily(
             "process_start_time_seconds", "When the process started, in seconds since the epoch", value=self.started
         )
+
+    def _latencies(self) -> "Metric":
+        """The durations again: nothing that upstream leaves out of these takes time here."""
+        from prometheus_client.metrics_core import HistogramMetricFamily
+
+        found: dict[tuple[str, ...], _Histogram] = {}
+        for labels, series in self.series.items():
+            histogram = found.setdefault(tuple(_without_dry_run(labels)), _Histogram(_SLI_DURATIONS))
+            first, *counts = sum(series.seconds.counts[:3]), *series.seconds.counts[3:]
+            before = histogram.counts or [0] * (len(_SLI_DURATIONS) + 1)
+            histogram.counts = [old + new for old, new in zip(before, (first, *counts), strict=True)]
+            histogram.sum += series.seconds.sum
+        family = HistogramMetricFamily(
+            "apiserver_request_sli_duration_seconds",
+            "Seconds that requests took by themselves",
+            labels=_without_dry_run(Labels._fields),
+        )
+        for key, histogram in sorted(found.items(), key=lambda item: item[0]):
+            family.add_metric(list(key), histogram.buckets(), histogram.sum)
+        return family
 
     def _storage_metrics(self) -> Iterator["Metric"]:
         from prometheus_client.metrics_core import GaugeMetricFamily
@@ -309,6 +347,43 @@ class Metrics:
             total.add_metric([name, "success", endpoint], count)
         yield last
         yield total
+
+
+def content_type(accept: str) -> str:
+    """Text always, in whose names nothing needs escaping, so each way to do so is the client's choice (upstream:
+    github.com/prometheus/common/expfmt, Negotiate)."""
+    escaping = "underscores"
+    for clause in parse(accept):
+        if (wanted := clause.parameters.get("escaping", "")) in _ESCAPINGS:
+            escaping = wanted
+        is_text = (clause.type, clause.subtype) == ("text", "plain")
+        if is_text and clause.parameters.get("version", "") in _TEXT_VERSIONS:
+            break
+    return f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}"
+
+
+def _build_metrics(version: discovery.Document) -> Iterator["Metric"]:
+    """`version` is what /version says."""
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
+    build = GaugeMetricFamily("kubernetes_build_info", "What was built, and how", labels=list(_BUILD_FACTS))
+    build.add_metric([version[name] for name in _BUILD_FACTS.values()], 1)
+    yield build
+    labels = ["binary", "component", "emulation", "min_compat"]
+    info = GaugeMetricFamily("version_info", "The versions that the server behaves as", labels=labels)
+    emulation = f"{version['emulationMajor']}.{version['emulationMinor']}"
+    min_compat = f"{version['minCompatibilityMajor']}.{version['minCompatibilityMinor']}"
+    info.add_metric([version["gitVersion"].removeprefix("v"), "kube", emulation, min_compat], 1)
+    yield info
+
+
+def _process_metrics() -> Iterator["Metric"]:
+    """CPU time, memory and files of this process, where the system tells."""
+    from prometheus_client import ProcessCollector
+
+    for metric in ProcessCollector(registry=None).collect():
+        if metric.name != "process_start_time_seconds":  # which is the server's own
+            yield metric
 
 
 def _without_dry_run(labels: tuple[str, ...]) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.metrics import content_type
 from fakeapiserver.testing.background import running_server
 
 
@@ -100,11 +101,41 @@ def test_requests_are_counted_under_upstreams_names(client: Client) -> None:
         'code="201",component="apiserver",' + rest.format("All", "resource", "APPLY"): 1,
     }
     assert sum(samples(page, "apiserver_request_duration_seconds_count").values()) == 3
+    assert samples(page, "apiserver_request_sli_duration_seconds_count") == {
+        'component="apiserver",' + rest.partition(",")[2].format(scope, verb): 1
+        for scope, verb in (("namespace", "LIST"), ("resource", "GET"), ("resource", "APPLY"))
+    }
     assert samples(page, "apiserver_storage_objects")['resource="namespaces"'] == 4
     assert set(samples(page, "apiserver_current_inflight_requests")) == {
         'request_kind="mutating"',
         'request_kind="readOnly"',
     }
+
+
+def test_what_dashboards_read_of_the_process(client: Client) -> None:
+    _, page = text(client, "/metrics")
+    assert list(samples(page, "version_info")) == [
+        'binary="1.36.3",component="kube",emulation="1.36",min_compat="1.35"'
+    ]
+    (build,) = samples(page, "kubernetes_build_info")
+    assert 'git_version="v1.36.3"' in build
+    for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"):
+        assert page.count(f"\n{name} ") == 1
+
+
+@pytest.mark.parametrize(
+    ("accept", "escaping"),
+    [
+        ("", "underscores"),
+        ("*/*", "underscores"),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", "allow-utf-8"),
+        ("text/plain;escaping=nope", "underscores"),
+        ("text/plain;q=0.5,application/openmetrics-text;version=1.0.0;escaping=dots;q=0.9", "dots"),
+        ("text/plain,application/openmetrics-text;version=1.0.0;escaping=dots", "underscores"),
+    ],
+)
+def test_metrics_are_text_whatever_is_asked_for(accept: str, escaping: str) -> None:
+    assert content_type(accept) == f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}"
 
 
 def test_a_watch_runs_until_it_ends(client: Client, server: LocalServer) -> None:

@@ -9,13 +9,16 @@ Object = dict[str, Any]
 
 def same(a: Any, b: Any, *, exact: bool = False) -> bool:
     """Whether two JSON values are equal. Python takes true for 1, and what has no schema may change from one to the other.
-    `exact`: 1.0 isn't 1 either."""
+    `exact`: 1.0 isn't 1 either. Otherwise an integer is compared with a float as one."""
     if isinstance(a, dict) and isinstance(b, dict):
         return len(a) == len(b) and all(key in b and same(value, b[key], exact=exact) for key, value in a.items())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(same(left, right, exact=exact) for left, right in zip(a, b, strict=True))
-    if a.__class__ is not b.__class__ and (exact or bool in (a.__class__, b.__class__)):
-        return False
+    if a.__class__ is not b.__class__:
+        if exact or bool in (a.__class__, b.__class__):
+            return False
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            return float(a) == float(b)
     return bool(a == b)
 
 

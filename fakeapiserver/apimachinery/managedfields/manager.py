@@ -211,14 +211,15 @@ def _apply(
     managed = managed | {key: Owned(versions.owned(to_fieldset(applied, schema)), version, last.time if last else None)}
     result = prune(merged, managed, key, last, versions)
     managed, _ = take_from_others((live, result), managed, versions, key, force=force)
-    changed = live is None or result != live or (schema.nulls and not same(result, live))
+    changed = live is None or not (same(result, live) if schema.nulls else result == live)
     if owned := managed.pop(key, None):
         fields = difference(owned.fields, _NEVER_OWNED)
         if fields:
             unchanged = last is not None and (fields, version) == (last.fields, last.api_version)
             time = now if changed else owned.time
             managed[key] = last if unchanged and last and time == last.time else Owned(fields, version, time)
-    return result, managed
+    # What equals a number needn't be it: 1.0 leaves 1 as it is.
+    return result if live is None or changed or not schema.nulls else live, managed
 
 
 def _check_applied(applied: Object, versions: Versions) -> None:

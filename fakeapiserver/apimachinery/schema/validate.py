@@ -65,7 +65,7 @@ def _check_child(validator: "Validator", value: Any, path: str, found: Findings,
         return
     inner = Findings()
     validator.check(value, path, inner, old)
-    if inner.errors and _same(value, old):
+    if inner.errors and validator.is_same(value, old):
         inner.errors.clear()
     found.merge(inner)
 
@@ -117,6 +117,29 @@ class Validator:
         found.matches += matches
         for check in checks:
             check(value, path, found, old)
+
+    def is_same(self, value: Any, old: Any) -> bool:
+        """Whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, nor can
+        an element of a list of type map without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
+        if isinstance(value, dict) and isinstance(old, dict):
+            return len(value) == len(old) and all(
+                key in old and self._is_same(key, item, old[key]) for key, item in value.items()
+            )
+        if isinstance(value, list) and isinstance(old, list) and self._is_map_list:
+            return len(value) == len(old) and all(self._is_same_item(item, self._old_item(item, old)) for item in value)
+        return _same(value, old)
+
+    def _is_same(self, key: str, value: Any, old: Any) -> bool:
+        child = self._child("." + key) or self._child("additionalProperties")
+        return child is not None and child.is_same(value, old)
+
+    def _is_same_item(self, item: Any, old: Any) -> bool:
+        items = self._child("items")
+        return items is not None and old is not UNCORRELATED and items.is_same(item, old)
+
+    @property
+    def _is_map_list(self) -> bool:
+        return bool(self._schema.get("x-kubernetes-list-type") == "map")
 
     def _check_null(self, path: str, found: Findings) -> None:
         if self._types and not self._schema.get("nullable"):
@@ -198,11 +221,11 @@ class Validator:
 
     def _old_item(self, item: Any, old: Any) -> Any:
         """Only elements of lists of type map are known to be the same one as before."""
-        if not isinstance(old, list) or self._schema.get("x-kubernetes-list-type") != "map":
-            return UNCORRELATED
-        if not isinstance(item, dict):
+        if not isinstance(old, list) or not self._is_map_list or not isinstance(item, dict):
             return UNCORRELATED
         key = map_key(item, self._schema)
+        if len(key) < len(self._schema.get("x-kubernetes-list-map-keys", ())):
+            return UNCORRELATED
         return next((o for o in old if isinstance(o, dict) and _same(map_key(o, self._schema), key)), UNCORRELATED)
 
     def _check_fields(self, value: dict[str, Any], path: str, found: Findings, old: Any) -> None:

@@ -14,6 +14,8 @@ from fakeapiserver.apimachinery.serializer import json
 
 REVISION_OFFSET: Final = len(b'{"metadata":{')
 _TYPE: Final = ("kind", "apiVersion")
+# How floats beyond int64 end, written as integers: they have 17 digits at most, and zeroes then.
+_LONG_FLOAT_ENDS: Final = (b"00,", b"00}", b"00]")
 
 
 def encode(obj: Object) -> bytes:
@@ -29,6 +31,8 @@ def encode(obj: Object) -> bytes:
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A fresh object of its own, with kind, apiVersion and resourceVersion."""
     found: Object = msgspec.json.decode(value)
+    if any(end in value for end in _LONG_FLOAT_ENDS):
+        found = json.decode(value)
     return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **found}
 
 

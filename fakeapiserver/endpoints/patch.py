@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from fakeapiserver.apimachinery import field, managedfields
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_conflict, new_invalid, status_error
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
@@ -133,14 +135,15 @@ def _patcher(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A patch: a function of the current object, and the texts of its duplicate fields. `document`: a strategic merge itself;
-    `operations` those of a JSON patch."""
+    """A patch: a function of the current object, and the texts of its duplicate fields. `strategic`: a strategic merge itself;
+    `operations` those of a JSON patch; `merged` the text of a merge patch."""
 
     apply: Patcher
     complaints: list[str]
     scope: RequestScope
     strategic: Object | None = None
     operations: Sequence[json_patch.Operation] = ()
+    merged: bytes = b""
 
     def ordered(self, current: Object, patched: Any) -> Callable[[], Any]:
         """What is shown of the document, to be asked for before or after it was decoded: the document as its text has it, or
@@ -151,15 +154,20 @@ class _Change:
         # Decoding replaces the root's members, and what custom resources hold.
         root = dict(patched) if isinstance(patched, dict) else patched
         if kind.custom:
-            found = patched_text.ordered(root, self.operations, current, None, {})
-            found = json.decode(json.encode(found))
-            return lambda: found
+            operations = self.operations and patched_text.operations_as_written(self.operations)
+            text = json.encode(patched_text.ordered(root, operations, current, None, {}))
+            return lambda: json.decode(text) if self.merged else msgspec.Raw(text)
         definition = {"$ref": "#/components/schemas/" + kind.definition_name}
         return lambda: patched_text.ordered(root, self.operations, current, definition, kind.definitions)
 
     def shown(self, ordered: Callable[[], Any]) -> str:
         """What the message about a document that can't be decoded shows."""
-        return go_text(ordered()).decode() if self.strategic is None else go_value(ordered())
+        if self.strategic is not None:
+            return go_value(ordered())
+        document = ordered()
+        if self.merged:  # merging anew changes nothing but how numbers are written
+            document = merge_patch.apply(document, patched_text.numbers_as_written(self.merged, {}))
+        return go_text(document).decode()
 
 
 def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> _Change:
@@ -183,7 +191,7 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
             )
         document = {}
     if merging:
-        return _Change(lambda current: merge_patch.apply(current, document), duplicates, scope)
+        return _Change(lambda current: merge_patch.apply(current, document), duplicates, scope, merged=data)
     kind = scope.kind
     strategically: Patcher = lambda current: strategic.apply(current, document, kind.definition, kind.definitions)  # noqa: E731
     return _Change(strategically, duplicates, scope, strategic=document)

@@ -6,7 +6,10 @@ Upstream: gopkg.in/evanphx/json-patch.v4 (partialDoc, lazyNode).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+import msgspec
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
@@ -19,6 +22,8 @@ _TEXTS: Final = (
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
 )
+
+_AS_WRITTEN: Final = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))
 
 
 def ordered(
@@ -34,6 +39,19 @@ def ordered(
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
     return _ordered(patched, untouched, definitions)
+
+
+def numbers_as_written(text: bytes, value: Any) -> Any:
+    """The value of a JSON text with its numbers as they stand there (1.0, 18446744073709551616), for an encoder; `value` where
+    only the slow decoder reads it."""
+    try:
+        return _AS_WRITTEN.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return value
+
+
+def operations_as_written(operations: Sequence[Operation]) -> Sequence[Operation]:
+    return [replace(one, value=numbers_as_written(one.text, one.value)) if one.text else one for one in operations]
 
 
 class _Lazy:

@@ -240,5 +240,7 @@ def _is_multiple(number: float, divisor: float) -> bool:
 def _in_range(number: float, kind: str, number_format: str) -> bool:
     if kind == "integer":
         limit = _INT_RANGES.get(number_format, 1 << 63)
-        return number == int(number) and -limit <= number < limit
+        # Upstream reads the digits of a float anew, of which -2**63 has more than int64.
+        exact = Decimal(repr(number)) if isinstance(number, float) else number
+        return number == int(number) and -limit <= exact < limit
     return number_format != "float" or abs(number) < _MAX_FLOAT32

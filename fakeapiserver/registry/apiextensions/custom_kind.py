@@ -3,9 +3,10 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, pkg/registry/customresource.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -13,12 +14,16 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apimachinery.serializer.json import go_float
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.apimachinery.schema.structural import StructuralType
+
+# In a message: an integer that int64 can't hold.
+_LONG_NUMBER: Final = re.compile(r"number (-?[0-9]{19,}) ")
 
 
 class CustomKind:
@@ -71,12 +76,18 @@ class CustomKind:
         if meta is not None:
             try:
                 found = self._metadata.decode(meta)
-            except ValueError:
-                # Told in the order of what upstream makes of it first: a map.
-                self._metadata.decode(msgspec.json.decode(msgspec.json.encode(meta, order="deterministic")))
-                raise
+            except ValueError as error:
+                raise ValueError(self._metadata_problem(meta) or str(error)) from None
             unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in found]
         return unknown + self.structural.prune(obj)
+
+    def _metadata_problem(self, meta: Any) -> str:
+        """Told in the order of what upstream makes of it first, a map, whose numbers are written anew."""
+        try:
+            self._metadata.decode(msgspec.json.decode(msgspec.json.encode(meta, order="deterministic")))
+        except ValueError as error:
+            return _LONG_NUMBER.sub(lambda found: f"number {go_float(float(found[1]))} ", str(error))
+        return ""
 
     def settle(self, obj: Object, empties: "Empties") -> None:
         """Nulls where a map or list was emptied stay, for validation to refuse."""

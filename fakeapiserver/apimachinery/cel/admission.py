@@ -1,6 +1,6 @@
 """What expressions of admission webhooks and policies may name.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go, k8s.io/apiserver/pkg/cel/mutation
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.apimachinery.cel.program import Program
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.apimachinery.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
@@ -61,6 +62,13 @@ _ALWAYS: Final[Mapping[str, Type]] = {
     "namespaceObject": struct("kubernetes.Namespace"),
     "request": struct("kubernetes.AdmissionRequest"),
 }
+_PATCH: Final = "JSONPatch"
+JSON_PATCH: Final = list_of(struct(_PATCH))
+OBJECT: Final = struct("Object")
+_PATCH_FUNCTIONS: Final = {
+    **FUNCTIONS,
+    "jsonpatch.escapeKey": (Overload("string_jsonpatch_escapeKey_string", False, (STRING,), STRING, frozenset()),),
+}
 _AUTHORIZER: Final = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
 
 
@@ -73,8 +81,10 @@ class Environment:
     composes: bool = False
     _variables: dict[str, Type] = field(default_factory=dict)
 
-    def compile(self, expression: str, *wanted: Type, has_authorizer: bool = True) -> Program:
-        """ValueError with upstream's text."""
+    def compile(
+        self, expression: str, *wanted: Type, has_authorizer: bool = True, makes_patches: bool = False
+    ) -> Program:
+        """`makes_patches`: it may make JSONPatch and Object. ValueError with upstream's text."""
         names = dict(_ALWAYS)
         if self.has_params:
             names["params"] = DYN
@@ -84,7 +94,11 @@ class Environment:
         if self.composes:
             names["variables"] = struct(_VARIABLES)
             structs = {**_STRUCTS, _VARIABLES: self._variables}
-        return compile_typed(expression, Declared(names, structs), *wanted)
+        if not makes_patches:
+            return compile_typed(expression, Declared(names, structs), *wanted)
+        structs = {**structs, _PATCH: {**dict.fromkeys(("op", "path", "from"), STRING), "value": DYN}}
+        declared = Declared(names, structs, _PATCH_FUNCTIONS, frozenset({_PATCH, OBJECT.name}))
+        return compile_typed(expression, declared, *wanted)
 
     def add_variable(self, name: str, expression: str) -> Program:
         """Compiled, and from here on known. ValueError; it is known then too, as anything."""

@@ -33,10 +33,13 @@ _Substitutions = dict[Type, Type]
 
 @dataclass(slots=True)
 class Declared:
-    """What an expression may name: variables, and the fields of structs by the structs' names."""
+    """What an expression may name: variables, the fields of structs by the structs' names, functions; and `makes`, structs that
+    it may make: their names, which stand for all that begin with them and a dot, of any fields if `structs` doesn't tell them."""
 
     variables: Mapping[str, Type]
     structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=lambda: FUNCTIONS)
+    makes: frozenset[str] = frozenset()
 
 
 class Checker:
@@ -44,6 +47,8 @@ class Checker:
 
     def __init__(self, declared: Declared) -> None:
         self._structs = declared.structs
+        self._functions = declared.functions
+        self._makes = declared.makes
         self._scopes: list[dict[str, Type]] = [dict(declared.variables)]
         self._bound: _Substitutions = {}
         self._fresh = 0
@@ -78,6 +83,12 @@ class Checker:
                 return scope[name]
         return None
 
+    def _type_named(self, name: str) -> Type | None:
+        """The type of the name of a type."""
+        if name.partition(".")[0] in self._makes:
+            return types.type_of(types.struct(name))
+        return types.TYPE_NAMES.get(name)
+
     def _undeclared(self, at: int, name: str) -> Type:
         self._issue(at, f"undeclared reference to '{name}' (in container '')")
         return ERROR
@@ -88,14 +99,14 @@ class Checker:
         if found is not None:
             self.names.add(tree_name)
             return found
-        if (constant := types.TYPE_NAMES.get(tree_name)) is not None:
+        if (constant := self._type_named(tree_name)) is not None:
             self.constants[tree] = constant.params[0] if constant.params else types.type_of()
             return constant
         return self._undeclared(tree.at, tree.name)
 
     def _select(self, tree: Select) -> Type:
         name = qualified(tree)
-        if name is not None and (constant := types.TYPE_NAMES.get(name)) is not None:
+        if name is not None and (constant := self._type_named(name)) is not None:
             self.constants[tree] = constant.params[0]
             return constant
         if name is not None and (declared := self._lookup(name)) is not None:
@@ -123,6 +134,8 @@ class Checker:
 
     def _field(self, at: int, struct: str, name: str) -> Type:
         fields = self._structs.get(struct)
+        if fields is None and struct.partition(".")[0] in self._makes:
+            return DYN
         if fields is None:
             self._issue(at, f"unexpected failed resolution of '{struct}'")
             return ERROR
@@ -143,12 +156,12 @@ class Checker:
             self._check(arg)
         if tree.target is not None:
             prefix = qualified(tree.target)
-            if prefix is not None and f"{prefix}.{tree.function}" in FUNCTIONS:
+            if prefix is not None and f"{prefix}.{tree.function}" in self._functions:
                 tree.function, tree.target = f"{prefix}.{tree.function}", None
             else:
                 self._check(tree.target)
         name = tree.function.removeprefix(".")
-        overloads = FUNCTIONS.get(name)
+        overloads = self._functions.get(name)
         if overloads is None:
             return self._undeclared(tree.at, tree.function)
         tree.function = name
@@ -228,12 +241,14 @@ class Checker:
 
     def _struct(self, tree: Struct) -> Type:
         name = tree.name.removeprefix(".")
-        constant = types.TYPE_NAMES.get(name)
+        constant = self._type_named(name)
         variable = self._lookup(name)
         if variable is not None:
             self._issue(tree.at, f"'{variable}' is not a type")
         elif constant is None:
             return self._undeclared(tree.at, tree.name)
+        elif name.partition(".")[0] in self._makes:
+            return self._made(tree, types.struct(name))
         else:
             self._issue(tree.at, f"'{name}' is not a message type")
         for entry in tree.entries:
@@ -241,6 +256,17 @@ class Checker:
                 self._issue(entry.at, f"unexpected failed resolution of '{name}'")
             self._check(entry.value)
         return ERROR
+
+    def _made(self, tree: Struct, made: Type) -> Type:
+        fields = self._structs.get(made.name)
+        for entry in tree.entries:
+            assert isinstance(entry.key, Literal)
+            given = self._check(entry.value)
+            wanted = DYN if fields is None else fields.get(str(entry.key.value))
+            if wanted is None or not self._assigns(given, wanted):
+                shown = f"is '{wanted or ''}' but provided type is '{given}'"
+                self._issue(entry.at, f"expected type of field '{entry.key.value}' {shown}")
+        return made
 
     def _join(self, before: Type | None, found: Type) -> Type:
         if before is None:

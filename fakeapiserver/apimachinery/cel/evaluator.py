@@ -8,7 +8,7 @@ whether a rule may go on: counting is part of the work, so there is no faster tw
 Errors are exceptions; && and || and the macros built on them absorb them, as the specification says.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.cel.ast import (
     Literal,
     MapExpr,
     Select,
+    Struct,
     qualified,
 )
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
@@ -29,10 +30,10 @@ from fakeapiserver.apimachinery.cel.errors import Aborted, CelError, CostLimitEr
 from fakeapiserver.apimachinery.cel.escaping import escape, unescape
 from fakeapiserver.apimachinery.cel.functions import FUNCTIONS as STANDARD
 from fakeapiserver.apimachinery.cel.functions import contains, fits, index, insert, optional_index
-from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, Cost, cost_of
+from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, Cost, cost_of
 from fakeapiserver.apimachinery.cel.text import compile_pattern
 from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
-from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Optional, found_in, key_text, type_of
+from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Made, Optional, found_in, key_text, type_of
 
 
 class Frame:
@@ -104,7 +105,13 @@ class _Dynamic:
 class Evaluator:
     """Turns one checked tree into a step. `names` are the variables that Frame.variables begins with."""
 
-    def __init__(self, names: Sequence[str], constants: dict[Expr, Type]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        constants: dict[Expr, Type],
+        functions: Mapping[str, tuple[Overload, ...]] = FUNCTIONS,
+    ) -> None:
+        self._functions = functions
         self._scope = {name: i for i, name in enumerate(names)}
         self._constants = constants
         self.size = len(names)
@@ -126,6 +133,8 @@ class Evaluator:
                 return self._map(tree)
             case Comprehension():
                 return self._comprehension(tree)
+            case Struct():
+                return self._struct(tree)
         raise CelError(f"unsupported expression: {type(tree).__name__}")
 
     # -------------------------------------------------------- attributes
@@ -244,7 +253,7 @@ class Evaluator:
                 return found
         overloads = [
             (overload, found)
-            for overload in FUNCTIONS[tree.function]
+            for overload in self._functions[tree.function]
             if overload.is_method == (tree.target is not None)
             and len(overload.args) == len(tree.all_args)
             and (found := _IMPLEMENTED.get(overload.id)) is not None
@@ -300,6 +309,17 @@ class Evaluator:
 
         if all(isinstance(k, Constant) and isinstance(v, Constant) and not o for k, v, o in steps):
             return Constant(build(Frame([], 0)))
+        return build
+
+    def _struct(self, tree: Struct) -> Step:
+        steps = [(str(e.key.value), self.build(e.value)) for e in tree.entries if isinstance(e.key, Literal)]
+        made = tree.type
+
+        def build(frame: Frame) -> Made:
+            found = Made(made, {name: step(frame) for name, step in steps})
+            frame.cost += STRUCT_CREATE
+            return found
+
         return build
 
     # ---------------------------------------------------- comprehensions

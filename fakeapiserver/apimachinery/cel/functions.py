@@ -523,6 +523,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "list_sets_contains_list": lambda a, b: all(contains(a, item) for item in b),
     "list_sets_intersects_list": lambda a, b: any(contains(b, item) for item in a),
     "list_sets_equivalent_list": lambda a, b: all(contains(a, i) for i in b) and all(contains(b, i) for i in a),
+    "string_jsonpatch_escapeKey_string": lambda a: a.replace("~", "~0").replace("/", "~1"),
     "@mapInsert_map_key_value": insert,
     "@mapInsert_map_map": _insert_all,
 }

@@ -32,7 +32,7 @@ class Program:
 
     def __init__(self, tree: Expr, checker: Checker, declared: Declared) -> None:
         """CelError where a part that is always the same fails."""
-        evaluator = Evaluator(tuple(declared.variables), checker.constants)
+        evaluator = Evaluator(tuple(declared.variables), checker.constants, declared.functions)
         self._declared = tuple(declared.variables)
         self._step = evaluator.build(tree)
         self._rest = (None,) * (evaluator.size - len(self._declared))

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.cel.values import size_of
 
 LIST_CREATE: Final = 10
 MAP_CREATE: Final = 30
-_STRUCT_CREATE: Final = 40
+STRUCT_CREATE: Final = 40
 _Args = Sequence[Any]
 Cost = Callable[[_Args, Any], int]
 
@@ -53,7 +53,7 @@ def equality(args: _Args, _: Any) -> int:
 def _selector(args: _Args, _: Any) -> int:
     """A list, reading the text, and a requirement, as dear as a list and a struct, for every two characters."""
     size = size_of(args[1])
-    return LIST_CREATE + math.ceil(size * 0.1) + math.ceil(math.ceil(size * 0.5) * float(LIST_CREATE + _STRUCT_CREATE))
+    return LIST_CREATE + math.ceil(size * 0.1) + math.ceil(math.ceil(size * 0.5) * float(LIST_CREATE + STRUCT_CREATE))
 
 
 def _joined_text(args: _Args, _: Any) -> int:
@@ -133,7 +133,7 @@ _BY_OVERLOAD: Final[dict[str, Cost]] = {
 }
 _BY_FUNCTION: Final[dict[str, Cost]] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, _: _tree(args[0])),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _traversed),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _traversed),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _traversed),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _twice),
     "join": lambda args, result: math.ceil(size_of(result) * 2 * 0.1),

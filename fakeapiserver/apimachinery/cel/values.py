@@ -56,6 +56,14 @@ class Bad:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A struct that an expression has made."""
+
+    cel_type: Type
+    fields: dict[str, Any]
+
+
 class Lazy:
     """A struct whose fields are worked out when they are first read; `find` raises CelError, and does so only once."""
 

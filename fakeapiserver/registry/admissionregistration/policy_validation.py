@@ -125,10 +125,11 @@ def _compile_errors(
     *wanted: "Type",
     shown: str = "",
     has_authorizer: bool = True,
+    makes_patches: bool = False,
 ) -> ErrorList:
     """`shown` is what the error calls the expression if not itself."""
     try:
-        environment.compile(expression, *wanted, has_authorizer=has_authorizer)
+        environment.compile(expression, *wanted, has_authorizer=has_authorizer, makes_patches=makes_patches)
     except ValueError as error:
         return [_compile_error(error, path, shown or expression)]
     return []
@@ -326,7 +327,7 @@ _MUTATING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 
 
 def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
-    """A MutatingAdmissionPolicy's `spec`. What its mutations' expressions are made of isn't checked."""
+    """A MutatingAdmissionPolicy's `spec`."""
     from fakeapiserver.apimachinery.cel.admission import Environment
 
     environment = Environment(spec.get("paramKind") is not None, composes=True)
@@ -335,7 +336,7 @@ def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
     if not mutations:
         errors.append(required(at, "mutations must contain at least one item"))
     for i, mutation in enumerate(mutations):
-        errors += _mutation_errors(mutation, at.index(i))
+        errors += _mutation_errors(environment, mutation, at.index(i))
     policy = spec.get("reinvocationPolicy", "")
     if not policy:
         errors.append(required(path.child("reinvocationPolicy")))
@@ -345,7 +346,9 @@ def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
 _FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
-def _mutation_errors(mutation: Spec, path: Path) -> ErrorList:
+def _mutation_errors(environment: "Environment", mutation: Spec, path: Path) -> ErrorList:
+    from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT
+
     sort = mutation.get("patchType", "")
     if not sort:
         return [required(path.child("patchType"))]
@@ -356,7 +359,10 @@ def _mutation_errors(mutation: Spec, path: Path) -> ErrorList:
     errors: ErrorList = []
     if mutation.get(own) is None:
         errors.append(required(path.child(own), f"must be specified when patchType is {sort}"))
-    elif not mutation[own].get("expression", "").strip():
+    elif expression := mutation[own].get("expression", "").strip():
+        wanted = JSON_PATCH if sort == "JSONPatch" else OBJECT
+        errors += _compile_errors(environment, expression, path.child(own, "expression"), wanted, makes_patches=True)
+    else:
         errors.append(required(path.child(own, "expression")))
     if mutation.get(other) is not None:
         errors.append(invalid(path.child(other), f"{{{other}}}", f"must not be specified when patchType is {sort}"))

@@ -78,7 +78,9 @@ class APIServer:
         )
         self.objects = ObjectGetter(self.scopes)
         rbac = RBAC(self.objects)
-        self._authorization = authorization(config, rbac, self.objects, self.clock)
+        self._authorization = authorization(
+            config, rbac, self.objects, self.clock, self.metrics.authorization.decisions
+        )
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         versions, writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)

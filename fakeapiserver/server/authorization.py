@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.auth.authorizers import always
+from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.union import Union
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, ObjectReader, RuleResolver, UserInfo
@@ -59,11 +60,14 @@ class Authorization:
     background: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
 
 
-def authorization(config: Config, rbac: RBAC, objects: ObjectReader, clock: Clock) -> Authorization:
-    """ValueError and OSError in upstream's words for flags and files that can't be used."""
+def authorization(
+    config: Config, rbac: RBAC, objects: ObjectReader, clock: Clock, decisions: Decisions | None = None
+) -> Authorization:
+    """`decisions` counts who decided what. ValueError and OSError in upstream's words for flags and files that can't be used."""
+    decisions = Decisions() if decisions is None else decisions
     if config.authorization_config is None:
         _check_flags(config)
-        builder = _Builder(config, rbac, objects, clock)
+        builder = _Builder(config, rbac, objects, clock, decisions)
         return Authorization(builder.plain() or builder.union(_from_flags(config)))
     if "authorization-mode" in config.given or not config.given.isdisjoint(_WEBHOOK_FLAGS):
         raise ValueError(_CONTRADICTION)
@@ -75,7 +79,7 @@ def authorization(config: Config, rbac: RBAC, objects: ObjectReader, clock: Cloc
         data = path.read_bytes()
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
-    builder = _Builder(config, rbac, objects, clock)
+    builder = _Builder(config, rbac, objects, clock, decisions)
     rows = authorization_config.read(data)
     found = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
@@ -132,6 +136,7 @@ class _Builder:
     rbac: RBAC
     objects: ObjectReader
     clock: Clock
+    decisions: Decisions
     _kept: dict[str, Authorizer] = field(default_factory=dict)
 
     def plain(self) -> Union | None:
@@ -139,17 +144,18 @@ class _Builder:
         modes = self.config.authorization_mode
         if not {"ABAC", "Webhook"}.isdisjoint(modes):
             return None
-        return _union([self._mode(mode) for mode in modes])
+        return _union([(mode, mode.lower(), self._mode(mode)) for mode in modes], self.decisions)
 
     def union(self, rows: "Sequence[AuthorizerConfiguration]") -> Union:
         """ValueError and OSError."""
-        found: list[Authorizer] = []
+        found: list[tuple[str, str, Authorizer]] = []
         for row in rows:
             try:
-                found.append(_webhook(row.webhook, self.clock) if row.webhook is not None else self._mode(row.type))
+                mode = _webhook(row.webhook, self.clock) if row.webhook is not None else self._mode(row.type)
+                found.append((row.type, row.name, mode))
             except (ValueError, OSError) as error:
                 raise ValueError(f"invalid authorization config: {error}") from error
-        return _union(found)
+        return _union(found, self.decisions)
 
     def _mode(self, mode: str) -> Authorizer:
         if mode not in self._kept:
@@ -173,10 +179,11 @@ class _Builder:
         return always.AlwaysAllow() if mode == "AlwaysAllow" else always.AlwaysDeny()
 
 
-def _union(modes: Sequence[Authorizer]) -> Union:
-    """Behind system:masters, who may do everything."""
-    resolvers = [mode for mode in modes if isinstance(mode, RuleResolver)]
-    return Union([always.PrivilegedGroups(), *modes], resolvers)
+def _union(modes: Sequence[tuple[str, str, Authorizer]], decisions: Decisions) -> Union:
+    """Types, names and authorizers, behind system:masters, who may do everything."""
+    resolvers = [mode for _, _, mode in modes if isinstance(mode, RuleResolver)]
+    counted = [Instrumented(kind, name, mode, decisions) for kind, name, mode in modes]
+    return Union([always.PrivilegedGroups(), *counted], resolvers)
 
 
 def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:

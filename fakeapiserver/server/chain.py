@@ -12,7 +12,15 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.attributes import ENTITIES, forbidden_error
-from fakeapiserver.auth.interfaces import Attributes, Authenticator, Authorizer, Credentials, Decision, UserInfo
+from fakeapiserver.auth.interfaces import (
+    Attributes,
+    Authenticator,
+    Authorizer,
+    Credentials,
+    Decision,
+    EvaluationError,
+    UserInfo,
+)
 from fakeapiserver.auth.selectors import Selectors
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
@@ -99,7 +107,13 @@ class HandlerChain:
 
     async def _authorize(self, request: Request) -> None:
         attributes = attributes_of(request.info, request.user, selectors(request))
-        decision, reason = await self.authorizer.authorize(attributes)
+        start = perf_counter()
+        try:
+            decision, reason = await self.authorizer.authorize(attributes)
+        except EvaluationError:
+            self.metrics.authorization.failed(perf_counter() - start)
+            raise
+        self.metrics.authorization.decided(decision, perf_counter() - start)
         if decision is not Decision.ALLOW:
             raise forbidden_error(attributes, reason)
 

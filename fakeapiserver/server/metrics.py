@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.auth.authorizers.instrumented import Decisions
+from fakeapiserver.auth.interfaces import Decision
 from fakeapiserver.endpoints import discovery
 from fakeapiserver.endpoints.accept import parse
 from fakeapiserver.endpoints.request import Request, Response
@@ -147,6 +149,54 @@ class AuthenticationMetrics:
         yield from (users, attempts, seconds)
 
 
+_RESULTS: Final = {Decision.ALLOW: "allowed", Decision.DENY: "denied", Decision.NO_OPINION: "no-opinion"}
+
+
+@dataclass(slots=True)
+class AuthorizationMetrics:
+    """What requests were allowed, how long it took to find out, and which authorizer decided (upstream:
+    k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authorization/metrics)."""
+
+    seconds: dict[str, _Histogram] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=Counter)
+
+    def decided(self, decision: Decision, seconds: float) -> None:
+        self._observe(_RESULTS[decision], seconds)
+
+    def failed(self, seconds: float) -> None:
+        """Nobody could tell."""
+        self._observe("error", seconds)
+
+    def _observe(self, result: str, seconds: float) -> None:
+        histogram = self.seconds.get(result)
+        if histogram is None:
+            histogram = self.seconds[result] = _Histogram(_AUTHENTICATION_DURATIONS)
+        histogram.observe(seconds)
+
+    def reset(self) -> None:
+        self.seconds.clear()
+        self.decisions.clear()
+
+    def metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+
+        attempts = CounterMetricFamily("authorization_attempts", "Attempts to authorize, by result", labels=["result"])
+        seconds = HistogramMetricFamily(
+            "authorization_duration_seconds", "Seconds that authorizing took, by result", labels=["result"]
+        )
+        for result, histogram in sorted(self.seconds.items()):
+            attempts.add_metric([result], sum(histogram.counts))
+            seconds.add_metric([result], histogram.buckets(), histogram.sum)
+        decisions = CounterMetricFamily(
+            "apiserver_authorization_decisions",
+            "What authorizers decided, by type, name and decision",
+            labels=["decision", "name", "type"],
+        )
+        for (kind, name, decision), count in sorted(self.decisions.items()):
+            decisions.add_metric([decision, name, kind], count)
+        yield from (attempts, seconds, decisions)
+
+
 @dataclass(slots=True)
 class Metrics:
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
@@ -164,6 +214,7 @@ class Metrics:
     api_services: Callable[[], Mapping[str, bool]] = dict
     unavailable: Counter[tuple[str, str]] = field(default_factory=Counter)
     authentication: AuthenticationMetrics = field(default_factory=AuthenticationMetrics)
+    authorization: AuthorizationMetrics = field(default_factory=AuthorizationMetrics)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -194,6 +245,7 @@ class Metrics:
         """Forgets what was counted; what runs now goes on being counted."""
         self.series.clear()
         self.authentication.reset()
+        self.authorization.reset()
 
     def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
         series = self.series.get(labels)
@@ -281,6 +333,7 @@ class Metrics:
             in_flight.add_metric([kind], self.in_flight[kind])
         yield in_flight
         yield from self.authentication.metrics()
+        yield from self.authorization.metrics()
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield from _build_metrics(discovery.version_info(self.table))

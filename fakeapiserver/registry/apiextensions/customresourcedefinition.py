@@ -31,6 +31,9 @@ class CustomResourceDefinitionStrategy(Strategy):
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
         webhook = spec["conversion"].get("webhook") or {}
+        if webhook.get("clientConfig") is None and webhook.get("conversionReviewVersions") is None:
+            # Upstream's own form of a definition has these two without the webhook around them.
+            spec["conversion"].pop("webhook", None)
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None:
             service.setdefault("port", 443)

@@ -4,16 +4,15 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/valid
 """
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, not_supported, required
+from fakeapiserver.registry.core.key_pair import pem_blocks
 from fakeapiserver.registry.generic.webhook_client import address_errors
 
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.S)
 
 
 def conversion_errors(conversion: Mapping[str, Any] | None, path: Path, *, checks_bundle: bool) -> ErrorList:
@@ -49,10 +48,27 @@ def _client_errors(client: Mapping[str, Any], path: Path, checks_bundle: bool) -
 
 
 def bundle_problem(bundle: str) -> str:
-    """Why a CA bundle (base64 of PEM) can't be used, empty if it can."""
-    if not bundle or _CERTIFICATE.search(base64.b64decode(bundle)):
+    """Why a CA bundle (base64 of PEM) can't be used, empty if one of its certificates can (client-go/transport, rootCertPool)."""
+    if not bundle:
         return ""
-    return "unable to load root certificates: unable to parse bytes as PEM block"
+    blocks = list(pem_blocks(base64.b64decode(bundle)))
+    certificates = [content for kind, content in blocks if kind == "CERTIFICATE"]
+    if any(map(_is_certificate, certificates)):
+        return ""
+    why = "no valid certificate authority data seen" if blocks else "unable to parse bytes as PEM block"
+    if certificates:
+        why = "failed to parse certificate: x509: malformed certificate"
+    return f"unable to load root certificates: {why}"
+
+
+def _is_certificate(content: bytes) -> bool:
+    from cryptography.x509 import load_der_x509_certificate
+
+    try:
+        load_der_x509_certificate(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _review_version_errors(versions: Sequence[str], path: Path) -> ErrorList:

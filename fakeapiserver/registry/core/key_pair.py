@@ -30,14 +30,15 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
 def _first(pem: bytes, wanted: Callable[[str], bool]) -> tuple[bytes | None, list[str]]:
     """The first block of a wanted kind, and the kinds of those before it."""
     skipped: list[str] = []
-    for kind, content in _blocks(pem):
+    for kind, content in pem_blocks(pem):
         if wanted(kind):
             return content, skipped
         skipped.append(kind)
     return None, skipped
 
 
-def _blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
+def pem_blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
+    """The kind and the content of each block; what is no block is passed over."""
     for match in _BLOCK.finditer(pem):
         try:
             text = _SPACES.sub(b"", _HEADER.sub(b"", match[2]))

@@ -133,6 +133,10 @@ class Initializer:
         return self.feature_gates.get(gate, gate in GATES_ON)
 
 
+class InitializationError(ValueError):
+    """A configuration that can be read won't do (upstream: ValidateInitialization)."""
+
+
 @runtime_checkable
 class MutationInterface(Protocol):
     def handles(self, operation: Operation) -> bool: ...

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Final
 
 from fakeapiserver.admission.chain import Chain, Plugin
-from fakeapiserver.admission.interfaces import Initializer
+from fakeapiserver.admission.interfaces import InitializationError, Initializer
 from fakeapiserver.apimachinery.field import go_quote
 
 ORDER: Final = (
@@ -158,7 +158,6 @@ def _load(name: str, initializer: Initializer) -> Plugin:
     try:
         plugin: Plugin = getattr(module, name)(initializer)
     except ValueError as error:
-        raise ValueError(
-            f"failed to apply admission: failed to initialize admission plugin {go_quote(name)}: {error}"
-        ) from None
+        failed = "failed to initialize" if isinstance(error, InitializationError) else "couldn't init"
+        raise ValueError(f"failed to apply admission: {failed} admission plugin {go_quote(name)}: {error}") from None
     return plugin

@@ -1,8 +1,10 @@
-"""A conversion webhook for scenarios and differential runs: HTTPS on a free port, with a certificate made when it starts.
+"""A conversion and admission webhook for scenarios and differential runs: HTTPS on a free port, with a certificate made when it starts.
 
 The path says how it answers. `/` converts properly: `spec.size` is a number in v1 and a text in v2, `spec.onlyV1` and
 `spec.onlyV2` travel as annotations, and an object whose `spec.mode` names a fault gets that one. Any other path is a fault for all
 that is asked (`FAULTS`).
+
+An AdmissionReview is allowed, or answered as its path says (`ADMISSION`), or with one of the faults that fit it.
 """
 
 import base64
@@ -13,7 +15,9 @@ import json
 import ssl
 import tempfile
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
@@ -29,6 +33,8 @@ ObjectFault = Callable[[Object], Any]
 # What a fault makes of a whole answer.
 ReviewFault = Callable[[Object], Any]
 
+# Seconds; a webhook's time limit is at least one.
+_LATE: Final = 1.5
 _SHOWN: Final = "https://webhook.example"
 _SHOWN_BUNDLE: Final = "CABUNDLE"
 
@@ -152,6 +158,59 @@ REVIEW_FAULTS: Final[dict[str, ReviewFault]] = {
     "review-text": lambda review: "text",
     "review-null": lambda review: None,
 }
+
+
+def _patched(operations: Any, kind: str | None = "JSONPatch") -> ReviewFault:
+    text = operations if isinstance(operations, str) else json.dumps(operations)
+    return _response(patch=base64.b64encode(text.encode()).decode(), patchType=kind)
+
+
+_LABEL: Final = [{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]
+# Answers to an AdmissionReview.
+ADMISSION: Final[dict[str, ReviewFault]] = {
+    "deny": _response(allowed=False),
+    "deny-message": _response(allowed=False, status={"message": "not today"}),
+    "deny-reason": _response(allowed=False, status={"reason": "Conflict"}),
+    "deny-code": _response(allowed=False, status={"message": "teapot", "code": 418}),
+    "deny-full": _response(
+        allowed=False,
+        status={
+            "status": "Success",
+            "message": "all of it",
+            "reason": "Invalid",
+            "code": 422,
+            "details": {"name": "n", "causes": [{"field": "a", "message": "b", "reason": "FieldValueInvalid"}]},
+            "metadata": {"resourceVersion": "1"},
+        },
+    ),
+    "deny-200": _response(allowed=False, status={"message": "fine", "code": 200}),
+    "warns": _response(warnings=["careful", "very"]),
+    "warns-much": _response(warnings=["x" * 300, "y" * 5000, "new\nline", ""]),
+    "deny-warns": _response(allowed=False, warnings=["careful"]),
+    "annotates": _response(auditAnnotations={"a": "b", "c/d": "e"}),
+    "no-allowed": _response(allowed=None),
+    "odd-allowed": _response(allowed="yes"),
+    "odd-status": _response(status="odd"),
+    "odd-warnings": _response(warnings="odd"),
+    "patches": _patched(_LABEL),
+    "patch-no-type": _patched(_LABEL, None),
+    "patch-other-type": _patched(_LABEL, "MergePatch"),
+    "patch-empty-type": _patched(_LABEL, ""),
+    "patch-no-json": _patched("{oops"),
+    "patch-no-list": _patched({"a": 1}),
+    "patch-missing": _patched([{"op": "remove", "path": "/metadata/nothing"}]),
+    "patch-test": _patched([{"op": "test", "path": "/metadata/name", "value": "other"}]),
+    "patch-odd-field": _patched([{"op": "add", "path": "/data", "value": 7}]),
+    "patch-unknown-field": _patched([{"op": "add", "path": "/nothing", "value": 7}]),
+    "patch-name": _patched([{"op": "replace", "path": "/metadata/name", "value": "other"}]),
+    "patch-kind": _patched([{"op": "replace", "path": "/kind", "value": "Secret"}]),
+    "patch-odd-op": _patched([{"op": "grow", "path": "/a"}]),
+    "patch-root": _patched([{"op": "replace", "path": "", "value": []}]),
+    "patch-no-base64": _response(patch="%%%", patchType="JSONPatch"),
+    "type-no-patch": _response(patchType="JSONPatch"),
+    "other-group-version": lambda review: {**review, "apiVersion": "admission.k8s.io/v1beta1"},
+    "strange-version": lambda review: {**review, "apiVersion": "admission.k8s.io/v7"},
+}
 # (status, content type, body)
 RAW: Final[dict[str, tuple[int, str, bytes]]] = {
     "no-json": (200, "application/json", b"{oops"),
@@ -170,13 +229,16 @@ RAW: Final[dict[str, tuple[int, str, bytes]]] = {
     "500-json": (500, "application/json", b'{"a":1}'),
     "503": (503, "text/plain", b"later"),
     "204": (204, "application/json", b""),
+    "302": (302, "text/plain", b"elsewhere"),
+    "huge": (200, "application/json", b'{"a":"' + b"x" * 4_000_000 + b'"}'),
     "500-status": (
         500,
         "application/json",
         b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"a Status","reason":"InternalError","code":500}',
     ),
 }
-FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *RAW, "closes")
+_ONLY_ADMISSION: Final = frozenset(("302", "huge"))
+FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *(name for name in RAW if name not in _ONLY_ADMISSION), "closes")
 
 
 class Webhook:
@@ -232,6 +294,9 @@ def _handler(webhook: Webhook) -> type[BaseHTTPRequestHandler]:
                 self._say(*RAW[mode])
             elif mode == "closes":
                 self.close_connection = True
+            elif mode == "late":
+                time.sleep(_LATE)
+                self.close_connection = True
             else:
                 self._say(200, "application/json", json.dumps(answer(review, mode)).encode())
 
@@ -239,8 +304,11 @@ def _handler(webhook: Webhook) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
+            if 300 <= status < 400:
+                self.send_header("Location", f"{webhook.url}/allow")
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(OSError):  # who has read enough hangs up
+                self.wfile.write(body)
 
         def log_message(self, *args: Any) -> None:
             """Quiet."""
@@ -249,8 +317,12 @@ def _handler(webhook: Webhook) -> type[BaseHTTPRequestHandler]:
 
 
 def answer(review: Object, mode: str) -> Any:
-    """The ConversionReview that answers one, faulty as `mode` says."""
+    """The review that answers one, faulty as `mode` says."""
     request = review["request"]
+    if review["kind"] == "AdmissionReview":
+        found = {**review, "request": None, "response": {"uid": request["uid"], "allowed": True}}
+        fault = ADMISSION.get(mode) or REVIEW_FAULTS.get(mode)
+        return fault(found) if fault else found
     converted = [converted_object(obj, request["desiredAPIVersion"]) for obj in request["objects"]]
     for i, obj in enumerate(converted):
         own = (obj.get("spec") or {}).get("mode", "") if isinstance(obj.get("spec"), dict) else ""

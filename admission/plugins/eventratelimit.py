@@ -86,15 +86,15 @@ class _Limit:
 def _read(document: Object) -> list[Object]:
     """The limits. ValueError."""
     component_config.check_kind(document, "Configuration", _VERSIONS)
-    if unknown := list(component_config.unknown_fields(document, _SHAPE)):
-        raise ValueError(f"strict decoding error: {', '.join(unknown)}")
+    list(component_config.unknown_fields(document, _SHAPE))  # nobody complains of those, but of values of another shape
     limits, path, errors = document.get("limits") or [], Path("limits"), ErrorList()
     if not limits:
         errors.append(invalid(path, None, "must not be empty"))
     for i, limit in enumerate(limits):
+        _check_numbers(limit)
         at, kind = path.index(i), limit.get("type") or ""
         if kind not in _KEYS:
-            errors.append(not_supported(at.child("type"), kind, sorted(_KEYS)))
+            errors.append(not_supported(at.child("type"), kind, list(_KEYS)))
         for field in ("burst", "qps"):
             if (limit.get(field) or 0) <= 0:
                 errors.append(invalid(at.child(field), limit.get(field) or 0, "must be positive"))
@@ -104,3 +104,14 @@ def _read(document: Object) -> list[Object]:
         texts = [str(error) for error in errors]
         raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     return list(limits)
+
+
+def _check_numbers(limit: Object) -> None:
+    for field in ("qps", "burst", "cacheSize"):
+        value = limit.get(field)
+        if value is not None and type(value) is not int:
+            found = (
+                "string" if isinstance(value, str) else "number" if isinstance(value, float) else type(value).__name__
+            )
+            place = f"Go struct field Limit.limits.{field} of type int32"
+            raise ValueError(f"json: cannot unmarshal {found} into {place}")

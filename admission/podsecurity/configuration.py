@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from fakeapiserver.admission.interfaces import InitializationError
 from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, parse_level, parse_version
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
@@ -43,14 +44,14 @@ def read_configuration(document: Object | None) -> Configuration:
         raise ValueError(f"strict decoding error: {', '.join(unknown)}")
     defaults, problems = _policy(document.get("defaults") or {})
     if problems:
-        raise ValueError(f"PodSecurity configuration error: {_aggregate(problems)}")
+        raise InitializationError(f"PodSecurity configuration error: {_aggregate(problems)}")
     exemptions, errors = document.get("exemptions") or {}, ErrorList()
     exempt = {
         field: _exempt(exemptions.get(field) or (), _EXEMPTIONS.child(field), problems_of, errors)
         for field, problems_of in _CHECKS.items()
     }
     if errors:
-        raise ValueError(f"PodSecurity invalid: {_aggregate([str(error) for error in errors])}")
+        raise InitializationError(f"PodSecurity invalid: {_aggregate([str(error) for error in errors])}")
     return Configuration(defaults, exempt["namespaces"], exempt["runtimeClasses"], exempt["usernames"])
 
 

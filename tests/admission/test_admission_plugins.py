@@ -282,3 +282,48 @@ def test_plugins_not_implemented_are_named_once(monkeypatch: pytest.MonkeyPatch)
     chain, warning = new_chain(Initializer(Stored()), ["EventRateLimit", "PodNodeSelector"])
     assert warning == "admission plugins accepted but not implemented yet: PodNodeSelector, EventRateLimit"
     assert len(chain.plugins) == len(built - DEFAULT_OFF)
+
+
+EVENTS = {"kind": "Configuration", "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1"}
+TOLERATIONS = {"kind": "Configuration", "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "configuration", "message"),
+    [
+        ("EventRateLimit", EVENTS, "limits: Invalid value: null: must not be empty"),
+        (
+            "EventRateLimit",
+            {**EVENTS, "limits": [{"type": "Nope", "qps": 0, "burst": -1, "cacheSize": -2}]},
+            '[limits[0].type: Unsupported value: "Nope": supported values: "Server", "Namespace", "User", '
+            '"SourceAndObject", limits[0].burst: Invalid value: -1: must be positive, limits[0].qps: Invalid value: 0: '
+            "must be positive, limits[0].cacheSize: Invalid value: -2: must not be negative]",
+        ),
+        (
+            "EventRateLimit",
+            {**EVENTS, "limits": [{"type": "Server", "qps": "x", "burst": 1}]},
+            "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32",
+        ),
+        (
+            "PodTolerationRestriction",
+            {"kind": "Other", "apiVersion": "v1"},
+            'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+    ],
+)
+def test_configurations_that_will_not_do(plugin: str, configuration: Json, message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as error:
+        new_chain(Initializer(Stored(), configuration={plugin: configuration}), [plugin])
+    assert str(error.value) == f'failed to apply admission: couldn\'t init admission plugin "{plugin}": {message}'
+
+
+@pytest.mark.parametrize(
+    ("plugin", "configuration"),
+    [
+        ("EventRateLimit", {**EVENTS, "limits": [{"type": "Server", "qps": 1, "burst": 1, "size": 5}]}),
+        ("PodTolerationRestriction", {**TOLERATIONS, "extra": 1}),
+        ("PodNodeSelector", {"podNodeSelectorPluginConfig": [1]}),
+    ],
+)
+def test_configurations_with_more_than_is_known(plugin: str, configuration: Json) -> None:
+    new_chain(Initializer(Stored(), configuration={plugin: configuration}), [plugin])

@@ -241,6 +241,13 @@ _ONLY_ADMISSION: Final = frozenset(("302", "huge"))
 FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *(name for name in RAW if name not in _ONLY_ADMISSION), "closes")
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: who doesn't trust the certificate hangs up."""
+
+
 class Webhook:
     """Runs in a thread, as a context manager. `fault` is one for all paths while it is set; `calls` counts."""
 
@@ -249,8 +256,7 @@ class Webhook:
         self.calls = 0
         key, certificate = self_signed()
         self.ca_bundle = base64.b64encode(certificate).decode()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:
             chain = Path(folder) / "chain.pem"

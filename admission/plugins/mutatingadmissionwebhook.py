@@ -16,6 +16,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.transport.review import no_object
 
 
 class MutatingAdmissionWebhook(Webhook):
@@ -97,7 +98,7 @@ def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:
     except StatusError:
         raise new_internal_error(_why_not(obj, operations)) from None
     if not isinstance(found, dict):
-        raise new_internal_error("couldn't get version/kind; json parse error")
+        raise new_internal_error(no_object(found))
     settled: Object = json.decode(json.encode(found))
     return settled
 

@@ -109,7 +109,9 @@ def _resource(gvr: GroupVersionResource) -> Object:
 
 def decode(data: bytes, version: str) -> Object:
     """The body of a webhook's answer as an AdmissionReview of `version`. BadReview when it is something else."""
-    return _REVIEW.decode(data, version)
+    found = _REVIEW.decode(data, version)
+    _patch_of(found.get("response") or {})
+    return found
 
 
 def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:

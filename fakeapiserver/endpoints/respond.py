@@ -4,12 +4,13 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{response.go,responsewriters/w
 """
 
 import gzip
+import re
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from fakeapiserver.apimachinery.errors import Status
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
@@ -31,6 +32,12 @@ from fakeapiserver.endpoints.scope import RequestScope
 _TEXT: Final = ("text/plain",)
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
+# Characters of all warnings of an answer, and of one where there are more.
+_MAX_WARNINGS: Final = 4096
+_MAX_WARNING: Final = 256
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_QUOTED: Final = re.compile(r'(["\\])')
+_ESCAPED: Final = r"\\\1"
 # What Go's strconv.ParseBool takes for true.
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
@@ -122,9 +129,17 @@ def pretty(request: Request, accept: Accept) -> bool:
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
-def warning_header(text: str) -> tuple[bytes, bytes]:
-    """RFC 7234's Warning as upstream writes it: code 299, no agent."""
-    return b"warning", f"299 - {go_quote(text)}".encode()
+def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
+    """RFC 7234's Warning as upstream writes it: code 299, no agent, each text once. Where all together are too long, each is cut;
+    what has control characters is left out (upstream: pkg/endpoints/filters/warning.go)."""
+    found = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
+    if sum(map(len, found)) > _MAX_WARNINGS:
+        found = [text[:_MAX_WARNING] for text in found]
+        total, kept = 0, 0
+        while kept < len(found) and total < _MAX_WARNINGS:
+            total, kept = total + len(found[kept]), kept + 1
+        found = found[:kept]
+    return [(b"warning", f'299 - "{_QUOTED.sub(_ESCAPED, text)}"'.encode()) for text in found]
 
 
 def text(status: int, body: str) -> Response:

@@ -20,6 +20,13 @@ class BadReview(ValueError):
     """The answer is none; the text is upstream's."""
 
 
+def no_object(found: Any) -> str:
+    """What Go's decoder says of JSON that has no fields to find a type in."""
+    into = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+    what = f"cannot unmarshal {_GO_NAMES[type(found)]} into Go value of type {into}"
+    return f"couldn't get version/kind; json parse error: json: {what}"
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewKind:
     """One kind of review. `answer` is the Go type of its member `response`, `fields` are that one's members:
@@ -45,11 +52,7 @@ class ReviewKind:
         if found is None:
             found = {}
         if not isinstance(found, dict):
-            into = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-            raise BadReview(
-                "couldn't get version/kind; json parse error: "
-                f"json: cannot unmarshal {_GO_NAMES[type(found)]} into Go value of type {into}"
-            )
+            raise BadReview(no_object(found))
         expected = f"{self.group}/{version}"
         # What is missing is taken from what was expected.
         kind, api_version = found.get("kind") or self.kind, found.get("apiVersion") or expected

@@ -25,7 +25,8 @@ from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.transport.service_resolver import Resolve
 
-MAX_RESPONSE_BYTES: Final = 3 * 1024 * 1024
+# Upstream reads whatever comes; this is far beyond what it can use.
+MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
 _CHUNK: Final = 65536
 _MAX_CONTEXTS: Final = 200
 _HTTPS_PORT: Final = 443

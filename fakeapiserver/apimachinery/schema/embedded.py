@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path, invalid, required
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 # Makes metadata what Go's ObjectMeta makes of it, in place; answers `unknown field "foo"` texts, ValueError in Go's words.
 DecodeMetadata = Callable[[dict[str, Any]], list[str]]
@@ -71,7 +72,7 @@ def _fields(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, Any, S
 def _coerce_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path) -> list[str]:
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):
-            raise Malformed(invalid(path.child(key), value[key], "must be a string"))
+            raise Malformed(invalid(path.child(key), sorted_value(value[key]), "must be a string"))
     if "metadata" not in value:
         return []
     at, found = path.child("metadata"), value["metadata"]
@@ -120,7 +121,7 @@ def _validate_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path
 
 def _validate_type(key: str, text: Any, path: Path) -> ErrorList:
     if not isinstance(text, str):
-        return [invalid(path, text, "must be a string")]
+        return [invalid(path, sorted_value(text), "must be a string")]
     if not text:
         return [invalid(path, text, "must not be empty")]
     if key == "kind":

@@ -7,6 +7,7 @@ new values.
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,12 @@ def test_defaults_are_copies() -> None:
     first["tags"].append("b")
     schema.default(second)
     assert second == {"tags": ["a"]}
+
+
+def test_maps_in_messages_are_sorted() -> None:
+    schema = of(inner={"type": "object", "x-kubernetes-embedded-resource": True})
+    with pytest.raises(ValueError, match=re.escape('inner.kind: Invalid value: {"a":-0.5,"x":true}: must be a string')):
+        schema.prune({"inner": {"kind": {"x": True, "a": -0.5}}})
 
 
 @pytest.mark.parametrize("case", RATCHETING["cases"])

@@ -1,6 +1,6 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
@@ -11,11 +11,9 @@ from fakeapiserver.endpoints.body import decode_object, object_media_type
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.store import WriteRequest
-
-if TYPE_CHECKING:
-    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 # What clients can't set (upstream: WipeObjectMetaSystemFields).
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -41,21 +39,11 @@ async def create(request: Request, scope: RequestScope) -> Response:
             await scope.admission.admit(attributes)
             await scope.admission.validate(attributes)
             obj = attributes.object or obj
-        _restore(obj, request.empties)  # what is answered at once is as it was sent
+        restore_empties(obj, request.empties)  # what is answered at once is as it was sent
         return respond.encoded(request, await scope.virtual.create(request, obj), accept, 201)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)
-
-
-def _restore(obj: Object, empties: "Empties") -> None:
-    """Puts lists without items back where the decoding has left nothing in their place."""
-    for steps, empty in empties.items():
-        target: Any = obj
-        for step in steps[:-1]:
-            target = target.get(step) if isinstance(target, dict) else None
-        if isinstance(target, dict) and target.get(steps[-1], empty) is None:
-            target[steps[-1]] = empty
 
 
 def creation(

@@ -6,6 +6,7 @@ which role in conformance/exchanges/auth."""
 import asyncio
 import base64
 import json
+import logging
 import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -381,3 +382,24 @@ def test_who_approves_changes_neither_what_is_asked_nor_the_certificate(cluster:
     assert answer["spec"]["signerName"] == "example.com/a"
     assert answer["spec"]["username"] != "boss"
     assert "certificate" not in answer["status"]
+
+
+# ------------------------------------------------------------------- what a token and a log tell
+
+
+def test_what_was_tried_is_in_no_log_and_on_no_page(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = "c2VjcmV0LW9mLXRoaXMtdGVzdA=="
+    body = json.dumps({"metadata": {"name": "kept"}, "data": {"a": secret}, "type": 5}).encode()
+    length = b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    path = b"POST /api/v1/namespaces/default/secrets?access_token=query-token HTTP/1.1\r\nHost: x\r\n"
+    for credentials in (ADMIN, b"Authorization: Bearer header-token\r\n", b"Authorization: Basic basic-token\r\n"):
+        [(code, answer)] = ask(cluster, path + credentials + length + body)
+        assert code in (400, 401, 403)
+        assert secret not in json.dumps(answer)
+    pages = [f"GET {page} HTTP/1.1\r\nHost: x\r\n".encode() for page in ("/metrics", "/flagz", "/statusz")]
+    told = [answer for page in pages for answer in ask(cluster, page + b"Connection: close\r\n" + ADMIN + b"\r\n")]
+    assert [code for code, _ in told] == [200, 200, 200]
+    for word in (secret, cluster.token, "query-token", "header-token", "basic-token"):
+        assert word not in caplog.text
+        assert word not in str(told)

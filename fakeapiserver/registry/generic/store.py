@@ -49,6 +49,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_fields
@@ -362,6 +363,7 @@ class Store:
             # Watchers see the last stored state go; the client gets what it sent.
             if not request.dry_run:
                 await self._remove(current, old)
+            restore_empties(new, request.empties)
             return Written(_stamped(canonical.encode(new), str(current.mod_revision)))
         from fakeapiserver.apimachinery import managedfields
 

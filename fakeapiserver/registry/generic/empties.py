@@ -1,0 +1,18 @@
+"""Empty lists and maps: Go tells them from none until an object is stored, so an answer made of what was sent has them."""
+
+from typing import TYPE_CHECKING, Any
+
+from fakeapiserver.apimachinery.meta import Object
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
+
+
+def restore_empties(obj: Object, empties: "Empties") -> None:
+    """Puts them back where the decoding has left null in their place; what is left out when it is empty stays away."""
+    for steps, empty in empties.items():
+        target: Any = obj
+        for step in steps[:-1]:
+            target = target.get(step) if isinstance(target, dict) else None
+        if isinstance(target, dict) and target.get(steps[-1], empty) is None:
+            target[steps[-1]] = empty

@@ -6,6 +6,7 @@ Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in ap
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,6 +75,20 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a number") from None
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = parse_duration(text)
@@ -103,12 +118,44 @@ def _feature_gates(text: str) -> dict[str, bool]:
     return gates
 
 
-# flag -> (field of Config, how its text is read)
+# flag -> (field of Config, or of what stands in one; how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control-config-file": ("admission_control_config_file", Path),
     "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", _boolean),
     "anonymous-auth": ("anonymous_auth", _boolean),
     "api-audiences": ("api_audiences", _list),
+    "audit-log-batch-buffer-size": ("audit.log.batch.buffer_size", _integer),
+    "audit-log-batch-max-size": ("audit.log.batch.max_size", _integer),
+    "audit-log-batch-max-wait": ("audit.log.batch.max_wait", _seconds),
+    "audit-log-batch-throttle-burst": ("audit.log.batch.throttle_burst", _integer),
+    "audit-log-batch-throttle-enable": ("audit.log.batch.throttle_enable", _boolean),
+    "audit-log-batch-throttle-qps": ("audit.log.batch.throttle_qps", _number),
+    "audit-log-compress": ("audit.log.compress", _boolean),
+    "audit-log-format": ("audit.log.format", str),
+    "audit-log-maxage": ("audit.log.maxage", _integer),
+    "audit-log-maxbackup": ("audit.log.maxbackup", _integer),
+    "audit-log-maxsize": ("audit.log.maxsize", _integer),
+    "audit-log-mode": ("audit.log.mode", str),
+    "audit-log-path": ("audit.log.path", str),
+    "audit-log-truncate-enabled": ("audit.log.truncate.enabled", _boolean),
+    "audit-log-truncate-max-batch-size": ("audit.log.truncate.max_batch_size", _integer),
+    "audit-log-truncate-max-event-size": ("audit.log.truncate.max_event_size", _integer),
+    "audit-log-version": ("audit.log.version", str),
+    "audit-policy-file": ("audit.policy_file", Path),
+    "audit-webhook-batch-buffer-size": ("audit.webhook.batch.buffer_size", _integer),
+    "audit-webhook-batch-initial-backoff": ("audit.webhook.initial_backoff", _seconds),
+    "audit-webhook-batch-max-size": ("audit.webhook.batch.max_size", _integer),
+    "audit-webhook-batch-max-wait": ("audit.webhook.batch.max_wait", _seconds),
+    "audit-webhook-batch-throttle-burst": ("audit.webhook.batch.throttle_burst", _integer),
+    "audit-webhook-batch-throttle-enable": ("audit.webhook.batch.throttle_enable", _boolean),
+    "audit-webhook-batch-throttle-qps": ("audit.webhook.batch.throttle_qps", _number),
+    "audit-webhook-config-file": ("audit.webhook.config_file", str),
+    "audit-webhook-initial-backoff": ("audit.webhook.initial_backoff", _seconds),
+    "audit-webhook-mode": ("audit.webhook.mode", str),
+    "audit-webhook-truncate-enabled": ("audit.webhook.truncate.enabled", _boolean),
+    "audit-webhook-truncate-max-batch-size": ("audit.webhook.truncate.max_batch_size", _integer),
+    "audit-webhook-truncate-max-event-size": ("audit.webhook.truncate.max_event_size", _integer),
+    "audit-webhook-version": ("audit.webhook.version", str),
     "authentication-config": ("authentication_config", Path),
     "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _seconds),
     "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", Path),
@@ -221,17 +268,19 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
             raise UsageError(f"--v must be a number, not {value!r}")
         parsed.verbosity = int(value)
     elif name in HEEDED:
-        attribute, read = HEEDED[name]
+        place, read = HEEDED[name]
         read_value = read(value)
+        group, _, attribute = place.rpartition(".")
+        target = attrgetter(group)(parsed.config) if group else parsed.config
         if isinstance(read_value, tuple) and name in parsed.given:  # a list flag given again adds to the list
-            read_value = getattr(parsed.config, attribute) + read_value
+            read_value = getattr(target, attribute) + read_value
         if name == "feature-gates":
             parsed.warnings += [
                 f"--feature-gates: {gate} has no effect here" for gate in read_value if gate not in FEATURE_GATES
             ]
         if isinstance(read_value, dict):
-            read_value = {**getattr(parsed.config, attribute), **read_value}
-        setattr(parsed.config, attribute, read_value)
+            read_value = {**getattr(target, attribute), **read_value}
+        setattr(target, attribute, read_value)
         if name == "controllers":
             _check_controllers(parsed, table)
     else:

@@ -17,6 +17,8 @@ from fakeapiserver.endpoints.request import Request
 
 _DEFINITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _META_V1: Final = "meta.k8s.io/v1"
+# What audit shows them as.
+_INTERNAL: Final = "meta.k8s.io/__internal"
 # The other kinds that upstream's decoder of options knows: of any version, and of one.
 _UNVERSIONED: Final = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
 _TABLES: Final = ("PartialObjectMetadata", "PartialObjectMetadataList", "Table", "TableOptions")
@@ -32,16 +34,23 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
     data = await request.body()
     if not data:
         return delete_options(request.query, None)
+    body = _decode(request, data, definitions)
+    if request.audit is not None:
+        request.audit.log_request_object({**body, "kind": "DeleteOptions", "apiVersion": _INTERNAL})
+    return delete_options(request.query, body)
+
+
+def _decode(request: Request, data: bytes, definitions: Definitions) -> Object:
     media_type = body_media_type(request.header(b"content-type"), request.supported)
     if media_type == CBOR:
-        return delete_options(request.query, _decode_cbor(data, definitions))
+        return _decode_cbor(data, definitions)
     try:
         document, _ = decode_body(data, media_type)
         body = checked_type_meta(document)
     except ValueError as error:
         raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(str(error))) from None
     _check_kind(body)
-    return delete_options(request.query, _decoded(body, definitions))
+    return _decoded(body, definitions)
 
 
 def _decode_cbor(data: bytes, definitions: Definitions) -> Object:

@@ -79,6 +79,8 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
     data = await request.body()
     applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = write_options(request.query, "PatchOptions", apply=applied)
+    if request.audit is not None:
+        request.audit.log_request_patch(data)
     if applied:
         return options, _applier(request, scope, options, media_type, data), True
     return options, _patcher(request, scope, options, media_type, data), False

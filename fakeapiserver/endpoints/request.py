@@ -6,7 +6,7 @@ Bodies are read with the limit of kube-apiserver (3 MiB), counted while they com
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote_plus
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
@@ -15,6 +15,7 @@ from fakeapiserver.endpoints.negotiation import SUPPORTED
 from fakeapiserver.endpoints.request_info import RequestInfo
 
 if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.meta import Object
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
 Scope = MutableMapping[str, Any]
@@ -37,10 +38,26 @@ HIJACK: Final = "fakeapiserver.hijack"
 Query = dict[str, list[str]]
 
 
+class Audit(Protocol):
+    """What is told of a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
+
+    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
+        """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
+
+    def log_request_object(self, obj: "Object") -> None:
+        """The decoded body, as it is now."""
+
+    def log_request_patch(self, data: bytes) -> None: ...
+
+    def log_impersonated_user(self, user: UserInfo, constraint: str) -> None:
+        """`constraint` is the verb that has allowed it, empty for the one that allows everything."""
+
+
 @dataclass(slots=True)
 class Request:
     """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
-    are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written."""
+    are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written.
+    `audit` gathers what is told of the request; None: nobody wants to know."""
 
     method: str
     path: str
@@ -54,6 +71,7 @@ class Request:
     empties: "Empties" = field(default_factory=dict)
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     supported: tuple[str, ...] = SUPPORTED
+    audit: Audit | None = None
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.errors import Status
+from fakeapiserver.apimachinery.errors import Status, StatusError
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
@@ -89,6 +89,13 @@ def status_response(request: Request, status: Status) -> Response:
     return encoded(
         request, status, negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
     )
+
+
+def refusal(request: Request, error: StatusError) -> Response:
+    """An error's Status, and its headers."""
+    response = status_response(request, error.status)
+    response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
+    return response
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:

@@ -86,6 +86,8 @@ async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Ob
     obj = decode_object(
         data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
     )
+    if request.audit is not None:
+        request.audit.log_request_object(obj)
     match_namespace(obj, request, scope)
     return obj, options
 

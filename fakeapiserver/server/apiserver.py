@@ -4,9 +4,9 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -25,6 +25,7 @@ from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
+from fakeapiserver.server.audit import options as audit
 from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
 from fakeapiserver.server.authorization import authorization
 from fakeapiserver.server.chain import HandlerChain
@@ -40,7 +41,17 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
-_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes_version", "records_access", "warnings"})
+_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes-version", "records-access", "warnings"})
+
+
+def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """A flag for each field, and for those of options within: `audit.log.path` is --audit-log-path."""
+    for field in fields(options):
+        name, value = f"{prefix}{field.name}".replace("_", "-"), getattr(options, field.name)
+        if is_dataclass(value):
+            yield from _flags(value, f"{name}-")
+        else:
+            yield name, value
 
 
 class APIServer:
@@ -127,6 +138,7 @@ class APIServer:
             authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
         )
         self.access_log = AccessLog(authorizer) if config.records_access else None
+        self._auditor = audit.build(config.audit, self.clock)
         self.application = Application(self._chain(authenticator, self.access_log or authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -143,6 +155,7 @@ class APIServer:
             self._limiter(),
             self.config.request_timeout,
             self.aggregator,
+            self._auditor,
         )
 
     def _limiter(self) -> Limiter:
@@ -155,8 +168,7 @@ class APIServer:
     @property
     def flags(self) -> dict[str, object]:
         """The flags it was started with, by kube-apiserver's names."""
-        values = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
-        return {name.replace("_", "-"): value for name, value in values.items() if name not in _NO_FLAGS}
+        return {name: value for name, value in _flags(self.config) if name not in _NO_FLAGS}
 
     def _own_address(self) -> tuple[str, int]:
         host, _, port = self.address.rpartition(":")
@@ -189,6 +201,7 @@ class APIServer:
             *([self._trust.run] if self._has_authorities else []),
             *self._authentication.background,
             *self._authorization.background,
+            *(self._auditor.background if self._auditor is not None else ()),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
 
@@ -231,3 +244,5 @@ class APIServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._auditor is not None:
+            await self._auditor.flush()

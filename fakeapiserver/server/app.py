@@ -66,9 +66,7 @@ class Application:
         try:
             return await self._handle(request)
         except StatusError as error:
-            response = respond.status_response(request, error.status)
-            response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
-            return response
+            return respond.refusal(request, error)
         except EvaluationError as error:
             return _internal_error(request, str(error))
         except (ConnectionError, ResponseBroken):

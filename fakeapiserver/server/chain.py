@@ -35,8 +35,12 @@ from fakeapiserver.server.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
 
 if TYPE_CHECKING:
+    from fakeapiserver.server.audit.auditor import Auditor
     from fakeapiserver.server.impersonation import Impersonation
 
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
+_NOBODY: Final = UserInfo("")
 _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
@@ -50,6 +54,7 @@ class HandlerChain:
     limiter: Limiter
     request_timeout: float
     aggregator: Aggregator
+    auditor: "Auditor | None" = None
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
@@ -57,10 +62,22 @@ class HandlerChain:
             request.info = _info(request)
         except NoResource:
             return _without_info(request)
-        return await within_deadline(request, self._identified, self.request_timeout)
+        if self.auditor is None:
+            return await within_deadline(request, self._identified, self.request_timeout)
+        try:
+            return await within_deadline(request, self._identified, self.request_timeout)
+        except StatusError as error:
+            # Before anybody was identified: later ones are answers that the auditor has told of.
+            await self.auditor.refused(request, attributes_of(request.info, _NOBODY), error)
+            raise
 
     async def _identified(self, request: Request) -> Response:
         request.user = await self._authenticate(request)
+        if self.auditor is None:
+            return await self._allowed_as(request)
+        return await self.auditor.audited(request, attributes_of(request.info, request.user), self._allowed_as)
+
+    async def _allowed_as(self, request: Request) -> Response:
         if _impersonates(request):
             request.user = await self._impersonate(request)
         return await self.limiter.run(request, self._admitted)
@@ -112,8 +129,13 @@ class HandlerChain:
             decision, reason = await self.authorizer.authorize(attributes)
         except EvaluationError:
             self.metrics.authorization.failed(perf_counter() - start)
+            if request.audit is not None:
+                request.audit.annotate(_REASON, "internal error")
             raise
         self.metrics.authorization.decided(decision, perf_counter() - start)
+        if request.audit is not None:
+            request.audit.annotate(_DECISION, "allow" if decision is Decision.ALLOW else "forbid")
+            request.audit.annotate(_REASON, reason)
         if decision is not Decision.ALLOW:
             raise forbidden_error(attributes, reason)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from fakeapiserver.server.audit.options import AuditOptions
+
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 # Off until the service account controller runs by default, as envtest has it.
 OFF_BY_DEFAULT: Final = ("ServiceAccount",)
@@ -79,6 +81,7 @@ class Config:
     max_mutating_requests_inflight: int = 200
     request_timeout: float = 60.0  # seconds
     min_request_timeout: int = 1800  # seconds; what a watch lives at least
+    audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
     kubernetes_version: str = "v1.36"
     records_access: bool = False  # what is allowed and denied is kept for whoever asks (server/access_log.py)
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say

@@ -54,6 +54,8 @@ class Impersonation:
                 refused = refused or error
             else:
                 self._remember(own, mode)
+                if request.audit is not None:
+                    request.audit.log_impersonated_user(user, mode.verb if mode.name else "")
                 return user
         assert refused is not None, "the last mode applies to everyone"
         raise refused

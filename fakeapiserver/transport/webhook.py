@@ -123,7 +123,17 @@ class WebhookClient:
         self._resolve = resolve
 
     async def post(self, endpoint: Endpoint, body: bytes, timeout: float) -> bytes:
-        """The body of a 2xx answer within `timeout` seconds. WebhookError."""
+        """The body of a 2xx answer within `timeout` seconds. WebhookError, also where there is none."""
+        response = await self.send(endpoint, body, timeout)
+        if not response.body:
+            content_type = response.headers.get("content-type", "")
+            raise WebhookError(
+                f"0-length response with status code: {response.status} and content type: {content_type}"
+            )
+        return response.body
+
+    async def send(self, endpoint: Endpoint, body: bytes, timeout: float) -> Response:
+        """A 2xx answer within `timeout` seconds, whatever it says. WebhookError."""
         url = f"{endpoint.url}?timeout={format_duration(timeout)}"
         try:
             async with asyncio.timeout(timeout):
@@ -136,12 +146,7 @@ class WebhookClient:
         if not 200 <= response.status <= 206:
             after = response.headers.get("retry-after", "")
             raise WebhookError(_refusal(response), response.status, int(after) if after.isdecimal() else None)
-        if not response.body:
-            content_type = response.headers.get("content-type", "")
-            raise WebhookError(
-                f"0-length response with status code: {response.status} and content type: {content_type}"
-            )
-        return response.body
+        return response
 
     async def _exchange(self, endpoint: Endpoint, url: str, body: bytes) -> Response:
         host, port = self._resolve(*endpoint.service) if endpoint.service else (endpoint.host, endpoint.port)

@@ -1,0 +1,278 @@
+"""The filter that audits: a request's events from its arrival to the end of its answer.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/filters/{audit,authn_audit,request_deadline}.go, pkg/audit/context.go.
+"""
+
+import asyncio
+import gzip
+import html
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.auth.interfaces import Attributes, EvaluationError, UserInfo
+from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML
+from fakeapiserver.endpoints.request import Receive, Request, Response, Send
+from fakeapiserver.endpoints.request_info import is_long_running
+from fakeapiserver.server.audit.backends import Backend
+from fakeapiserver.server.audit.event import (
+    Event,
+    object_reference,
+    source_ips,
+    status_of,
+    user_agent,
+    without_managed_fields,
+)
+from fakeapiserver.server.audit.policy import Level, Policy, RequestAuditConfig
+
+log = logging.getLogger(__name__)
+
+Serve = Callable[[Request], Awaitable[Response]]
+_TIMED_OUT: Final = {
+    "status": "Failure",
+    "message": "Timeout: request did not complete within the allotted timeout",
+    "reason": "Timeout",
+    "code": 504,
+}
+
+
+class AuditContext:
+    """What is gathered while one request is served (endpoints.request.Audit is what endpoints see of it)."""
+
+    def __init__(self, backends: Sequence[Backend], clock: Clock, config: RequestAuditConfig, event: Event) -> None:
+        self._backends = backends
+        self._clock = clock
+        self._config = config
+        self.event = event
+
+    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
+        """What was said first stays. `with_request`: only where requests are told as well."""
+        if not with_request or self._config.level >= Level.REQUEST:
+            self.event.annotations.setdefault(key, value)
+
+    def log_request_object(self, obj: Object) -> None:
+        """The decoded body; it may be changed afterwards."""
+        self.event.complete_reference(obj)
+        if self._config.level >= Level.REQUEST:
+            self.event.request_object = self._encoded(obj)
+
+    def log_request_patch(self, data: bytes) -> None:
+        if self._config.level >= Level.REQUEST:
+            self.event.request_object = data
+
+    def log_impersonated_user(self, user: UserInfo, constraint: str) -> None:
+        """`constraint` is the verb that has allowed it, empty for the one that allows everything."""
+        self.event.impersonated_user, self.event.constraint = user, constraint
+
+    def log_response(self, response: Response) -> None:
+        if response.stream is not None or response.takeover is not None:
+            self.event.response_status = status_of(None, response.status)
+            return
+        tells = self._config.level >= Level.REQUEST_RESPONSE
+        obj = response_object(response) if tells or _may_be_status(response, self.event.verb) else None
+        is_status = obj is not None and obj.get("kind") == "Status" and obj.get("apiVersion") == "v1"
+        self.event.response_status = status_of(obj if is_status else None, response.status)
+        if tells and obj is not None:
+            self.event.response_object = self._encoded(obj)
+
+    def _encoded(self, obj: Object) -> bytes:
+        text = json.encode(obj)
+        if not self._config.omit_managed_fields or b'"managedFields"' not in text:
+            return text
+        return json.encode(without_managed_fields(json.decode(text)))
+
+    async def process(self, stage: str) -> bool:
+        """Whether all backends have taken the event."""
+        if stage in self._config.omit_stages:
+            return True
+        received = stage == "RequestReceived"
+        try:
+            found = self.event.at(stage, self.event.received if received else self._clock.now())
+        except ValueError:
+            log.warning("audit event %s can't be written: its request object is no JSON", self.event.audit_id)
+            return False
+        return all([await backend.process([found]) for backend in self._backends])
+
+
+class Auditor:
+    """One server's. `flush` sends what is still buffered."""
+
+    def __init__(self, policy: Policy, backends: Sequence[Backend], clock: Clock) -> None:
+        self._policy = policy
+        self._backends = backends
+        self._clock = clock
+
+    @property
+    def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        return [backend.run for backend in self._backends]
+
+    async def flush(self) -> None:
+        for backend in self._backends:
+            await backend.flush()
+
+    async def audited(self, request: Request, attributes: Attributes, serve: Serve) -> Response:
+        """`serve`'s answer, told as the policy asks for. What it refuses is an answer here, so that it can be told."""
+        audit = self._context(request, attributes)
+        if audit is None:
+            return await _answered(request, serve)
+        request.audit = audit
+        if not await audit.process("RequestReceived"):
+            return _not_stored(request)
+        try:
+            response = await _answered(request, serve)
+        except EvaluationError:
+            audit.event.response_status = status_of(None, 500)
+            await self._complete(audit, request)
+            raise
+        except asyncio.CancelledError:
+            audit.event.response_status = status_of(_TIMED_OUT, 504)
+            await self._complete(audit, request)
+            raise
+        except Exception as error:
+            status = {"status": "Failure", "message": f"APIServer panic'd: {error}", "reason": "InternalError"}
+            audit.event.response_status = status_of(status, 500)
+            await audit.process("Panic")
+            raise
+        audit.log_response(response)
+        return await self._told(audit, request, response)
+
+    async def refused(self, request: Request, attributes: Attributes, error: StatusError) -> None:
+        """A request that nobody is known to have sent has one event."""
+        audit = self._context(request, attributes)
+        if audit is not None:
+            audit.log_response(respond.refusal(request, error))
+            await audit.process("ResponseStarted")
+
+    async def _told(self, audit: AuditContext, request: Request, response: Response) -> Response:
+        if response.stream is None and response.takeover is None:
+            await self._complete(audit, request)
+            return response
+        if is_long_running(request.info):
+            await audit.process("ResponseStarted")
+        if response.stream is not None:
+            response.stream = _until_end(response.stream, audit)
+        if response.takeover is not None:
+            response.takeover = _taken_over(response.takeover, audit)
+        return response
+
+    async def _complete(self, audit: AuditContext, request: Request) -> None:
+        if is_long_running(request.info):
+            await audit.process("ResponseStarted")
+        await audit.process("ResponseComplete")
+
+    def _context(self, request: Request, attributes: Attributes) -> AuditContext | None:
+        """None where the policy has this request not audited."""
+        config = self._policy.evaluate(attributes)
+        if config.level is Level.NONE:
+            return None
+        if not request.header(b"audit-id"):
+            request.first_headers[b"audit-id"] = str(uuid.uuid4()).encode()
+        event = Event(
+            level=config.level,
+            audit_id=request.header(b"audit-id"),
+            request_uri=_uri(request),
+            verb=attributes.verb,
+            user=attributes.user,
+            source_ips=source_ips(
+                request.header(b"x-forwarded-for"),
+                request.header(b"x-real-ip"),
+                (request.scope.get("client") or ("",))[0],
+            ),
+            user_agent=user_agent(request.header(b"user-agent")),
+            received=self._clock.now(),
+            object_ref=object_reference(attributes),
+        )
+        return AuditContext(self._backends, self._clock, config, event)
+
+
+async def _answered(request: Request, serve: Serve) -> Response:
+    try:
+        return await serve(request)
+    except StatusError as error:
+        return respond.refusal(request, error)
+
+
+async def _until_end(stream: AsyncGenerator[bytes, None], audit: AuditContext) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(stream):
+            async for chunk in stream:
+                yield chunk
+    finally:
+        await audit.process("ResponseComplete")
+
+
+def _taken_over(
+    takeover: Callable[[Receive, Send], Awaitable[None]], audit: AuditContext
+) -> Callable[[Receive, Send], Awaitable[None]]:
+    async def run(receive: Receive, send: Send) -> None:
+        try:
+            await takeover(receive, send)
+        finally:
+            await audit.process("ResponseComplete")
+
+    return run
+
+
+def _not_stored(request: Request) -> Response:
+    message = f"Internal Server Error: {go_quote(_uri(request))}: failed to store audit event\n"
+    response = respond.text(500, html.escape(message, quote=False))
+    response.cache_control = b""
+    return response
+
+
+def _uri(request: Request) -> str:
+    query: bytes = request.scope.get("query_string", b"")
+    path: str = request.scope.get("raw_path", request.path.encode()).decode("latin-1")
+    return f"{path}?{query.decode('latin-1')}" if query else path
+
+
+def _may_be_status(response: Response, verb: str) -> bool:
+    """A Status tells what has become of the request; other answers are nobody's business at low levels."""
+    return response.status >= 400 or verb == "delete" or b'"kind":"Status"' in response.body[:100]
+
+
+def response_object(response: Response) -> Object | None:
+    """The object that an answer shows, whatever its form; None where it shows none."""
+    body, media_type = response.body, response.content_type.partition(";")[0]
+    if (b"content-encoding", b"gzip") in response.headers:
+        body = gzip.decompress(body)
+    decode = _DECODERS.get(media_type)
+    obj = decode(body) if decode is not None and body else None
+    return obj if isinstance(obj, dict) and "kind" in obj else None
+
+
+def _from_yaml(body: bytes) -> Any:
+    from fakeapiserver.apimachinery.serializer import yaml
+
+    return yaml.decode(body)
+
+
+def _from_cbor(body: bytes) -> Any:
+    from fakeapiserver.apimachinery.serializer import cbor
+
+    return cbor.decode_map(body)
+
+
+def _from_protobuf(body: bytes) -> Any:
+    from fakeapiserver.apimachinery.serializer.protobuf import decode
+    from fakeapiserver.apis import protobuf
+
+    return decode(body, protobuf.message_finder(), protobuf.messages())
+
+
+_DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
+    JSON: msgspec.json.decode,
+    YAML: _from_yaml,
+    CBOR: _from_cbor,
+    PROTOBUF: _from_protobuf,
+}

@@ -1,0 +1,176 @@
+"""One request's event, as it looks at each stage.
+
+Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/{request,format}.go.
+"""
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.timestamp import rfc3339_micro
+from fakeapiserver.auth.interfaces import Attributes, UserInfo
+from fakeapiserver.server.audit.policy import API_VERSION, Level
+
+_MOST_USER_AGENT: Final = 1024
+# What of a Status an event tells, in this order.
+_STATUS: Final = ("status", "message", "reason", "details", "code")
+
+
+@dataclass(slots=True, kw_only=True)
+class Event:
+    """What is known of a request so far. Times are seconds since the epoch, objects JSON texts."""
+
+    level: Level
+    audit_id: str
+    request_uri: str
+    verb: str
+    user: UserInfo
+    source_ips: list[str]
+    user_agent: str
+    received: float
+    object_ref: Object | None = None
+    impersonated_user: UserInfo | None = None
+    constraint: str = ""
+    response_status: Object | None = None
+    request_object: bytes = b""
+    response_object: bytes = b""
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    def at(self, stage: str, time: float) -> Object:
+        """The event as it is written down, fields in upstream's order. ValueError where an object is no JSON."""
+        impersonated = self.impersonated_user
+        found: Object = {
+            "kind": "Event",
+            "apiVersion": API_VERSION,
+            "level": self.level.text,
+            "auditID": self.audit_id,
+            "stage": stage,
+            "requestURI": self.request_uri,
+            "verb": self.verb,
+            "user": _user(self.user),
+            "impersonatedUser": _user(impersonated) if impersonated is not None else None,
+            "authenticationMetadata": {"impersonationConstraint": self.constraint} if self.constraint else None,
+            "sourceIPs": self.source_ips or None,
+            "userAgent": self.user_agent or None,
+            "objectRef": self.object_ref,
+            "responseStatus": self.response_status,
+            "requestObject": _compact(self.request_object),
+            "responseObject": _compact(self.response_object),
+            "requestReceivedTimestamp": rfc3339_micro(self.received),
+            "stageTimestamp": rfc3339_micro(time),
+            "annotations": dict(sorted(self.annotations.items())) or None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def complete_reference(self, obj: Object) -> None:
+        """What the path doesn't say of the object, its body may."""
+        reference, meta = self.object_ref, obj.get("metadata")
+        if reference is None or not isinstance(meta, dict):
+            return
+        for key in ("namespace", "name", "uid", "resourceVersion"):
+            if not reference.get(key) and meta.get(key):
+                reference[key] = meta[key]
+
+
+def object_reference(attributes: Attributes) -> Object | None:
+    if not attributes.resource_request:
+        return None
+    found = {
+        "resource": attributes.resource,
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+        "apiGroup": attributes.api_group,
+        "apiVersion": attributes.api_version,
+        "subresource": attributes.subresource,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def status_of(status: Object | None, code: int) -> Object:
+    """An answer's status: of a Status the fields that are bounded, of anything else the code only."""
+    found = {name: status[name] for name in _STATUS if status.get(name)} if status else {}
+    return {"metadata": {}, **found, "code": code}
+
+
+def source_ips(forwarded_for: str, real_ip: str, peer: str) -> list[str]:
+    """Every address that a request says it has come from, its connection's last."""
+    found = [address for part in forwarded_for.split(",") if (address := _address(part.strip()))]
+    if (real := _address(real_ip)) and real not in found:
+        found.append(real)
+    if (own := _address(peer)) and (not found or found[-1] != own):
+        found.append(own)
+    return found
+
+
+def user_agent(text: str) -> str:
+    return text if len(text) <= _MOST_USER_AGENT else text[:_MOST_USER_AGENT] + "...TRUNCATED"
+
+
+def without_managed_fields(obj: Any) -> Any:
+    """An object, a list or a Table without any; `obj` itself is changed."""
+    if not isinstance(obj, dict):
+        return obj
+    rows = [row.get("object") for row in obj.get("rows") or () if isinstance(row, dict)]
+    items = obj.get("items")
+    for one in (obj, *rows, *(items if isinstance(items, list) else ())):
+        if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
+            one["metadata"].pop("managedFields", None)
+    return obj
+
+
+def line(event: Object) -> str:
+    """The legacy format: the most important in one line (upstream: EventString)."""
+    user, other = event["user"], event.get("impersonatedUser")
+    name, groups = user.get("username", "<none>"), user.get("groups")
+    told = {
+        "id": event["auditID"],
+        "stage": event["stage"],
+        "ip": next(iter(event.get("sourceIPs", ())), "<unknown>"),
+        "method": event["verb"],
+        "user": name,
+        "groups": _quoted(groups) if groups and "username" in user else "<none>",
+        "as": other.get("username", "") if other is not None else "<self>",
+        "asgroups": _quoted(other["groups"]) if other is not None and "groups" in other else "<lookup>",
+        "user-agent": event.get("userAgent", ""),
+        "namespace": event.get("objectRef", {}).get("namespace", "<none>"),
+        "uri": event["requestURI"],
+    }
+    response = event["responseStatus"].get("code", 0) if "responseStatus" in event else "<deferred>"
+    words = " ".join(f"{key}={go_quote(value)}" for key, value in told.items())
+    return f'{_shortest(event["requestReceivedTimestamp"])} AUDIT: {words} response="{response}"'
+
+
+def _shortest(micro_time: str) -> str:
+    """Without the zeros at the end of the fraction, as Go's RFC3339Nano has it."""
+    return micro_time.removesuffix("Z").rstrip("0").removesuffix(".") + "Z"
+
+
+def _quoted(texts: list[str]) -> str:
+    return ",".join(map(go_quote, texts))
+
+
+def _user(user: UserInfo) -> Object:
+    found = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _compact(text: bytes) -> msgspec.Raw | None:
+    """As one line, for the log has one event in each. ValueError."""
+    return msgspec.Raw(json.encode(msgspec.json.decode(text)) if b"\n" in text else text) if text else None
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return ""

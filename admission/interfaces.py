@@ -33,6 +33,13 @@ class Reinvocation:
         self.called.clear()
 
 
+class Annotations(Protocol):
+    """What is told of a request beside what it does (upstream: audit annotations)."""
+
+    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
+        """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
+
+
 @dataclass(slots=True)
 class Attributes:
     """One write on its way to storage. `object` is the new object (None on delete), owned by this request, so a mutating
@@ -51,6 +58,12 @@ class Attributes:
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     reinvocation: Reinvocation | None = None
+    annotations: Annotations | None = None
+
+    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
+        """Of interest only where the request is audited."""
+        if self.annotations is not None:
+            self.annotations.annotate(key, value, with_request=with_request)
 
 
 class Getter(Protocol):

@@ -22,6 +22,7 @@ from fakeapiserver.transport.review import no_object
 class MutatingAdmissionWebhook(Webhook):
     configurations = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
     mutating = True
+    annotation = "mutation.webhook.admission.k8s.io/"
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = self.hooks()
@@ -31,29 +32,34 @@ class MutatingAdmissionWebhook(Webhook):
         state = attributes.reinvocation = attributes.reinvocation or Reinvocation()
         if state.running and state.output != json.encode(attributes.object):
             state.require()  # other plugins have changed it meanwhile
-        for hook in hooks:
+        for index, hook in enumerate(hooks):
             subject = await self.subject(hook, attributes)
             if subject is None or (state.running and hook.uid not in state.again):
                 continue
-            await self._ask(hook, attributes, subject, state)
+            await self._ask(hook, attributes, subject, state, f"round_{int(state.running)}_index_{index}")
         state.output = json.encode(attributes.object)
         _restore_owners(attributes, owners)
 
-    async def _ask(self, hook: Hook, attributes: Attributes, subject: Subject, state: Reinvocation) -> None:
+    async def _ask(self, hook: Hook, attributes: Attributes, subject: Subject, state: Reinvocation, place: str) -> None:
         problem: StatusError | None = None
+        changed = False
         try:
             verdict = await self.call(hook, attributes, subject)
-            if await self._apply(hook, attributes, subject, verdict):
+            changed = await self._apply(hook, attributes, subject, verdict, place)
+            if changed:
                 state.require()
                 state.needed = True
         except CallFailed as error:
-            problem = self.answer_to(hook, error)
+            problem = self.answer_to(hook, error, attributes, place)
+        finally:
+            if attributes.annotations is not None:
+                attributes.annotate(f"{self.annotation}{place}", _annotation(hook, mutated=changed))
         if hook.spec.get("reinvocationPolicy") == "IfNeeded":
             state.called.add(hook.uid)
         if problem is not None:
             raise problem
 
-    async def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict) -> bool:
+    async def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict, place: str) -> bool:
         """Whether the webhook's patch has changed the object. CallFailed, StatusError 500."""
         if not verdict.patch:
             return False
@@ -69,6 +75,9 @@ class MutatingAdmissionWebhook(Webhook):
         if verdict.patch_type != "JSONPatch":
             raise failed(hook, f"unsupported patch type {go_quote(verdict.patch_type)}")
         patched = self._settled(_patched(subject.object, operations), subject)
+        if attributes.annotations is not None:
+            told = _annotation(hook, patch=json.decode(verdict.patch), patchType="JSONPatch")
+            attributes.annotate(f"patch.webhook.admission.k8s.io/{place}", told, with_request=True)
         if patched == subject.object:
             return False
         attributes.object = await in_version(patched, attributes.kind, self.initializer.versions)
@@ -89,6 +98,10 @@ class MutatingAdmissionWebhook(Webhook):
         except ValueError as error:
             raise new_internal_error(str(error)) from None
         return patched
+
+
+def _annotation(hook: Hook, **told: object) -> str:
+    return json.encode({"configuration": hook.configuration, "webhook": hook.name, **told}).decode()
 
 
 def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:

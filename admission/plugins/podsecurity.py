@@ -12,7 +12,7 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.podsecurity.configuration import read_configuration
 from fakeapiserver.admission.podsecurity.evaluator import evaluate
 from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, labelled_modes, policy_to_evaluate
-from fakeapiserver.apimachinery.errors import new_forbidden, new_internal_error, new_invalid
+from fakeapiserver.apimachinery.errors import aggregated, new_forbidden, new_internal_error, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
@@ -32,6 +32,11 @@ _TEMPLATES: Final = {
 # Any other subresource of a pod may bring in containers.
 _HARMLESS: Final = frozenset({"attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"})
 _MOST_PODS: Final = 3000
+_PREFIX: Final = "pod-security.kubernetes.io/"
+_EXEMPT: Final = f"{_PREFIX}exempt"
+_ENFORCED: Final = f"{_PREFIX}enforce-policy"
+_VIOLATIONS: Final = f"{_PREFIX}audit-violations"
+_ERROR: Final = f"{_PREFIX}error"
 
 
 class PodSecurity(Handler):
@@ -57,8 +62,13 @@ class PodSecurity(Handler):
         return policy_to_evaluate(labels or {}, self._configuration.defaults)
 
     def _is_exempt(self, attributes: Attributes) -> bool:
-        exempt = self._configuration
-        return attributes.namespace in exempt.namespaces or attributes.user.name in exempt.usernames
+        if attributes.namespace in self._configuration.namespaces:
+            attributes.annotate(_EXEMPT, "namespace")
+        elif attributes.user.name in self._configuration.usernames:
+            attributes.annotate(_EXEMPT, "user")
+        else:
+            return False
+        return True
 
     # --------------------------------------------------------- pods, templates
 
@@ -70,9 +80,11 @@ class PodSecurity(Handler):
             raise new_internal_error(f"failed to lookup namespace {go_quote(attributes.namespace)}")
         policy, errors = self._policy(metadata(namespace).get("labels"))
         if policy.fully_privileged and not errors:
+            attributes.annotate(_ENFORCED, str(policy.enforce))
             return
         pod, old = attributes.object or {}, attributes.old_object
         if old is None or attributes.operation == "CREATE" or _brings_containers(pod["spec"], old["spec"]):
+            _annotate_error(attributes, errors)
             self._evaluate(attributes, policy, pod, enforce=True)
 
     def _validate_pod_controller(self, attributes: Attributes, path: Sequence[str]) -> None:
@@ -83,14 +95,18 @@ class PodSecurity(Handler):
         for name in path:
             template = (template or {}).get(name)
         if namespace is not None and template is not None:
-            policy, _ = self._policy(metadata(namespace).get("labels"))
+            policy, errors = self._policy(metadata(namespace).get("labels"))
+            _annotate_error(attributes, errors)
             self._evaluate(attributes, policy, template, enforce=False)
 
     def _evaluate(self, attributes: Attributes, policy: Policy, pod: Object, *, enforce: bool) -> None:
         """`pod` is one, or a template of one."""
         meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._configuration.runtime_classes:
+            attributes.annotate(_EXEMPT, "runtimeClass")
             return
+        if attributes.annotations is not None:
+            _annotate(attributes, policy, meta, spec, enforce=enforce)
         if enforce:
             result = evaluate(policy.enforce, meta, spec)
             if not result.allowed:
@@ -149,6 +165,21 @@ class PodSecurity(Handler):
             text = f"violate the new PodSecurity enforce level {go_quote(str(enforce))}"
             warnings.append(f"existing pods in namespace {go_quote(namespace)} {text}")
         return warnings + sorted(f"{min(names)}{_others(len(names) - 1)}: {reason}" for reason, names in found.items())
+
+
+def _annotate(attributes: Attributes, policy: Policy, meta: Object, spec: Object, *, enforce: bool) -> None:
+    """What is audited: the policy that was enforced, and what would violate the one that is only audited."""
+    if enforce:
+        attributes.annotate(_ENFORCED, str(policy.enforce))
+    result = evaluate(policy.audit, meta, spec)
+    if not result.allowed:
+        violated = go_quote(str(policy.audit))
+        attributes.annotate(_VIOLATIONS, f"would violate PodSecurity {violated}: {result.detail}")
+
+
+def _annotate_error(attributes: Attributes, errors: ErrorList) -> None:
+    if errors:
+        attributes.annotate(_ERROR, f"Failed to parse policy: {aggregated(errors)}")
 
 
 def _others(count: int) -> str:

@@ -32,6 +32,10 @@ class Hook:
         return str(self.spec["name"])
 
     @property
+    def configuration(self) -> str:
+        return self.uid.partition("/")[0]
+
+    @property
     def ignores_failures(self) -> bool:
         return self.spec.get("failurePolicy") == "Ignore"
 

@@ -13,6 +13,7 @@ from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
 from fakeapiserver.admission.webhook.matching import has_labels, in_namespace, in_version, matched
 from fakeapiserver.admission.webhook.review import Subject, Verdict
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.transport.review import BadReview
@@ -28,12 +29,14 @@ class CallFailed(Exception):
 
 
 class Webhook(Handler):
-    """`configurations` are the stored objects that name the webhooks; `mutating` whether they may change what is written."""
+    """`configurations` are the stored objects that name the webhooks; `mutating` whether they may change what is written, `annotation` what
+    begins the names of audit annotations."""
 
     operations = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
     subresources = True
     configurations: ClassVar[str]
     mutating: ClassVar[bool]
+    annotation: ClassVar[str]
 
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
@@ -106,6 +109,9 @@ class Webhook(Handler):
             verdict = review.verdict(found, uid, version, mutating=self.mutating)
         except BadReview as error:
             raise failed(hook, f"received invalid webhook response: {error}") from None
+        for key, value in verdict.audit_annotations.items():
+            if not names.is_qualified_name(f"{hook.name}/{key}"):
+                attributes.annotate(f"{hook.name}/{key}", str(value))
         attributes.warnings += [warning for warning in verdict.warnings if warning]
         if not verdict.allowed:
             raise review.rejection(hook.name, verdict.status)
@@ -122,9 +128,10 @@ class Webhook(Handler):
         except WebhookError as error:
             raise failed(hook, f"failed to call webhook: {error}") from None
 
-    def answer_to(self, hook: Hook, error: CallFailed) -> StatusError | None:
-        """What the client gets, None where the failure is to be ignored."""
+    def answer_to(self, hook: Hook, error: CallFailed, attributes: Attributes, place: str) -> StatusError | None:
+        """What the client gets, None where the failure is to be ignored. `place` tells audit which of the webhooks it was."""
         if hook.ignores_failures:
+            attributes.annotate(f"failed-open.{self.annotation}{place}", hook.name)
             log.warning("failing open: %s", error)
             return None
         log.info("failing closed: %s", error)

@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakeapiserver.admission.interfaces import Attributes
@@ -43,6 +43,7 @@ class Verdict:
     patch_type: str = ""
     status: Status | None = None
     warnings: tuple[str, ...] = ()
+    audit_annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict
         patch_type or "",
         answer.get("status"),
         tuple(map(str, answer.get("warnings") or ())),
+        answer.get("auditAnnotations") or {},
     )
 
 

@@ -66,6 +66,7 @@ def creation(
         options.dry_run,
         wire_options(options, "CreateOptions"),
         request.warnings,
+        annotations=request.audit,
     )
 
 
@@ -102,6 +103,7 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
         options=wire_options(options, "CreateOptions"),
         warnings=request.warnings,
         empties=request.empties,
+        annotations=request.audit,
     )
 
 

@@ -53,6 +53,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     account = store.decode((await store.get(info.namespace, info.name)).value)
     if meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
+        if request.audit is not None:
+            request.audit.annotate("authentication.k8s.io/token-request-uid-mismatch", reason)
         raise new_conflict(GroupResource(*_KIND), info.name, reason)
     now = scope.clock.now()
     meta |= {"name": info.name, "namespace": info.namespace, "uid": uid(account), "creationTimestamp": rfc3339(now)}
@@ -75,6 +77,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         private["warnafter"] = int(now) + lifetime
         lifetime = _YEAR
     claims = token_claims(issuer, private, spec["audiences"], now, lifetime)
+    if request.audit is not None:
+        request.audit.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
     wanted["status"] = {
         "token": issuer.keys.sign(claims),
         "expirationTimestamp": rfc3339(now + spec["expirationSeconds"]),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from fakeapiserver.admission.interfaces import Attributes, Operation
+from fakeapiserver.admission.interfaces import Annotations, Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import (
@@ -100,6 +100,7 @@ class WriteRequest:
     warnings: list[str] = field(default_factory=list)
     empties: "Empties" = field(default_factory=dict)
     view: "View | None" = None
+    annotations: Annotations | None = None
 
 
 class Guard(Protocol):
@@ -606,6 +607,7 @@ class Store:
             request.dry_run,
             options,
             request.warnings,
+            annotations=request.annotations,
         )
 
     def _changed(self, attributes: Attributes, obj: Object) -> Attributes:

@@ -93,7 +93,7 @@ def object_reference(attributes: Attributes) -> Object | None:
 
 def status_of(status: Object | None, code: int) -> Object:
     """An answer's status: of a Status the fields that are bounded, of anything else the code only."""
-    found = {name: status[name] for name in _STATUS if status.get(name)} if status else {}
+    found: Object = {name: status[name] for name in _STATUS if name in status} if status else {}
     return {"metadata": {}, **found, "code": code}
 
 

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import aggregated
 from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Attributes
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.serializer.type_meta import Document
 
 log = logging.getLogger(__name__)
 
@@ -123,32 +126,35 @@ _ANYTHING: Final[dict[str, Any]] = {}
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _DEFINITIONS: Final[dict[str, dict[str, Any]]] = {
-    "v1.Policy": {
+    "io.k8s.api.audit.v1.Policy": {
         "type": "object",
         "properties": {
             "apiVersion": _TEXT,
             "kind": _TEXT,
             "metadata": {"type": "object", "additionalProperties": _ANYTHING},
-            "rules": {"type": "array", "items": {"$ref": "#/components/schemas/v1.PolicyRule"}},
+            "rules": {"type": "array", "items": {"$ref": "#/components/schemas/io.k8s.api.audit.v1.PolicyRule"}},
             "omitStages": _TEXTS,
             "omitManagedFields": {"type": "boolean"},
         },
     },
-    "v1.PolicyRule": {
+    "io.k8s.api.audit.v1.PolicyRule": {
         "type": "object",
         "properties": {
             "level": _TEXT,
             "users": _TEXTS,
             "userGroups": _TEXTS,
             "verbs": _TEXTS,
-            "resources": {"type": "array", "items": {"$ref": "#/components/schemas/v1.GroupResources"}},
+            "resources": {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/io.k8s.api.audit.v1.GroupResources"},
+            },
             "namespaces": _TEXTS,
             "nonResourceURLs": _TEXTS,
             "omitStages": _TEXTS,
             "omitManagedFields": {"type": "boolean"},
         },
     },
-    "v1.GroupResources": {
+    "io.k8s.api.audit.v1.GroupResources": {
         "type": "object",
         "properties": {"group": _TEXT, "resources": _TEXTS, "resourceNames": _TEXTS},
     },
@@ -177,9 +183,12 @@ def read_policy(data: bytes) -> Policy:
         document = type_meta.read(data)
         _check_type(document)
         found = document.content
-        unknown = compile_builtin(_DEFINITIONS, "v1.Policy").decode(found)
+        denied = _denied(found.get("rules"))
+        unknown = compile_builtin(_DEFINITIONS, "io.k8s.api.audit.v1.Policy").decode(found)
     except ValueError as error:
         raise ValueError(f"failed decoding: {error}") from None
+    if not document.version:
+        raise ValueError("unknown group version field audit.k8s.io/__internal, Kind=Policy in policy")
     if unknown:
         why = "strict decoding error: " + ", ".join(unknown)
         log.warning("Audit policy contains errors, falling back to lenient decoding: %s", why)
@@ -187,31 +196,28 @@ def read_policy(data: bytes) -> Policy:
         raise ValueError(aggregated(errors))
     if not found.get("rules"):
         raise ValueError("loaded illegal policy with 0 rules")
+    for rule, is_denied in zip(found["rules"], denied, strict=True):
+        if is_denied:
+            rule["omitManagedFields"] = False
     return _policy(found)
 
 
-def _check_type(document: Any) -> None:
-    scheme = 'in scheme "pkg/audit/scheme.go:30"'
-    if not document.kind:
-        raise ValueError(f"Object 'Kind' is missing in '{_shown(document)}'")
-    if not document.version:
-        raise ValueError(f"Object 'apiVersion' is missing in '{_shown(document)}'")
-    if document.version != API_VERSION:
-        raise ValueError(
-            f"no kind {go_quote(document.kind)} is registered for version {go_quote(document.version)} {scheme}"
-        )
-    if document.kind != "Policy":
-        if document.kind in ("Event", "EventList", "PolicyList"):
-            raise ValueError(f"unable to decode {API_VERSION}, Kind={document.kind} into *audit.Policy")
-        raise ValueError(
-            f"no kind {go_quote(document.kind)} is registered for version {go_quote(API_VERSION)} {scheme}"
-        )
+def _denied(rules: Any) -> list[bool]:
+    """Which rules say that managed fields are not omitted: decoding takes a false for nothing said."""
+    found = rules if isinstance(rules, list) else ()
+    return [isinstance(rule, dict) and rule.get("omitManagedFields") is False for rule in found]
 
 
-def _shown(document: Any) -> str:
-    from fakeapiserver.apimachinery.serializer import json
-
-    return json.encode(dict(sorted(document.content.items()))).decode()
+def _check_type(document: "Document") -> None:
+    """No kind is a policy's, but a version must be named. ValueError."""
+    version, kind = document.version, document.kind or "Policy"
+    if not version and kind == "Policy":
+        return
+    if version == API_VERSION and kind in ("Event", "EventList", "PolicyList"):
+        raise ValueError(f"converting (v1.{kind}) to (audit.Policy): unknown conversion")
+    if version != API_VERSION or kind != "Policy":
+        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+        raise ValueError(f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {scheme}")
 
 
 def _policy(found: Object) -> Policy:

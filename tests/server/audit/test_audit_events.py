@@ -1,0 +1,175 @@
+"""What is written down of requests: each stage's event, and never more than the policy says."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.exchange import Client
+from fakeapiserver import Cluster
+from fakeapiserver.server.audit.options import AuditOptions, LogOptions, WebhookOptions
+from fakeapiserver.server.config import Config
+
+Json = dict[str, Any]
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+SECRETS = "/api/v1/namespaces/default/secrets"
+ALL = "- level: RequestResponse\n  omitManagedFields: true\n"
+
+
+def policy(folder: Path, rules: str) -> Path:
+    file = folder / "policy.yaml"
+    file.write_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n{rules}")
+    return file
+
+
+def events_of(tmp_path: Path, rules: str, *requests: tuple[Any, ...], **options: Any) -> list[Json]:
+    """The events of these requests, as the log has them."""
+    path = tmp_path / "audit.log"
+    audit = AuditOptions(policy(tmp_path, rules), LogOptions(path=str(path), **options))
+    with Cluster.from_config(Config(audit=audit)) as cluster:
+        client = Client(cluster.url, cluster.token)
+        for method, where, *rest in requests:
+            client.send({"method": method, "path": where, **(rest[0] if rest else {})}, ())
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "b"}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
+
+
+def test_a_write_is_told_when_it_comes_and_when_it_is_done(tmp_path: Path) -> None:
+    received, complete = events_of(
+        tmp_path, ALL, ("POST", CONFIGMAPS, {"body": CONFIG_MAP, "headers": {"Audit-Id": "mine"}})
+    )
+    assert (received["stage"], complete["stage"]) == ("RequestReceived", "ResponseComplete")
+    assert received["stageTimestamp"] == received["requestReceivedTimestamp"] < complete["stageTimestamp"]
+    assert received.keys().isdisjoint({"responseStatus", "requestObject", "annotations"})
+    assert received["auditID"] == complete["auditID"] == "mine"
+    assert complete["objectRef"] == {
+        "resource": "configmaps",
+        "namespace": "default",
+        "name": "one",
+        "apiVersion": "v1",
+    }
+    assert complete["responseStatus"] == {"metadata": {}, "code": 201}
+    assert complete["requestObject"] == CONFIG_MAP
+    assert complete["responseObject"]["data"] == {"a": "b"}
+    assert "managedFields" not in complete["responseObject"]["metadata"]
+    assert complete["annotations"] == {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
+
+
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("None", None),
+        ("Metadata", set()),
+        ("Request", {"requestObject"}),
+        ("RequestResponse", {"requestObject", "responseObject"}),
+    ],
+)
+def test_a_level_tells_no_more_than_it_should(tmp_path: Path, level: str, told: set[str] | None) -> None:
+    rules = f"- {{level: {level}, resources: [{{group: '', resources: [secrets]}}]}}\n"
+    events = events_of(tmp_path, rules, ("POST", SECRETS, {"body": SECRET}), ("GET", CONFIGMAPS))
+    if told is None:
+        assert events == []
+        return
+    *_, complete = events
+    assert complete.keys() & {"requestObject", "responseObject"} == told
+    assert ("aHVudGVyMg" in json.dumps(events)) == ("responseObject" in told)
+    assert ("hunter2" in json.dumps(events)) == ("requestObject" in told)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (("GET", f"{CONFIGMAPS}/none"), {"reason": "NotFound", "code": 404}),
+        (("POST", CONFIGMAPS, {"body": {"kind": "ConfigMap", "apiVersion": "v1"}}), {"reason": "Invalid", "code": 422}),
+        (("GET", f"{CONFIGMAPS}?limit=x"), {"reason": "BadRequest", "code": 400}),
+        (("GET", CONFIGMAPS, {"token": "wrong"}), {"reason": "Unauthorized", "code": 401}),
+        (("GET", f"{CONFIGMAPS}?timeout=x"), {"reason": "BadRequest", "code": 400}),
+    ],
+)
+def test_a_refusal_tells_why(tmp_path: Path, request_: tuple[Any, ...], status: Json) -> None:
+    last = events_of(tmp_path, "- level: Metadata\n", request_)[-1]
+    assert last["responseStatus"].items() >= {**status, "status": "Failure", "metadata": {}}.items()
+    assert "responseObject" not in last
+
+
+def test_who_is_not_known_has_one_event_without_a_user(tmp_path: Path) -> None:
+    (event,) = events_of(tmp_path, ALL, ("GET", CONFIGMAPS, {"token": "wrong"}))
+    assert (event["stage"], event["user"]) == ("ResponseStarted", {})
+    assert "wrong" not in json.dumps(event)
+
+
+def test_a_watch_is_told_when_it_starts(tmp_path: Path) -> None:
+    events = events_of(tmp_path, ALL, ("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=1"))
+    assert [event["stage"] for event in events] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+    assert not any("responseObject" in event for event in events)
+
+
+def test_impersonation_is_told_beside_who_asked_for_it(tmp_path: Path) -> None:
+    headers = {"Impersonate-User": "jane", "Impersonate-Group": "dev"}
+    event = events_of(tmp_path, ALL, ("GET", CONFIGMAPS, {"headers": headers}))[-1]
+    assert "system:masters" in event["user"]["groups"]
+    assert event["impersonatedUser"] == {"username": "jane", "groups": ["dev", "system:authenticated"]}
+    assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
+    assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
+
+
+def test_pod_security_tells_what_it_enforces_and_what_would_violate_it(tmp_path: Path) -> None:
+    labels = {f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "audit")}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": labels}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"hostPID": True, "containers": [{"name": "c", "image": "i"}]},
+    }
+    requests = (
+        ("POST", "/api/v1/namespaces", {"body": namespace}),
+        ("POST", "/api/v1/namespaces/strict/pods", {"body": pod}),
+    )
+    annotations = events_of(tmp_path, ALL, *requests)[-1]["annotations"]
+    assert annotations["pod-security.kubernetes.io/enforce-policy"] == "baseline:latest"
+    assert annotations["pod-security.kubernetes.io/audit-violations"] == (
+        'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+    )
+
+
+def test_protobuf_is_told_as_json(tmp_path: Path) -> None:
+    accept = {"accept": "application/vnd.kubernetes.protobuf"}
+    requests = (("POST", CONFIGMAPS, {"body": CONFIG_MAP}), ("GET", f"{CONFIGMAPS}/one", accept))
+    event = events_of(tmp_path, ALL, *requests)[-1]
+    assert event["responseObject"]["data"] == {"a": "b"}
+
+
+def test_a_webhook_gets_batches(tmp_path: Path) -> None:
+    got: list[Json] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    kubeconfig = tmp_path / "webhook.yaml"
+    kubeconfig.write_text(
+        f"clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{server.server_port}/events'}}}}]\n"
+        "contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+    )
+    audit = AuditOptions(policy(tmp_path, ALL), webhook=WebhookOptions(config_file=str(kubeconfig)))
+    with Cluster.from_config(Config(audit=audit)) as cluster:
+        Client(cluster.url, cluster.token).send({"method": "GET", "path": CONFIGMAPS}, ())
+    server.shutdown()
+    server.server_close()
+    (batch,) = got
+    assert (batch["kind"], batch["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
+    assert [event["stage"] for event in batch["items"]] == ["RequestReceived", "ResponseComplete"]

@@ -78,8 +78,8 @@ def test_a_level_tells_no_more_than_it_should(tmp_path: Path, level: str, told: 
         return
     *_, complete = events
     assert complete.keys() & {"requestObject", "responseObject"} == told
-    assert ("aHVudGVyMg" in json.dumps(events)) == ("responseObject" in told)
-    assert ("hunter2" in json.dumps(events)) == ("requestObject" in told)
+    # What is stored of hunter2, since the request's object is shown as decoded.
+    assert ("aHVudGVyMg" in json.dumps(events)) == bool(told)
 
 
 @pytest.mark.parametrize(

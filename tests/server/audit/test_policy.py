@@ -78,12 +78,12 @@ rules:
     [
         ("", "unknown group version field audit.k8s.io/__internal, Kind=Policy in policy"),
         (
-            "{apiVersion: audit.k8s.io/v1beta1, kind: Policy}",
+            "apiVersion: audit.k8s.io/v1beta1\nkind: Policy\n",
             'failed decoding: no kind "Policy" is registered for version "audit.k8s.io/v1beta1" '
             'in scheme "pkg/runtime/scheme.go:111"',
         ),
         (
-            "{apiVersion: audit.k8s.io/v1, kind: Event}",
+            "apiVersion: audit.k8s.io/v1\nkind: Event\n",
             "failed decoding: converting (v1.Event) to (audit.Policy): unknown conversion",
         ),
         (f"{HEAD}rules: []", "loaded illegal policy with 0 rules"),

@@ -77,6 +77,8 @@ def parse_version(text: str) -> int:
 def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, ErrorList]:
     """The policy, and what is wrong with the labels: then nothing less than `restricted` is enforced, and nothing is said."""
     errors: ErrorList = []
+    if not any(label.startswith(_PREFIX) for label in labels):  # most namespaces, and every pod's creation asks
+        return defaults, errors
 
     def read(label: str, parse: Callable[[str], _T], default: _T, fallback: _T) -> tuple[_T, bool]:
         """The label's value and whether it is a good one."""

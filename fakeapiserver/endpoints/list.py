@@ -29,17 +29,21 @@ async def find(request: Request, scope: RequestScope, options: ListOptions) -> L
     assert store is not None
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
-    position = _position(options, prefix, single=_is_single(request, scope))
+    single = _is_single(request, scope)
+    position = _position(options, prefix, single=single)
+    # Upstream's cache has no single object at an exact revision, which a limit asks for too, and only the cache tells when to retry.
+    exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
+    retry_after = int(store.strategy.cached and not (single and exact))
     try:
         found = await store.storage.list(
             prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
         )
     except ResourceVersionTooLarge as error:
-        raise too_large(position.revision, error.current, retry_after=int(store.strategy.cached)) from None
+        raise too_large(position.revision, error.current, retry_after=retry_after) from None
     except Compacted as error:
         raise _expired(options, error.oldest, position.start, prefix) from None
     if position.minimum > found.revision:
-        raise too_large(position.minimum, found.revision, retry_after=int(store.strategy.cached))
+        raise too_large(position.minimum, found.revision, retry_after=retry_after)
     return found
 
 

@@ -21,7 +21,7 @@ _LETTER: Final = re.compile("[a-z]")
 
 def is_valid_port_name(name: str) -> list[str]:
     """Complaints about a port's name (an IANA service name)."""
-    errors = [f"must be no more than {_MAX_PORT_NAME} bytes"] if len(name.encode()) > _MAX_PORT_NAME else []
+    errors = [f"must be no more than {_MAX_PORT_NAME} characters"] if len(name.encode()) > _MAX_PORT_NAME else []
     if not _PORT_NAME.fullmatch(name):
         errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _LETTER.search(name):

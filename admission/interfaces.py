@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 # The gates that plugins ask for and that are on unless somebody turns them off (upstream: pkg/features/kube_features.go).
@@ -26,6 +29,8 @@ class Reinvocation:
     called: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
     output: bytes = b""
+    # The same of policies, which are run before webhooks.
+    policies: "Reinvocation | None" = None
 
     def require(self) -> None:
         """The object has changed: whoever was called before is to see it."""
@@ -90,12 +95,15 @@ class Versions(Protocol):
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         """A new object that may share parts with `obj`. StatusError where a conversion webhook fails."""
 
-    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
-        """Brings what a plugin has made into the kind's form, with its defaults, in place. ValueError in the words of Go's
-        decoder."""
+    def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
+        """Brings what a plugin has made into the kind's form, with its defaults, in place, and tells what a built-in kind has no
+        place for. ValueError in the words of Go's decoder."""
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         """As which resource a kind is served, and whether in namespaces; None: it isn't."""
+
+    def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
+        """What objects of a kind are made of, for merging; None: unknown."""
 
 
 class NoVersions:
@@ -109,10 +117,13 @@ class NoVersions:
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         return obj
 
-    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
-        pass
+    def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
+        return []
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
+        return None
+
+    def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
         return None
 
 

@@ -96,6 +96,7 @@ IMPLEMENTED: Final = frozenset(
         "JobValidation",
         "LimitPodHardAntiAffinityTopology",
         "LimitRanger",
+        "MutatingAdmissionPolicy",
         "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
         "NamespaceExists",

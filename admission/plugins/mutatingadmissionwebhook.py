@@ -4,12 +4,11 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/mutating/{dispatcher,rei
 k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go.
 """
 
-from typing import Any
-
 from fakeapiserver.admission.interfaces import Attributes, Reinvocation
 from fakeapiserver.admission.webhook.configuration import Hook
 from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
 from fakeapiserver.admission.webhook.matching import in_version, is_exempt
+from fakeapiserver.admission.webhook.patching import why_not
 from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
@@ -109,47 +108,11 @@ def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:
     try:
         found = json_patch.apply(obj, operations)
     except StatusError:
-        raise new_internal_error(_why_not(obj, operations)) from None
+        raise new_internal_error(why_not(obj, operations)) from None
     if not isinstance(found, dict):
         raise new_internal_error(no_object(found))
     settled: Object = json.decode(json.encode(found))
     return settled
-
-
-def _why_not(obj: Object, operations: list[json_patch.Operation]) -> str:
-    """What is wrong with the first operation that doesn't apply."""
-    for operation in operations:
-        try:
-            obj = json_patch.apply(obj, [operation])
-        except StatusError:
-            break
-    op, path, source = operation.op, operation.path or "", operation.source or ""
-    parent, _, key = path.rpartition("/")
-    if op == "test":
-        return f"testing value {path} failed: test failed"
-    if op == "remove":
-        if _exists(obj, parent):
-            return f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
-        return f'remove operation does not apply: doc is missing path: "{path}": missing value'
-    if op == "add":
-        return f'add operation does not apply: doc is missing path: "{path}": missing value'
-    if op == "replace":
-        return f"replace operation does not apply: doc is missing path: {path}: missing value"
-    if op in ("move", "copy"):
-        return f"{op} operation does not apply: doc is missing from path: {source}: missing value"
-    return f"Unexpected kind: {op}"
-
-
-def _exists(obj: Object, path: str) -> bool:
-    node: Any = obj
-    for word in path.split("/")[1:]:
-        if isinstance(node, list) and word.isdecimal() and int(word) < len(node):
-            node = node[int(word)]
-        elif isinstance(node, dict) and word in node:
-            node = node[word]
-        else:
-            return False
-    return isinstance(node, dict | list)
 
 
 def _restore_owners(attributes: Attributes, owners: list[Object] | None) -> None:

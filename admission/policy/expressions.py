@@ -60,9 +60,12 @@ class Expression(NamedTuple):
     error: str = ""
 
 
-def compiled(environment: Environment, text: str, *wanted: Type, has_authorizer: bool = True) -> Expression:
+def compiled(
+    environment: Environment, text: str, *wanted: Type, has_authorizer: bool = True, makes_patches: bool = False
+) -> Expression:
     try:
-        return Expression(text, environment.compile(text, *wanted, has_authorizer=has_authorizer))
+        program = environment.compile(text, *wanted, has_authorizer=has_authorizer, makes_patches=makes_patches)
+        return Expression(text, program)
     except ValueError as error:
         return Expression(text, None, str(error))
 

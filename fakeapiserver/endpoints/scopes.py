@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
@@ -27,6 +27,9 @@ from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Guard, Store
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.storage.interface import Compacted, Storage
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -226,15 +229,21 @@ class ServedVersions:
         scope.kind.decode(converted)
         return converted
 
-    def settle(self, obj: Object, kind: GroupVersionKind) -> None:
+    def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
         scope = self._scope(kind)
-        if scope is not None:
-            scope.kind.decode(obj)
-            scope.kind.default(obj)
+        if scope is None:
+            return []
+        unknown = scope.kind.decode(obj)
+        scope.kind.default(obj)
+        return [] if scope.kind.custom else unknown
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         row = self._scopes.table.for_kind(kind)
         return (row.gvr, row.namespaced) if row is not None else None
+
+    def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
+        scope = self._scope(kind)
+        return scope.kind.typed if scope is not None else None
 
     def _scope(self, kind: GroupVersionKind) -> RequestScope | None:
         row = self._scopes.table.for_kind(kind)

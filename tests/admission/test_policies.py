@@ -134,3 +134,68 @@ def test_expressions_are_not_imported_at_start() -> None:
         "print([m for m in sys.modules if m.startswith('fakeapiserver.apimachinery.cel')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+LABELLED = 'Object{metadata: Object.metadata{labels: {"team": "a"}}}'
+PATCHED = '[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("x"), value: "y"}]'
+
+
+def mutate(server: Server, *mutations: Json, **more: Any) -> None:
+    spec = {"matchConstraints": {"resourceRules": [RULE]}, "reinvocationPolicy": "Never", "mutations": list(mutations)}
+    binding = {"policyName": "p"}
+    for kind, name, body in (("policies", "p", spec | more), ("policybindings", "b", binding)):
+        answer = server.send("POST", f"{GROUP}/mutatingadmission{kind}", {"metadata": {"name": name}, "spec": body})
+        assert answer["status"] == 201, answer
+
+
+def applied(expression: str) -> Json:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patched(expression: str) -> Json:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def test_mutations_see_what_those_before_have_made(server: Server) -> None:
+    again = patched('[JSONPatch{op: "add", path: "/data/team", value: object.metadata.labels.team}]')
+    mutate(server, applied(LABELLED), patched(PATCHED), again)
+    made = server.create()["body"]
+    assert made["metadata"]["labels"] == {"team": "a"}
+    assert made["data"] == {"k": "v", "x": "y", "team": "a"}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "message"),
+    [
+        (
+            applied("Object{metadata: Object.wrong{}}"),
+            'type mismatch: unexpected type name "Object.wrong", expected "Object.metadata", which matches field name path from '
+            "root Object type",
+        ),
+        (
+            patched('[JSONPatch{op: "remove", path: "/data/no"}]'),
+            "JSON Patch: error in remove for path: '/data/no': Unable to remove nonexistent key: no: missing value",
+        ),
+        (
+            applied("Object{metadata: Object.metadata{labels: {'a': object.no}}}"),
+            "expression 'Object{metadata: Object.metadata{labels: {'a': object.no}}}' resulted in error: no such key: no",
+        ),
+    ],
+)
+def test_a_mutation_that_fails_refuses_the_write(server: Server, mutation: Json, message: str) -> None:
+    mutate(server, mutation)
+    answer = server.create()
+    assert (answer["status"], answer["body"]["reason"]) == (403, "Invalid")
+    assert answer["body"]["message"] == f"policy 'p' with binding 'b' denied request: {message}"
+
+
+def test_failures_of_a_policy_can_be_ignored(server: Server) -> None:
+    mutate(server, patched('[JSONPatch{op: "remove", path: "/data/no"}]'), failurePolicy="Ignore")
+    assert server.create()["status"] == 201
+
+
+@pytest.mark.parametrize(("policy", "count"), [("IfNeeded", "xx"), ("Never", "x")])
+def test_a_policy_is_run_again_where_it_asks_for_it(server: Server, policy: str, count: str) -> None:
+    value = "has(object.data.count) ? object.data.count + 'x' : 'x'"
+    mutate(server, patched(f'[JSONPatch{{op: "add", path: "/data/count", value: {value}}}]'), reinvocationPolicy=policy)
+    assert server.create()["body"]["data"]["count"] == count

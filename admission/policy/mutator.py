@@ -1,0 +1,166 @@
+"""The expressions of one MutatingAdmissionPolicy, and what their patches make of an object.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/{compilation.go,patch}, k8s.io/apiserver/pkg/cel/mutation.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeapiserver.admission.policy.expressions import (
+    BUDGET,
+    Evaluation,
+    Expression,
+    OutOfBudget,
+    Run,
+    compiled,
+    compiled_conditions,
+    compiled_variables,
+    hold,
+)
+from fakeapiserver.admission.webhook.patching import why_not
+from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT, Environment
+from fakeapiserver.apimachinery.cel.functions import CONVERSIONS
+from fakeapiserver.apimachinery.cel.values import Duration, Made, Timestamp
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.patch import json as json_patch
+from fakeapiserver.apimachinery.serializer import json
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.managedfields.typed import Node, TypedSchema
+
+
+class MutationError(Exception):
+    """A mutation that could not be made; the failure policy decides."""
+
+
+class Mutator:
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        """`spec` is the policy's. What doesn't compile fails when it is evaluated."""
+        environment = Environment(spec.get("paramKind") is not None, composes=True)
+        self._ignores_failures = spec.get("failurePolicy") == "Ignore"
+        self._variables = compiled_variables(environment, spec.get("variables") or ())
+        self._conditions = compiled_conditions(environment, spec.get("matchConditions") or ())
+        self.mutations = [_mutation(environment, mutation) for mutation in spec.get("mutations") or ()]
+
+    async def is_wanted(self, evaluation: Evaluation) -> bool:
+        """ConditionError."""
+        return await hold(self._conditions, evaluation, self._variables, ignores_failures=self._ignores_failures)
+
+    async def patched(self, mutation: Expression, evaluation: Evaluation, schema: "TypedSchema") -> Object:
+        """What a mutation makes of the evaluation's object: a new one. MutationError."""
+        if mutation.program is None:
+            raise MutationError(mutation.error)
+        try:
+            value, error = await Run(evaluation, self._variables, BUDGET).evaluate(mutation)
+        except OutOfBudget as out:
+            raise MutationError(str(out)) from None
+        if error:
+            raise MutationError(error)
+        obj: Object = evaluation.names["object"]
+        if isinstance(value, Made):
+            return _applied(value, obj, schema)
+        return _json_patched(value, obj)
+
+
+def _mutation(environment: Environment, mutation: Object) -> Expression:
+    if mutation["patchType"] == "JSONPatch":
+        return compiled(environment, mutation["jsonPatch"]["expression"], JSON_PATCH, makes_patches=True)
+    return compiled(environment, mutation["applyConfiguration"]["expression"], OBJECT, makes_patches=True)
+
+
+# ---------------------------------------------------------------- ApplyConfiguration
+
+
+def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
+    from fakeapiserver.apimachinery.managedfields.merge import merge
+    from fakeapiserver.apimachinery.managedfields.validate import validate
+
+    _check_names(made)
+    patch = {**_to_json(made), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    if problem := validate(patch, schema):
+        raise MutationError(f"error applying patch: failed to convert patch object to typed object: {problem}")
+    if atomics := ", ".join(_atomics(schema.root, patch, "")):
+        raise MutationError(
+            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {atomics}"
+        )
+    merged: Object = merge(schema.root, obj, patch)
+    return merged
+
+
+def _check_names(made: Made) -> None:
+    """That the type of each struct is called by its place."""
+    if errors := list(_misnamed(made, made.cel_type.name)):
+        raise MutationError("type mismatch: " + "\n".join(errors))
+
+
+def _misnamed(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, Made):
+        name = value.cel_type.name
+        if name != path:
+            yield f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
+        for key, item in value.fields.items():
+            yield from _misnamed(item, f"{path}.{key}")
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _misnamed(item, path)
+
+
+def _atomics(node: "Node | None", value: Any, path: str) -> Iterator[str]:
+    if node is None:
+        return
+    if isinstance(value, dict) and node.is_map:
+        if node.atomic_map:
+            yield path
+        for key, item in value.items():
+            yield from _atomics(node.fields.get(key), item, f"{path}.{key}")
+    elif isinstance(value, list) and node.items is not None:
+        if node.atomic_list:
+            yield path
+        for i, item in enumerate(value):
+            yield from _atomics(node.items, item, f"{path}[{i}]")
+
+
+# ---------------------------------------------------------------- JSONPatch
+
+
+def _json_patched(operations: list[Made], obj: Object) -> Object:
+    patch = [_operation(operation.fields) for operation in operations]
+    decoded = json_patch.decode(json.encode(patch), field_validation="Ignore")
+    try:
+        found = json_patch.apply(obj, decoded)
+    except StatusError:
+        why = why_not(obj, decoded)
+        if why.endswith("test failed"):
+            return obj
+        raise MutationError(f"JSON Patch: {why}") from None
+    copied: Object = json.decode(json.encode(found))
+    return copied
+
+
+def _operation(fields: dict[str, Any]) -> Object:
+    found = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    if fields.get("from"):
+        found["from"] = fields["from"]
+    if "value" in fields:
+        if isinstance(fields["value"], Made):
+            _check_names(fields["value"])
+        found["value"] = _to_json(fields["value"])
+    return found
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Made):
+        return {key: _to_json(item) for key, item in value.fields.items()}
+    if isinstance(value, dict):
+        return {key: _to_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_to_json(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Duration | Timestamp):
+        return CONVERSIONS["string"](value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise MutationError(f"unsupported type in a patch: {type(value).__name__}")

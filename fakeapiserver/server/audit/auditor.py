@@ -38,6 +38,8 @@ from fakeapiserver.server.audit.policy import Level, Policy, RequestAuditConfig
 log = logging.getLogger(__name__)
 
 Serve = Callable[[Request], Awaitable[Response]]
+# Seconds that a server which ends waits for whoever takes its last events.
+_LAST_CHANCE: Final = 5.0
 _TIMED_OUT: Final = {
     "status": "Failure",
     "message": "Timeout: request did not complete within the allotted timeout",
@@ -105,7 +107,7 @@ class AuditContext:
 
 
 class Auditor:
-    """One server's. `flush` sends what is still buffered."""
+    """One server's. `flush` sends what is still buffered, as far as somebody takes it."""
 
     def __init__(self, policy: Policy, backends: Sequence[Backend], clock: Clock) -> None:
         self._policy = policy
@@ -117,8 +119,12 @@ class Auditor:
         return [backend.run for backend in self._backends]
 
     async def flush(self) -> None:
-        for backend in self._backends:
-            await backend.flush()
+        try:
+            async with asyncio.timeout(_LAST_CHANCE):
+                for backend in self._backends:
+                    await backend.flush()
+        except TimeoutError:
+            log.error("audit events were lost: they could not be sent before the end")
 
     async def audited(self, request: Request, attributes: Attributes, serve: Serve) -> Response:
         """`serve`'s answer, told as the policy asks for. What it refuses is an answer here, so that it can be told."""

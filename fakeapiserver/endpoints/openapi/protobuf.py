@@ -7,10 +7,11 @@ Upstream: github.com/google/gnostic-models/{openapiv2,openapiv3} (the messages, 
 import json
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fakeapiserver import apis
 from fakeapiserver.apimachinery.serializer.go_yaml_emit import scalar
@@ -21,7 +22,6 @@ Row = tuple[int, str, str, str]
 
 _TABLE: Final = Path(apis.__file__).parent / "openapi_messages.json"
 _FIXED64: Final = 1
-_ABSENT: Final = object()
 _INDENT: Final = 4
 
 
@@ -35,6 +35,14 @@ def encoder(version: str, message: str = "Document") -> Encode:
     of a name and a value, such as `NamedSchema`."""
     messages = _Messages(json.loads(_TABLE.read_bytes())[version])
     return messages.encode(message) if message == "Document" else messages.named(message)
+
+
+class _Field(NamedTuple):
+    """A field's number and writer, and whether null is a value of it."""
+
+    number: int
+    write: Encode
+    nullable: bool
 
 
 class _Messages:
@@ -108,29 +116,35 @@ class _Messages:
         return write
 
     def _struct(self, rows: list[Row]) -> Encode:
-        writers: list[Callable[[Mapping[str, Any]], Iterator[bytes]]] = []
-        for row in sorted(rows):
-            if row[1] in _OPEN:
-                writers.append(self._open(row))
-            else:
-                writers.append(self._plain(row))
-        return lambda value: b"".join(part for write in writers for part in write(value))
+        """Goes through what a value has rather than through all that it could have: a schema has few of its fields."""
+        plain = {_json_name(row[1]): self._plain(row) for row in rows if row[1] not in _OPEN}
+        rest = [(row[0], self._open(row)) for row in rows if row[1] in _OPEN]
 
-    def _plain(self, row: Row) -> Callable[[Mapping[str, Any]], Iterator[bytes]]:
-        key, write, repeated = _json_name(row[1]), self._field(row), row[3] == "repeated"
+        def write(value: Mapping[str, Any]) -> bytes:
+            parts: list[tuple[int, bytes]] = []
+            more: list[tuple[str, Any]] = []
+            for item in value.items():
+                if (field := plain.get(item[0])) is None:
+                    more.append(item)
+                elif item[1] is not None or field.nullable:
+                    parts.append((field.number, field.write(item[1])))
+            if more:
+                more.sort(key=itemgetter(0))
+                parts += [(number, encode(more)) for number, encode in rest]
+            parts.sort(key=itemgetter(0))
+            return b"".join([part for _, part in parts])
+
+        return write
+
+    def _plain(self, row: Row) -> _Field:
+        write = self._field(row)
         # A null is a value where any value may stand.
-        absent = _ABSENT if row[2] in ("Any", "DefaultType") else None
+        nullable = row[2] in ("Any", "DefaultType")
+        return _Field(row[0], (lambda value: b"".join(map(write, value))) if row[3] == "repeated" else write, nullable)
 
-        def parts(value: Mapping[str, Any]) -> Iterator[bytes]:
-            found = value.get(key, absent)
-            if found is not absent:
-                yield from map(write, found) if repeated else [write(found)]
-
-        return parts
-
-    def _open(self, row: Row) -> Callable[[Mapping[str, Any]], Iterator[bytes]]:
+    def _open(self, row: Row) -> Encode:
         frame, named, belongs = delimited(row[0]), self.named(row[2]), _OPEN[row[1]]
-        return lambda value: (frame(named(item)) for item in sorted(value.items()) if belongs(item[0]))
+        return lambda items: b"".join([frame(named(item)) for item in items if belongs(item[0])])
 
 
 def _json_name(name: str) -> str:

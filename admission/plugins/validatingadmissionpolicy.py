@@ -36,6 +36,10 @@ class Denial(NamedTuple):
     reason: str = "Invalid"
 
 
+# Upstream: maxAuditAnnotationValueLength.
+_MOST_ANNOTATION: Final = 10 * 1024
+
+
 class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
     operations = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
     policies = "validatingadmissionpolicies.admissionregistration.k8s.io"
@@ -60,13 +64,15 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
             return list(_misconfigured(hook, None, error))
         if matched is None:
             return []
-        denials: list[Denial] = []
+        denials, told = list[Denial](), dict[str, dict[str, None]]()
         for binding in hook.bindings:
             try:
                 if self.binds(binding, attributes):
-                    denials += await self._binding(hook, binding, matched, attributes, decisions)
+                    denials += await self._binding(hook, binding, matched, attributes, decisions, told)
             except ConfigurationError as error:
                 denials += _misconfigured(hook, binding, error)
+        for key, values in told.items():
+            attributes.annotate(f"{hook.name}/{key}", ", ".join(values))
         return denials
 
     async def _binding(
@@ -76,8 +82,9 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
         matched: Matched,
         attributes: Attributes,
         decisions: "dict[Question, Decision]",
+        told: dict[str, dict[str, None]],
     ) -> list[Denial]:
-        """ConfigurationError."""
+        """`told` gets each audit annotation's values, in order. ConfigurationError."""
         from fakeapiserver.admission.policy.expressions import Evaluation
 
         params = await self.params(hook, binding, attributes)
@@ -88,6 +95,8 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
         evaluation = Evaluation.of(attributes, subject, self.initializer.authorizer, decisions)
         for param in params:
             findings = await hook.validator.validate(evaluation, param, namespace)
+            for key, value in findings.annotations.items():
+                told.setdefault(key, {})[value[:_MOST_ANNOTATION]] = None
             for failure in findings.failures:
                 denials += _acted(hook, binding, failure.message, failure.reason, attributes)
             denials += [Denial(_denied(hook, binding, error)) for error in findings.errors]

@@ -139,6 +139,25 @@ def test_pod_security_tells_what_it_enforces_and_what_would_violate_it(tmp_path:
     )
 
 
+def test_a_policy_tells_what_its_expressions_say(tmp_path: Path) -> None:
+    base = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "auditAnnotations": [{"key": "who", "valueExpression": "'saw ' + object.metadata.name"}],
+    }
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    written = {**kind, "metadata": {"name": "p"}, "spec": spec}
+    bound = {**kind, "kind": f"{kind['kind']}Binding", "metadata": {"name": "b"}, "spec": binding}
+    requests = (
+        ("POST", f"{base}ies", {"body": written}),
+        ("POST", f"{base}ybindings", {"body": bound}),
+        ("POST", CONFIGMAPS, {"body": CONFIG_MAP}),
+    )
+    assert events_of(tmp_path, ALL, *requests)[-1]["annotations"]["p/who"] == "saw one"
+
+
 def test_protobuf_is_told_as_json(tmp_path: Path) -> None:
     accept = {"accept": "application/vnd.kubernetes.protobuf"}
     requests = (("POST", CONFIGMAPS, {"body": CONFIG_MAP}), ("GET", f"{CONFIGMAPS}/one", accept))

@@ -400,7 +400,7 @@ def _inside(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     found = {key: _inside(value) for key, value in schema.items()}
-    if found.get("x-kubernetes-embedded-resource") is True:
+    if found.get("x-kubernetes-embedded-resource") is True and "properties" in found:
         found["properties"] = {name: _plain_field(name, child) for name, child in found["properties"].items()}
     return found
 

@@ -14,9 +14,10 @@ from fakeapiserver.admission.policy.source import Binding, ConfigurationError, H
 from fakeapiserver.admission.webhook.matching import Matched
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
 
 if TYPE_CHECKING:
-    from fakeapiserver.admission.policy.validator import Validator
+    from fakeapiserver.admission.policy.validator import Failure, Validator
     from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
 
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
@@ -38,6 +39,7 @@ class Denial(NamedTuple):
 
 # Upstream: maxAuditAnnotationValueLength.
 _MOST_ANNOTATION: Final = 10 * 1024
+_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
 
 
 class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
@@ -98,19 +100,32 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
             for key, value in findings.annotations.items():
                 told.setdefault(key, {})[value[:_MOST_ANNOTATION]] = None
             for failure in findings.failures:
-                denials += _acted(hook, binding, failure.message, failure.reason, attributes)
+                denials += _acted(hook, binding, failure, attributes)
             denials += [Denial(_denied(hook, binding, error)) for error in findings.errors]
         return denials
 
 
-def _acted(hook: Hook, binding: Binding, message: str, reason: str, attributes: Attributes) -> Iterator[Denial]:
+def _acted(hook: Hook, binding: Binding, failure: "Failure", attributes: Attributes) -> Iterator[Denial]:
     """What a binding makes of a failed validation."""
     for action in binding.spec.get("validationActions") or ():
         if action == "Deny":
-            yield Denial(_denied(hook, binding, message), reason)
+            yield Denial(_denied(hook, binding, failure.message), failure.reason)
         elif action == "Warn":
             whose = f"ValidatingAdmissionPolicy '{hook.name}' with binding '{binding.name}'"
-            attributes.warnings.append(f"Validation failed for {whose}: {message}")
+            attributes.warnings.append(f"Validation failed for {whose}: {failure.message}")
+        elif action == "Audit" and attributes.annotations is not None:
+            attributes.annotate(_FAILURE, _told(hook, binding, failure))
+
+
+def _told(hook: Hook, binding: Binding, failure: "Failure") -> str:
+    value = {
+        "message": failure.message,
+        "policy": hook.name,
+        "binding": binding.name,
+        "expressionIndex": failure.position,
+        "validationActions": binding.spec["validationActions"],
+    }
+    return json.encode([value]).decode()
 
 
 def _misconfigured(hook: Hook, binding: Binding | None, error: ConfigurationError) -> Iterator[Denial]:

@@ -28,8 +28,11 @@ _MAX_MESSAGE: Final = 5 * 1024
 
 
 class Failure(NamedTuple):
+    """`position` is that of the validation."""
+
     message: str
     reason: str = "Invalid"
+    position: int = 0
 
 
 @dataclass(slots=True)
@@ -84,11 +87,11 @@ class Validator:
         for i, outcome in enumerate(outcomes):
             error = outcome.error or (f"failed messageExpression: {problem}" if problem else "")
             if error:
-                findings.failures += [] if self._ignores_failures else [Failure(error)]
+                findings.failures += [] if self._ignores_failures else [Failure(error, position=i)]
             elif outcome.value is not True:
                 validation = self._validations[i]
                 text = _message(validation, messages[i])
-                findings.failures.append(Failure(text, validation.get("reason") or "Invalid"))
+                findings.failures.append(Failure(text, validation.get("reason") or "Invalid", i))
 
     async def _evaluated_messages(self, evaluation: Evaluation, budget: int) -> tuple[list[Outcome | None], str]:
         """All of them, whether or not they are shown, and why they can't be."""

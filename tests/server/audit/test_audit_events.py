@@ -145,9 +145,10 @@ def test_a_policy_tells_what_its_expressions_say(tmp_path: Path) -> None:
     spec = {
         "matchConstraints": {"resourceRules": [rule]},
         "auditAnnotations": [{"key": "who", "valueExpression": "'saw ' + object.metadata.name"}],
+        "validations": [{"expression": "true"}, {"expression": "false", "message": "never"}],
     }
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
-    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    binding = {"policyName": "p", "validationActions": ["Audit"]}
     written = {**kind, "metadata": {"name": "p"}, "spec": spec}
     bound = {**kind, "kind": f"{kind['kind']}Binding", "metadata": {"name": "b"}, "spec": binding}
     requests = (
@@ -155,7 +156,16 @@ def test_a_policy_tells_what_its_expressions_say(tmp_path: Path) -> None:
         ("POST", f"{base}ybindings", {"body": bound}),
         ("POST", CONFIGMAPS, {"body": CONFIG_MAP}),
     )
-    assert events_of(tmp_path, ALL, *requests)[-1]["annotations"]["p/who"] == "saw one"
+    annotations = events_of(tmp_path, ALL, *requests)[-1]["annotations"]
+    assert annotations["p/who"] == "saw one"
+    (failure,) = json.loads(annotations["validation.policy.admission.k8s.io/validation_failure"])
+    assert failure == {
+        "message": "never",
+        "policy": "p",
+        "binding": "b",
+        "expressionIndex": 1,
+        "validationActions": ["Audit"],
+    }
 
 
 def test_protobuf_is_told_as_json(tmp_path: Path) -> None:

@@ -13,9 +13,15 @@ from fakeapiserver.server.audit.options import AuditOptions
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 # Off until the service account controller runs by default, as envtest has it.
 OFF_BY_DEFAULT: Final = ("ServiceAccount",)
-# The feature gates that change something here; all of them are off by default (upstream: k8s.io/apiserver/pkg/features).
+# The feature gates that change something here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
 CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
-FEATURE_GATES: Final = (CBOR_SERVING_AND_STORAGE,)
+FEATURE_GATES: Final = (
+    CBOR_SERVING_AND_STORAGE,
+    "AllowInsecureKubeletCertificateSigningRequests",
+    "NodeDeclaredFeatures",
+    "PodTopologyLabelsAdmission",
+    "ServiceAccountNodeAudienceRestriction",
+)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -158,9 +158,9 @@ class TestRun:
         assert run("run", "--", "sh", "-c", "kill -KILL $$").returncode == 128 + signal.SIGKILL
 
     def test_warns_of_an_admission_plugin_that_is_not_built_yet(self) -> None:
-        done = run("run", "--enable-admission-plugins=EventRateLimit", "--", "true")
+        done = run("run", "--enable-admission-plugins=ImagePolicyWebhook", "--", "true")
         assert done.returncode == 0
-        assert "accepted but not implemented yet: EventRateLimit" in done.stderr
+        assert "accepted but not implemented yet: ImagePolicyWebhook" in done.stderr
         assert done.stderr.count("\n") == 1
 
     @pytest.mark.parametrize(

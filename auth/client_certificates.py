@@ -52,23 +52,30 @@ class CertificateVerifier:
     """`client_ca` is PEM; ValueError when it holds no certificate. Any of its certificates may be the end of a chain, as in Go."""
 
     def __init__(self, client_ca: bytes) -> None:
-        self._store = crypto.X509Store()
-        self._store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN | crypto.X509StoreFlags.POLICY_CHECK)
-        for certificate in x509.load_pem_x509_certificates(client_ca):
-            self._store.add_cert(crypto.X509.from_cryptography(certificate))
+        self._authorities = [
+            crypto.X509.from_cryptography(certificate) for certificate in x509.load_pem_x509_certificates(client_ca)
+        ]
 
     def verify(self, leaf: bytes, chain: tuple[bytes, ...], now: float) -> tuple[x509.Certificate, float]:
         """The leaf, and when the first certificate of its chain expires (seconds since the epoch). All DER.
         ValueError for what is no client's certificate of this authority."""
-        self._store.set_time(datetime.fromtimestamp(now, UTC))  # the time is the store's, not the context's
         try:
             first, *others = map(_loaded, (leaf, *chain))
-            found = crypto.X509StoreContext(self._store, first, others).get_verified_chain()
+            found = crypto.X509StoreContext(self._store_at(now), first, others).get_verified_chain()
             certificates = [certificate.to_cryptography() for certificate in found]
             _check_as_go(certificates)
         except (crypto.X509StoreContextError, x509.DuplicateExtension) as error:
             raise ValueError(f"x509: {error}") from error
         return certificates[0], min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
+
+    def _store_at(self, now: float) -> crypto.X509Store:
+        """A new one each time: OpenSSL keeps the first time that a store was given."""
+        store = crypto.X509Store()
+        store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN | crypto.X509StoreFlags.POLICY_CHECK)
+        store.set_time(datetime.fromtimestamp(now, UTC))
+        for authority in self._authorities:
+            store.add_cert(authority)
+        return store
 
 
 def _loaded(der: bytes) -> crypto.X509:

@@ -125,6 +125,19 @@ class Clock:
         return self.time
 
 
+def test_each_certificate_is_checked_at_the_time_it_comes() -> None:
+    """Whatever others were checked before it: one is good now, one for an hour longer, and a day later neither is."""
+    clock = Clock()
+    clock.time = NOW.timestamp()
+    union, longer = Union([X509(OURS.pem, clock)]), OURS.client(lasts=timedelta(hours=2))
+    assert asyncio.run(union.authenticate(Credentials(peer_certificate=GOOD))).name == "jane"
+    clock.time += 5400
+    assert asyncio.run(union.authenticate(Credentials(peer_certificate=longer))).name == "jane"
+    for certificate in (GOOD, OURS.client()):
+        with pytest.raises(StatusError, match="Unauthorized"):
+            asyncio.run(union.authenticate(Credentials(peer_certificate=certificate)))
+
+
 def test_a_good_token_is_remembered_for_ten_seconds_and_a_bad_one_is_not() -> None:
     known, clock = {"good": UserInfo("bob")}, Clock()
     tokens = StaticTokens(known)

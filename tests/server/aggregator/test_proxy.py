@@ -92,7 +92,11 @@ def test_the_callers_identity_goes_along_and_no_claim_or_credential_does(setting
         "X-Remote-Extra-Foo": "evil",
         "X-Remote-Uid": "7",
     }
-    who = {"Impersonate-User": "zoë", "Impersonate-Group": "system:masters", "Impersonate-Extra-Some%2fThing": "v"}
+    who = {
+        "Impersonate-User": "zoë".encode().decode("latin-1"),
+        "Impersonate-Group": "system:masters",
+        "Impersonate-Extra-Some%2fThing": "v",
+    }
     hops = {
         "Connection": "X-Hop, keep-alive",
         "X-Hop": "1",

@@ -3,16 +3,11 @@
 It shows what it was asked (`/echo`), and answers badly where the last part of a path says so (`FAULTS`).
 """
 
-import base64
 import json
-import ssl
-import tempfile
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Final, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
 
-from conformance.webhook import self_signed
+from conformance.tls_server import TLSServer
 
 ROOT: Final = "/apis/aggregated.example.com/v1"
 _RESOURCES: Final = {
@@ -54,45 +49,20 @@ FAULTS: Final = {
 }
 
 
-class Aggregated:
+class Aggregated(TLSServer):
     """Runs in a thread, as a context manager."""
 
     def __init__(self) -> None:
-        key, certificate = self_signed()
-        self._ca_bundle = base64.b64encode(certificate).decode()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory() as folder:
-            chain = Path(folder) / "chain.pem"
-            chain.write_bytes(key + certificate)
-            context.load_cert_chain(chain)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_Handler)
 
     def filled(self, text: str) -> str:
         """A request with `"${aggregated}"` (the port) and `${caBundle}` replaced."""
-        return text.replace('"${aggregated}"', str(self._port)).replace("${caBundle}", self._ca_bundle)
+        return text.replace('"${aggregated}"', str(self.port)).replace("${caBundle}", self.ca_bundle)
 
     def hidden(self, text: str) -> str:
         """An answer without what changes with each start."""
-        found = text.replace(self._ca_bundle, "CABUNDLE").replace(f'"port": {self._port}', '"port": 1')
-        return found.replace(f"127.0.0.1:{self._port}", "127.0.0.1:PORT")
-
-
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: clients that don't like the certificate leave."""
+        found = text.replace(self.ca_bundle, "CABUNDLE").replace(f'"port": {self.port}', '"port": 1')
+        return found.replace(f"127.0.0.1:{self.port}", "127.0.0.1:PORT")
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,23 +9,14 @@ An AdmissionReview is allowed, or answered as its path says (`ADMISSION`), or wi
 
 import base64
 import copy
-import datetime
-import ipaddress
 import json
-import ssl
-import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Final, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from conformance.tls_server import TLSServer
 
 Object = dict[str, Any]
 # What a fault makes of a converted object.
@@ -241,40 +232,14 @@ _ONLY_ADMISSION: Final = frozenset(("302", "huge"))
 FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *(name for name in RAW if name not in _ONLY_ADMISSION), "closes")
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: who doesn't trust the certificate hangs up."""
-
-
-class Webhook:
+class Webhook(TLSServer):
     """Runs in a thread, as a context manager. `fault` is one for all paths while it is set; `calls` counts."""
 
     def __init__(self) -> None:
         self.fault = ""
         self.calls = 0
-        key, certificate = self_signed()
-        self.ca_bundle = base64.b64encode(certificate).decode()
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory() as folder:
-            chain = Path(folder) / "chain.pem"
-            chain.write_bytes(key + certificate)
-            context.load_cert_chain(chain)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.port = int(self._server.server_address[1])
+        super().__init__(_handler(self))
         self.url = f"https://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def filled(self, text: str) -> str:
         """A request with `${webhook}` (its URL), `${webhookPort}` and `${caBundle}` replaced."""
@@ -370,29 +335,3 @@ def converted_object(obj: Object, api_version: str) -> Object:
     if annotations:
         meta["annotations"] = annotations
     return found
-
-
-def self_signed() -> tuple[bytes, bytes]:
-    """(key, certificate) as PEM: self-signed, for 127.0.0.1, localhost and services called `hook` in namespace default."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "conversion webhook")])
-    now = datetime.datetime.now(datetime.UTC)
-    names = [
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-        x509.DNSName("localhost"),
-        x509.DNSName("hook.default.svc"),
-    ]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return pem, certificate.public_bytes(serialization.Encoding.PEM)

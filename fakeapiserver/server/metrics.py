@@ -102,51 +102,60 @@ _KNOWN_USERS: Final = frozenset(
 )
 
 
+class _Attempts(dict[str, _Histogram]):
+    """How long attempts took, by their result."""
+
+    def observe(self, result: str, seconds: float) -> None:
+        histogram = self.get(result)
+        if histogram is None:
+            histogram = self[result] = _Histogram(_AUTHENTICATION_DURATIONS)
+        histogram.observe(seconds)
+
+    def metrics(self, what: str, verb: str, took: str) -> "tuple[Metric, Metric]":
+        """Their number and their seconds; `what` begins the names, `verb` and `took` stand in the help."""
+        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+
+        attempts = CounterMetricFamily(f"{what}_attempts", f"Attempts to {verb}, by result", labels=["result"])
+        seconds = HistogramMetricFamily(
+            f"{what}_duration_seconds", f"Seconds that {took} took, by result", labels=["result"]
+        )
+        for result, histogram in sorted(self.items()):
+            attempts.add_metric([result], sum(histogram.counts))
+            seconds.add_metric([result], histogram.buckets(), histogram.sum)
+        return attempts, seconds
+
+
 @dataclass(slots=True)
 class AuthenticationMetrics:
     """Who was let in, how often nobody was, and how long it took to find out (upstream:
     k8s.io/apiserver/pkg/endpoints/filters/metrics.go)."""
 
     users: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, _Histogram] = field(default_factory=dict)
+    attempts: _Attempts = field(default_factory=_Attempts)
 
     def succeeded(self, name: str, seconds: float) -> None:
         known = name if name in _KNOWN_USERS else "email_id" if "@" in name else "other"
         self.users[known] += 1
-        self._observe("success", seconds)
+        self.attempts.observe("success", seconds)
 
     def refused(self, error: StatusError, seconds: float) -> None:
         """A credential that fails is an error; to have none where one is needed is a failure."""
-        self._observe("failure" if error.__cause__ is None else "error", seconds)
-
-    def _observe(self, result: str, seconds: float) -> None:
-        histogram = self.seconds.get(result)
-        if histogram is None:
-            histogram = self.seconds[result] = _Histogram(_AUTHENTICATION_DURATIONS)
-        histogram.observe(seconds)
+        self.attempts.observe("failure" if error.__cause__ is None else "error", seconds)
 
     def reset(self) -> None:
         self.users.clear()
-        self.seconds.clear()
+        self.attempts.clear()
 
     def metrics(self) -> Iterator["Metric"]:
-        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+        from prometheus_client.metrics_core import CounterMetricFamily
 
         users = CounterMetricFamily(
             "authenticated_user_requests", "Requests of users who were authenticated, by name", labels=["username"]
         )
         for name, count in sorted(self.users.items()):
             users.add_metric([name], count)
-        attempts = CounterMetricFamily(
-            "authentication_attempts", "Attempts to authenticate, by result", labels=["result"]
-        )
-        seconds = HistogramMetricFamily(
-            "authentication_duration_seconds", "Seconds that attempts took, by result", labels=["result"]
-        )
-        for result, histogram in sorted(self.seconds.items()):
-            attempts.add_metric([result], sum(histogram.counts))
-            seconds.add_metric([result], histogram.buckets(), histogram.sum)
-        yield from (users, attempts, seconds)
+        yield users
+        yield from self.attempts.metrics("authentication", "authenticate", "attempts")
 
 
 _RESULTS: Final = {Decision.ALLOW: "allowed", Decision.DENY: "denied", Decision.NO_OPINION: "no-opinion"}
@@ -157,36 +166,24 @@ class AuthorizationMetrics:
     """What requests were allowed, how long it took to find out, and which authorizer decided (upstream:
     k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authorization/metrics)."""
 
-    seconds: dict[str, _Histogram] = field(default_factory=dict)
+    attempts: _Attempts = field(default_factory=_Attempts)
     decisions: Decisions = field(default_factory=Counter)
 
     def decided(self, decision: Decision, seconds: float) -> None:
-        self._observe(_RESULTS[decision], seconds)
+        self.attempts.observe(_RESULTS[decision], seconds)
 
     def failed(self, seconds: float) -> None:
         """Nobody could tell."""
-        self._observe("error", seconds)
-
-    def _observe(self, result: str, seconds: float) -> None:
-        histogram = self.seconds.get(result)
-        if histogram is None:
-            histogram = self.seconds[result] = _Histogram(_AUTHENTICATION_DURATIONS)
-        histogram.observe(seconds)
+        self.attempts.observe("error", seconds)
 
     def reset(self) -> None:
-        self.seconds.clear()
+        self.attempts.clear()
         self.decisions.clear()
 
     def metrics(self) -> Iterator["Metric"]:
-        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+        from prometheus_client.metrics_core import CounterMetricFamily
 
-        attempts = CounterMetricFamily("authorization_attempts", "Attempts to authorize, by result", labels=["result"])
-        seconds = HistogramMetricFamily(
-            "authorization_duration_seconds", "Seconds that authorizing took, by result", labels=["result"]
-        )
-        for result, histogram in sorted(self.seconds.items()):
-            attempts.add_metric([result], sum(histogram.counts))
-            seconds.add_metric([result], histogram.buckets(), histogram.sum)
+        yield from self.attempts.metrics("authorization", "authorize", "authorizing")
         decisions = CounterMetricFamily(
             "apiserver_authorization_decisions",
             "What authorizers decided, by type, name and decision",
@@ -194,7 +191,7 @@ class AuthorizationMetrics:
         )
         for (kind, name, decision), count in sorted(self.decisions.items()):
             decisions.add_metric([decision, name, kind], count)
-        yield from (attempts, seconds, decisions)
+        yield decisions
 
 
 @dataclass(slots=True)

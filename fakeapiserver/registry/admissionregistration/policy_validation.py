@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.cel.escaping import RESERVED
 from fakeapiserver.apimachinery.field import (
     Error,
     ErrorList,
@@ -34,25 +35,6 @@ _MAX_ANNOTATION: Final = 5 * 1024
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = frozenset(
-    {
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-    }
-    | {"loop", "package", "namespace", "return", "var", "void", "while"}
-)
 Spec = Mapping[str, Any]
 
 
@@ -202,7 +184,7 @@ def _variable_errors(environment: "Environment", variable: Spec, path: Path) -> 
     name, expression = variable.get("name", ""), variable.get("expression", "")
     if not name.strip():
         errors.append(required(path.child("name"), "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    elif not _IDENTIFIER.fullmatch(name) or name in RESERVED:
         errors.append(invalid(path.child("name"), name, "must be a valid CEL identifier"))
     if not expression.strip():
         errors.append(required(path.child("expression"), "expression is not specified"))

@@ -13,16 +13,18 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.duration import format_duration, parse_duration
 from fakeapiserver.apimachinery.errors import aggregated
-from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.field import Path as FieldPath
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
 MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 GROUP: Final = "apiserver.config.k8s.io"
 VERSIONS: Final = ("v1alpha1", "v1beta1", "v1")
 _SWITCHES: Final = {"cacheAuthorizedRequests": "authorizedTTL", "cacheUnauthorizedRequests": "unauthorizedTTL"}
+_TIMES: Final = {"authorizedTTL": 300.0, "unauthorizedTTL": 30.0, "timeout": 0.0}
 _MAX_CONDITIONS: Final = 64
 _MAX_TIMEOUT: Final = 30.0
-_TYPE: Final = "io.k8s.apiserver.v1.AuthorizationConfiguration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ def read(data: bytes, required: frozenset[str] = frozenset()) -> tuple[Authorize
         document = _decoded(data)
     except ValueError as error:
         raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
-    rows: list[dict[str, Any]] = document.get("authorizers") or []
+    rows: list[Object] = document.get("authorizers") or []
     if errors := _errors(rows):
         raise ValueError(aggregated(errors))
     problems = [
@@ -78,83 +80,34 @@ def read(data: bytes, required: frozenset[str] = frozenset()) -> tuple[Authorize
 
 # --------------------------------------------------------------------- decoding
 
-
-def _property(go_type: str, **schema: Any) -> dict[str, Any]:
-    return {"type": go_type, **schema}
-
-
-_STRING: Final = _property("string")
-_DEFINITIONS: Final[Mapping[str, dict[str, Any]]] = {
-    _TYPE: {
-        "properties": {
-            "kind": _STRING,
-            "apiVersion": _STRING,
-            "authorizers": _property(
-                "array", items={"$ref": "#/components/schemas/io.k8s.apiserver.v1.AuthorizerConfiguration"}
-            ),
-        }
+_KIND: Final = ConfigKind(
+    "AuthorizationConfiguration",
+    tuple(f"{GROUP}/{version}" for version in VERSIONS),
+    {
+        "AuthorizationConfiguration": {"authorizers": "[]AuthorizerConfiguration"},
+        "AuthorizerConfiguration": {"type": "string", "name": "string", "webhook": "WebhookConfiguration"},
+        "WebhookConfiguration": {
+            **dict.fromkeys(_TIMES, "Duration"),
+            **dict.fromkeys(_SWITCHES, "bool"),
+            **dict.fromkeys(("subjectAccessReviewVersion", "matchConditionSubjectAccessReviewVersion"), "string"),
+            "failurePolicy": "string",
+            "connectionInfo": "WebhookConnectionInfo",
+            "matchConditions": "[]WebhookMatchCondition",
+        },
+        "WebhookConnectionInfo": {"type": "string", "kubeConfigFile": "string"},
+        "WebhookMatchCondition": {"expression": "string"},
     },
-    "io.k8s.apiserver.v1.AuthorizerConfiguration": {
-        "properties": {
-            "type": _STRING,
-            "name": _STRING,
-            "webhook": {"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookConfiguration"},
-        }
-    },
-    "io.k8s.apiserver.v1.WebhookConfiguration": {
-        "properties": {
-            **dict.fromkeys(("authorizedTTL", "unauthorizedTTL", "timeout", "failurePolicy"), _STRING),
-            **dict.fromkeys(("cacheAuthorizedRequests", "cacheUnauthorizedRequests"), _property("boolean")),
-            **dict.fromkeys(("subjectAccessReviewVersion", "matchConditionSubjectAccessReviewVersion"), _STRING),
-            "connectionInfo": {"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookConnectionInfo"},
-            "matchConditions": _property(
-                "array", items={"$ref": "#/components/schemas/io.k8s.apiserver.v1.WebhookMatchCondition"}
-            ),
-        }
-    },
-    "io.k8s.apiserver.v1.WebhookConnectionInfo": {"properties": {"type": _STRING, "kubeConfigFile": _STRING}},
-    "io.k8s.apiserver.v1.WebhookMatchCondition": {"properties": {"expression": _STRING}},
-}
+)
 
 
-def _decoded(data: bytes) -> dict[str, Any]:
-    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-    from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
-
-    if not data:
-        return {}
-    document, version, kind, is_json = type_meta.read(data)
-    for name, value in (("Kind", kind), ("apiVersion", version)):
-        if not value:
-            raise ValueError(f"Object '{name}' is missing in '{data.decode('utf-8', 'replace')}'")
-    if kind != "AuthorizationConfiguration" or version not in {f"{GROUP}/{served}" for served in VERSIONS}:
-        raise ValueError(
-            f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
-        )
-    repeated = json.duplicate_fields(data, document) if is_json else yaml.duplicate_keys(data)
-    switched_off = [_switched_off(row) for row in document.get("authorizers") or ()]
-    complaints = [*repeated, *compile_builtin(_DEFINITIONS, _TYPE).decode(document)]
-    if complaints:
-        raise ValueError(f"strict decoding error: {', '.join(complaints)}")
-    for row, names_off in zip(document.get("authorizers") or (), switched_off, strict=True):
-        _read_durations(row.get("webhook"))
-        for name in names_off:
-            row["webhook"][name] = False
+def _decoded(data: bytes) -> Object:
+    """Times are in seconds, those that are left out have their defaults. ValueError."""
+    document = _KIND.decode(data) if data else {}
+    for row in document.get("authorizers") or ():
+        if (webhook := row.get("webhook")) is not None:
+            for name, default in _TIMES.items():
+                webhook[name] = parse_duration(webhook.get(name) or "0") or default
     return document
-
-
-def _switched_off(row: Any) -> list[str]:
-    """Decoding drops what is false, but these two are on unless they are."""
-    webhook = row.get("webhook") if isinstance(row, dict) else None
-    return [name for name in _SWITCHES if isinstance(webhook, dict) and webhook.get(name) is False]
-
-
-def _read_durations(webhook: dict[str, Any] | None) -> None:
-    """Texts to seconds, and what is left out gets its default. ValueError."""
-    for name, default in (("authorizedTTL", 300.0), ("unauthorizedTTL", 30.0), ("timeout", 0.0)):
-        if webhook is not None:
-            text = webhook.get(name)
-            webhook[name] = (parse_duration(text) if text is not None else 0.0) or default
 
 
 # ------------------------------------------------------------------- validation

@@ -12,15 +12,18 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid, not_supported
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import component_config
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.clock import Clock
 
-_VERSIONS: Final = ("eventratelimit.admission.k8s.io/v1alpha1",)
-_SHAPE: Final[Mapping[str, component_config.Shape]] = {
-    "apiVersion": None,
-    "kind": None,
-    "limits": [dict.fromkeys(("type", "qps", "burst", "cacheSize"))],
-}
+_KIND: Final = ConfigKind(
+    "Configuration",
+    ("eventratelimit.admission.k8s.io/v1alpha1",),
+    {
+        "Configuration": {"limits": "[]Limit"},
+        "Limit": {"type": "LimitType", **dict.fromkeys(("qps", "burst", "cacheSize"), "int32")},
+        "LimitType": "string",
+    },
+)
 _CACHE_SIZE: Final = 4096
 _SOURCE: Final = ("component", "host")
 _OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion")
@@ -85,13 +88,11 @@ class _Limit:
 
 def _read(document: Object) -> list[Object]:
     """The limits. ValueError."""
-    component_config.check_kind(document, "Configuration", _VERSIONS)
-    list(component_config.unknown_fields(document, _SHAPE))  # nobody complains of those, but of values of another shape
+    document = _KIND.read(document, is_strict=False)
     limits, path, errors = document.get("limits") or [], Path("limits"), ErrorList()
     if not limits:
         errors.append(invalid(path, None, "must not be empty"))
     for i, limit in enumerate(limits):
-        _check_numbers(limit)
         at, kind = path.index(i), limit.get("type") or ""
         if kind not in _KEYS:
             errors.append(not_supported(at.child("type"), kind, list(_KEYS)))
@@ -104,14 +105,3 @@ def _read(document: Object) -> list[Object]:
         texts = [str(error) for error in errors]
         raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     return list(limits)
-
-
-def _check_numbers(limit: Object) -> None:
-    for field in ("qps", "burst", "cacheSize"):
-        value = limit.get(field)
-        if value is not None and type(value) is not int:
-            found = (
-                "string" if isinstance(value, str) else "number" if isinstance(value, float) else type(value).__name__
-            )
-            place = f"Go struct field Limit.limits.{field} of type int32"
-            raise ValueError(f"json: cannot unmarshal {found} into {place}")

@@ -13,7 +13,8 @@ from fakeapiserver.admission.tolerations import is_superset, merge_tolerations
 from fakeapiserver.apimachinery.errors import new_not_found, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.serializer import component_config, json
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
@@ -23,7 +24,6 @@ _MEMORY_PRESSURE: Final = {
     "operator": "Exists",
     "effect": "NoSchedule",
 }
-_VERSIONS: Final = ("podtolerationrestriction.admission.k8s.io/v1alpha1",)
 _FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "key": (str, "string"),
     "operator": (str, "v1.TolerationOperator"),
@@ -31,13 +31,16 @@ _FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "effect": (str, "v1.TaintEffect"),
     "tolerationSeconds": (int, "int64"),
 }
-_TOLERATION: Final[Mapping[str, component_config.Shape]] = dict.fromkeys(_FIELDS)
-_SHAPE: Final[Mapping[str, component_config.Shape]] = {
-    "apiVersion": None,
-    "kind": None,
-    "default": [_TOLERATION],
-    "whitelist": [_TOLERATION],
-}
+_KIND: Final = ConfigKind(
+    "Configuration",
+    ("podtolerationrestriction.admission.k8s.io/v1alpha1",),
+    {
+        "Configuration": dict.fromkeys(("default", "whitelist"), "[]v1.Toleration"),
+        "v1.Toleration": {name: go_type for name, (_, go_type) in _FIELDS.items()},
+        "v1.TolerationOperator": "string",
+        "v1.TaintEffect": "string",
+    },
+)
 _GO_KINDS: Final[Mapping[type, str]] = {
     dict: "object",
     list: "array",
@@ -116,6 +119,5 @@ def _read(document: Object | None) -> tuple[Sequence[Object], Sequence[Object]]:
     """Defaults and whitelist. ValueError."""
     if document is None:
         return (), ()
-    component_config.check_kind(document, "Configuration", _VERSIONS)
-    list(component_config.unknown_fields(document, _SHAPE))  # nobody complains of those, but of values of another shape
+    document = _KIND.read(document, is_strict=False)
     return document.get("default") or (), document.get("whitelist") or ()

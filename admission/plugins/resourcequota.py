@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.quantity import ZERO
-from fakeapiserver.apimachinery.serializer import component_config
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
 _QUOTAS: Final = "resourcequotas"
 _IGNORED: Final = frozenset(
@@ -38,11 +38,21 @@ _IGNORED: Final = frozenset(
         ),
     }
 )
-_VERSIONS: Final = ("apiserver.config.k8s.io/v1", "resourcequota.admission.k8s.io/v1beta1")
-_SHAPE: Final[Mapping[str, component_config.Shape]] = {
-    "apiVersion": None,
-    "kind": None,
-    "limitedResources": [{"apiGroup": None, "resource": None, "matchContains": [None], "matchScopes": [None]}],
+_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "LimitedResource": {
+        "apiGroup": "string",
+        "resource": "string",
+        "matchContains": "[]string",
+        "matchScopes": "[]v1.ScopedResourceSelectorRequirement",
+    },
+    "v1.ScopedResourceSelectorRequirement": {"scopeName": "string", "operator": "string", "values": "[]string"},
+}
+_KINDS: Final = {
+    name: ConfigKind(name, versions, {**_TYPES, name: {"limitedResources": "[]LimitedResource"}})
+    for name, versions in (
+        ("ResourceQuotaConfiguration", ("apiserver.config.k8s.io/v1",)),
+        ("Configuration", ("resourcequota.admission.k8s.io/v1beta1",)),
+    )
 }
 
 
@@ -192,11 +202,10 @@ def _limited_resources(document: Object | None) -> list[Object]:
     """ValueError with upstream's complaint."""
     if document is None:
         return []
-    kind = "ResourceQuotaConfiguration" if document.get("apiVersion") == _VERSIONS[0] else "Configuration"
-    component_config.check_kind(document, kind, _VERSIONS)
-    if unknown := list(component_config.unknown_fields(document, _SHAPE)):
-        raise ValueError(f"strict decoding error: {', '.join(unknown)}")
-    return document.get("limitedResources") or []
+    named = (
+        "ResourceQuotaConfiguration" if document.get("apiVersion") == "apiserver.config.k8s.io/v1" else "Configuration"
+    )
+    return _KINDS[named].read(document).get("limitedResources") or []
 
 
 def _name(quota: Object) -> str:

@@ -3,7 +3,7 @@
 Upstream: k8s.io/pod-security-admission/admission/api/{v1/defaults.go,validation/validation.go}.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -12,16 +12,18 @@ from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, par
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import component_config
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
-_VERSIONS: Final = tuple(f"pod-security.admission.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 _MODES: Final = ("enforce", "audit", "warn")
-_SHAPE: Final[Mapping[str, component_config.Shape]] = {
-    "apiVersion": None,
-    "kind": None,
-    "defaults": {field: None for mode in _MODES for field in (mode, f"{mode}-version")},
-    "exemptions": {"usernames": [None], "namespaces": [None], "runtimeClasses": [None]},
-}
+_KIND: Final = ConfigKind(
+    "PodSecurityConfiguration",
+    tuple(f"pod-security.admission.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
+    {
+        "PodSecurityConfiguration": {"defaults": "PodSecurityDefaults", "exemptions": "PodSecurityExemptions"},
+        "PodSecurityDefaults": {field: "string" for mode in _MODES for field in (mode, f"{mode}-version")},
+        "PodSecurityExemptions": dict.fromkeys(("usernames", "namespaces", "runtimeClasses"), "[]string"),
+    },
+)
 _T = TypeVar("_T")
 _EVERYTHING_GOES: Final = Policy()
 _EXEMPTIONS: Final = Path("exemptions")
@@ -39,9 +41,7 @@ def read_configuration(document: Object | None) -> Configuration:
     """ValueError with upstream's complaints: all about the defaults, or else all about the exemptions."""
     if document is None:
         return Configuration()
-    component_config.check_kind(document, "PodSecurityConfiguration", _VERSIONS)
-    if unknown := list(component_config.unknown_fields(document, _SHAPE)):
-        raise ValueError(f"strict decoding error: {', '.join(unknown)}")
+    document = _KIND.read(document)
     defaults, problems = _policy(document.get("defaults") or {})
     if problems:
         raise InitializationError(f"PodSecurity configuration error: {_aggregate(problems)}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.serializer import type_meta
+from fakeapiserver.apimachinery.serializer.component_config import not_registered
 from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, text_field
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.rules import path_matches
@@ -104,9 +104,7 @@ def parse_policy(text: str) -> Policy:
     if version == _VERSION and not kind:
         raise ValueError("converting (v1beta1.Policy) to (v0.Policy): unknown conversion")
     if version and kind:
-        raise ValueError(
-            f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
-        )
+        raise ValueError(not_registered(version, kind))
     return _old_policy(found)
 
 

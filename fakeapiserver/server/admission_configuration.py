@@ -3,15 +3,20 @@
 Upstream: k8s.io/apiserver/pkg/admission/config.go.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import component_config
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
-_VERSIONS: Final = tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1alpha1"))
-_SHAPE: Final[Mapping[str, component_config.Shape]] = {"plugins": [{"name": None, "path": None, "configuration": None}]}
+_KIND: Final = ConfigKind(
+    "AdmissionConfiguration",
+    tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1alpha1")),
+    {
+        "AdmissionConfiguration": {"plugins": "[]AdmissionPluginConfiguration"},
+        "AdmissionPluginConfiguration": {"name": "string", "path": "string", "configuration": "Raw"},
+    },
+)
 
 
 def read_admission_configuration(path: Path | None) -> dict[str, Object]:
@@ -27,7 +32,7 @@ def read_admission_configuration(path: Path | None) -> dict[str, Object]:
             f'"{path}" [open {path}: {(error.strerror or "").lower()}]'
         ) from None
     try:
-        document = component_config.decode(data, "AdmissionConfiguration", _VERSIONS, _SHAPE)
+        document = _KIND.decode(data)
     except ValueError as error:
         raise ValueError(f"failed to apply admission: failed to read plugin config: {error}") from None
     found: dict[str, Object] = {}

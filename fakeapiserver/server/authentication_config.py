@@ -4,24 +4,48 @@ Upstream: k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go, k8s.io/
 """
 
 from collections.abc import Collection
-from copy import deepcopy
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import aggregated
-from fakeapiserver.apimachinery.field import forbidden, go_quote
+from fakeapiserver.apimachinery.field import forbidden
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.builtin import BuiltinType, DecodeError, compile_builtin
-from fakeapiserver.apimachinery.schema.resolve import Schema
-from fakeapiserver.apimachinery.serializer import json, yaml
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.auth.authenticators.oidc import validate
-from fakeapiserver.endpoints.body import checked_type_meta, type_meta_error
 from fakeapiserver.server.config import Config
 
-_GROUP: Final = "apiserver.config.k8s.io"
-_VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
-_KIND: Final = "AuthenticationConfiguration"
-_TYPE: Final = "io.k8s.apiserver.pkg.apis.apiserver.{}." + _KIND
-_STRING: Final[Schema] = {"type": "string"}
+_TEXT: Final = "string"
+_KIND: Final = ConfigKind(
+    "AuthenticationConfiguration",
+    tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
+    {
+        "AuthenticationConfiguration": {"jwt": "[]JWTAuthenticator", "anonymous": "AnonymousAuthConfig"},
+        "AnonymousAuthConfig": {"enabled": "bool", "conditions": "[]AnonymousAuthCondition"},
+        "AnonymousAuthCondition": {"path": _TEXT},
+        "JWTAuthenticator": {
+            "issuer": "Issuer",
+            "claimValidationRules": "[]ClaimValidationRule",
+            "claimMappings": "ClaimMappings",
+            "userValidationRules": "[]UserValidationRule",
+        },
+        "Issuer": {
+            **dict.fromkeys(("url", "discoveryURL", "certificateAuthority", "egressSelectorType"), _TEXT),
+            "audiences": "[]string",
+            "audienceMatchPolicy": "AudienceMatchPolicyType",
+        },
+        "AudienceMatchPolicyType": _TEXT,
+        "ClaimValidationRule": dict.fromkeys(("claim", "requiredValue", "expression", "message"), _TEXT),
+        "ClaimMappings": {
+            "username": "PrefixedClaimOrExpression",
+            "groups": "PrefixedClaimOrExpression",
+            "uid": "ClaimOrExpression",
+            "extra": "[]ExtraMapping",
+        },
+        "PrefixedClaimOrExpression": dict.fromkeys(("claim", "prefix", "expression"), _TEXT),
+        "ClaimOrExpression": dict.fromkeys(("claim", "expression"), _TEXT),
+        "ExtraMapping": dict.fromkeys(("key", "valueExpression"), _TEXT),
+        "UserValidationRule": dict.fromkeys(("expression", "message"), _TEXT),
+    },
+)
 
 
 def load(data: bytes, disallowed: Collection[str], before: Object) -> Object:
@@ -46,26 +70,7 @@ def decode(data: bytes) -> Object:
     """ValueError for what is no AuthenticationConfiguration, or has fields that it hasn't."""
     if not data:
         raise ValueError("empty config data")
-    document, repeated = yaml.decode_with_duplicates(data)
-    try:
-        document = checked_type_meta(document)
-    except ValueError as error:
-        raise ValueError(type_meta_error(str(error))) from None
-    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
-    kind = str(document.get("kind") or "")
-    if not kind:
-        raise ValueError(f"Object 'Kind' is missing in '{json.encode(document).decode()}'")
-    if (group, kind) != (_GROUP, _KIND) or version not in _VERSIONS:
-        place = f'version {go_quote(str(document.get("apiVersion") or ""))} in scheme "pkg/runtime/scheme.go:111"'
-        raise ValueError(f"no kind {go_quote(kind)} is registered for {place}")
-    try:
-        # The copy is for its complaints: decoding leaves out empty texts, and an empty prefix is one that was given.
-        unknown = _compiled(version).decode(deepcopy(document))
-    except DecodeError as error:
-        raise ValueError(str(error)) from None
-    if found := [*repeated, *unknown]:
-        raise ValueError(f"strict decoding error: {', '.join(found)}")
-    return document
+    return _KIND.decode(data)
 
 
 def from_flags(config: Config) -> Object:
@@ -83,56 +88,3 @@ def from_flags(config: Config) -> Object:
     found = {"jwt": [{"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}]}
     check(found)
     return found
-
-
-def _compiled(version: str) -> BuiltinType:
-    definitions = _definitions(version)
-    return compile_builtin(definitions, _TYPE.format(version))
-
-
-def _definitions(version: str) -> dict[str, Schema]:
-    """The configuration's types in OpenAPI's words, which no API server publishes."""
-
-    def name(kind: str) -> str:
-        return f"io.k8s.apiserver.pkg.apis.apiserver.{version}.{kind}"
-
-    def one(kind: str) -> Schema:
-        return {"$ref": f"#/components/schemas/{name(kind)}"}
-
-    def many(kind: str) -> Schema:
-        return {"type": "array", "items": one(kind)}
-
-    types: dict[str, dict[str, Schema]] = {
-        _KIND: {
-            "apiVersion": _STRING,
-            "kind": _STRING,
-            "jwt": many("JWTAuthenticator"),
-            "anonymous": one("AnonymousAuthConfig"),
-        },
-        "AnonymousAuthConfig": {"enabled": {"type": "boolean"}, "conditions": many("AnonymousAuthCondition")},
-        "AnonymousAuthCondition": {"path": _STRING},
-        "JWTAuthenticator": {
-            "issuer": one("Issuer"),
-            "claimValidationRules": many("ClaimValidationRule"),
-            "claimMappings": one("ClaimMappings"),
-            "userValidationRules": many("UserValidationRule"),
-        },
-        "Issuer": {
-            **dict.fromkeys(
-                ("url", "discoveryURL", "certificateAuthority", "audienceMatchPolicy", "egressSelectorType"), _STRING
-            ),
-            "audiences": {"type": "array", "items": _STRING},
-        },
-        "ClaimValidationRule": dict.fromkeys(("claim", "requiredValue", "expression", "message"), _STRING),
-        "ClaimMappings": {
-            "username": one("PrefixedClaimOrExpression"),
-            "groups": one("PrefixedClaimOrExpression"),
-            "uid": one("ClaimOrExpression"),
-            "extra": many("ExtraMapping"),
-        },
-        "PrefixedClaimOrExpression": dict.fromkeys(("claim", "prefix", "expression"), _STRING),
-        "ClaimOrExpression": dict.fromkeys(("claim", "expression"), _STRING),
-        "ExtraMapping": dict.fromkeys(("key", "valueExpression"), _STRING),
-        "UserValidationRule": dict.fromkeys(("expression", "message"), _STRING),
-    }
-    return {name(kind): {"type": "object", "properties": properties} for kind, properties in types.items()}

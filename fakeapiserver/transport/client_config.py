@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.serializer.component_config import not_registered
 from fakeapiserver.apis.scheme import known_kinds
 from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError
 
@@ -139,8 +140,7 @@ def checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
     if (version, kind) == wanted:
         return found.content
     if not _is_known(version, kind, wanted):
-        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-        raise ValueError(f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {scheme}")
+        raise ValueError(not_registered(version, kind))
     names = [f"{api_version.rpartition('/')[2]}.{name}" for api_version, name in ((version, kind), wanted)]
     raise ValueError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
 

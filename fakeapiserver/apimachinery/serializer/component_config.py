@@ -1,67 +1,165 @@
-"""Versioned configuration files of components, such as AdmissionConfiguration, decoded strictly.
+"""Versioned configuration files of components, such as AuthenticationConfiguration, as Go's typed decoders read them.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer (EnableStrict), k8s.io/apiserver/pkg/admission/config.go.
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer (EnableStrict), sigs.k8s.io/json. No API server publishes these types, so they
+are written down where they are used, in Go's notation:
+
+    {"AdmissionConfiguration": {"plugins": "[]AdmissionPluginConfiguration"},
+     "AdmissionPluginConfiguration": {"name": "string", "path": "string", "configuration": "Raw"}}
+
+Scalars are `string`, `bool`, `int32`, `int64` and `Duration`; `Raw` is anything; a name that stands for text is its own type in
+messages (`"Level": "string"`). Structs are called by the file's version, others by their package (`v1.Toleration`).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.decoders import DecodeError, State
 
-# The fields of a mapping, the items of a list (one shape for all), or anything.
-Shape = Mapping[str, "Shape"] | Sequence["Shape"] | None
+Types = Mapping[str, Mapping[str, str] | str]
 
-_TYPE_META: Final = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
-_GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-_SCHEME: Final = 'scheme "pkg/runtime/scheme.go:111"'
+_SCALARS: Final[Mapping[str, tuple[type, Any]]] = {"string": (str, ""), "bool": (bool, False)}
+_LIMITS: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
-def decode(data: bytes, kind: str, versions: Collection[str], shape: Mapping[str, Shape]) -> Object:
-    """The document in a file. ValueError, worded as upstream words it, when it is not of that kind in one of those apiVersions, or
-    has fields that nobody knows."""
-    from fakeapiserver.apimachinery.serializer import yaml
-
-    document, duplicates = yaml.decode_with_duplicates(data)
-    if not isinstance(document, dict | None):
-        what = f"cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type {_TYPE_META}"
-        raise ValueError(f"couldn't get version/kind; json parse error: json: {what}")
-    document = document or {}
-    for field, called in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not document.get(field):
-            raise ValueError(f"Object '{called}' is missing in '{data.decode(errors='replace')}'")
-    check_kind(document, kind, versions)
-    if problems := duplicates + list(unknown_fields(document, {"kind": None, "apiVersion": None, **shape})):
-        raise ValueError(f"strict decoding error: {', '.join(problems)}")
-    return document
+def not_registered(version: str, kind: str) -> str:
+    """What upstream's schemes say of a kind that they don't know."""
+    return (
+        f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
+    )
 
 
-def check_kind(document: Object, kind: str, versions: Collection[str]) -> None:
-    """ValueError for a document of another kind or version."""
-    found, version = document.get("kind", ""), document.get("apiVersion", "")
-    if found != kind or version not in versions:
-        raise ValueError(
-            f"no kind {go_quote(str(found))} is registered for version {go_quote(str(version))} in {_SCHEME}"
-        )
+@dataclass(frozen=True, slots=True)
+class ConfigKind:
+    """A kind of configuration, which each of `versions` (apiVersions) has with the same `types`."""
+
+    name: str
+    versions: tuple[str, ...]
+    types: Types
+
+    def decode(self, data: bytes) -> Object:
+        """The document in a file: nulls are left out, durations are text. ValueError, worded as upstream words it, when it isn't of
+        this kind, or has fields that nobody knows, or the same one twice."""
+        from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
+
+        document, version, kind, is_json = type_meta.read(data)
+        for name, value in (("Kind", kind), ("apiVersion", version)):
+            if not value:
+                raise ValueError(f"Object '{name}' is missing in '{data.decode('utf-8', 'replace')}'")
+        if not is_json:
+            repeated = yaml.duplicate_keys(data)
+            found, unknown = self._read(document, version, kind)
+            complaints = [*repeated, *unknown]
+        else:
+            document, in_order = json.with_duplicates_merged(data)
+            found, unknown = self._read(document, version, kind)
+            complaints = in_order(unknown)
+        if complaints:
+            raise ValueError(f"strict decoding error: {', '.join(complaints)}")
+        return found
+
+    def read(self, document: Object, *, is_strict: bool = True) -> Object:
+        """The same of a document that stands in another one."""
+        found, unknown = self._read(document, document.get("apiVersion") or "", document.get("kind") or "")
+        if unknown and is_strict:
+            raise ValueError(f"strict decoding error: {', '.join(unknown)}")
+        return found
+
+    def _read(self, document: Object, version: str, kind: str) -> tuple[Object, list[str]]:
+        """The document, and texts such as `unknown field "plugins[0].nome"`."""
+        if kind != self.name or version not in self.versions:
+            raise ValueError(not_registered(version, kind))
+        state = State()
+        own = {"kind": "string", "apiVersion": "string", **self._struct(self.name)}
+        reader = _Reader({**self.types, self.name: own}, version.rpartition("/")[2])
+        found: Object = reader.value(document, self.name, state)
+        if state.error:
+            raise DecodeError(state.error)
+        return found, list(state.unknown)
+
+    def _struct(self, name: str) -> Mapping[str, str]:
+        found = self.types[name]
+        assert not isinstance(found, str)
+        return found
 
 
-def unknown_fields(value: Any, shape: Shape, path: str = "") -> Iterator[str]:
-    """`unknown field "plugins[0].nome"`, in the order of the document. ValueError where a value has another type than its shape."""
-    if shape is None or value is None:
-        return
-    if isinstance(shape, Mapping):
-        if not isinstance(value, dict):
-            raise ValueError(f"{path or 'the document'} must be a mapping, not {value!r}")
-        for name, inner in value.items():
-            at = f"{path}.{name}" if path else name
-            if name not in shape:
-                yield f"unknown field {go_quote(at)}"
-            else:
-                yield from unknown_fields(inner, shape[name], at)
-        return
-    if not isinstance(value, list):
-        raise ValueError(f"{path} must be a list, not {value!r}")
-    for i, item in enumerate(value):
-        yield from unknown_fields(item, shape[0], f"{path}[{i}]")
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads values of these types. What doesn't fit is told in `state`; what a duration doesn't like is a DecodeError at once, as
+    in Go."""
+
+    types: Types
+    version: str
+
+    def value(self, value: Any, go_type: str, state: State) -> Any:
+        """The value without nulls; a null itself is Go's zero."""
+        if go_type == "Raw":
+            return value
+        if go_type.startswith("[]"):
+            return self._list(value, go_type, state)
+        found = self.types.get(go_type, go_type)
+        if not isinstance(found, str):
+            return self._struct(value, go_type, found, state)
+        called = self._called(go_type)
+        if found == "Duration":
+            return _duration(value, state)
+        if found in _LIMITS:
+            fits = type(value) is int and -_LIMITS[found] <= value < _LIMITS[found]
+            return value if fits else _mismatch(value, called, 0, state, exact=True)
+        kind, zero = _SCALARS[found]
+        return value if type(value) is kind else _mismatch(value, called, zero, state)
+
+    def _struct(self, value: Any, go_type: str, fields: Mapping[str, str], state: State) -> Object:
+        out: Object = {}
+        if type(value) is not dict:
+            _mismatch(value, self._called(go_type), None, state)
+            return out
+        outer = state.struct
+        for key, item in value.items():
+            if key not in fields:
+                state.unknown_field(key)
+            elif item is not None:
+                state.struct = go_type.rpartition(".")[2]
+                state.fields.append(key)
+                state.path.append(f".{key}" if state.path else key)
+                out[key] = self.value(item, fields[key], state)
+                state.path.pop()
+                state.fields.pop()
+        state.struct = outer
+        return out
+
+    def _list(self, value: Any, go_type: str, state: State) -> list[Any]:
+        if type(value) is not list:
+            _mismatch(value, self._called(go_type), None, state)
+            return []
+        out = []
+        for i, item in enumerate(value):
+            state.path.append(f"[{i}]")
+            out.append(self.value(item, go_type[2:], state))
+            state.path.pop()
+        return out
+
+    def _called(self, go_type: str) -> str:
+        """As messages call it."""
+        if go_type.startswith("[]"):
+            return "[]" + self._called(go_type[2:])
+        return f"{self.version}.{go_type}" if go_type in self.types and "." not in go_type else go_type
+
+
+def _mismatch(value: Any, go_type: str, zero: Any, state: State, *, exact: bool = False) -> Any:
+    if value is not None:
+        state.save(value, go_type, exact=exact)
+    return zero
+
+
+def _duration(value: Any, state: State) -> str:
+    if type(value) is not str:
+        raise DecodeError(state.mismatch(value, "string"))
+    try:
+        parse_duration(value)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+    return value

@@ -6,6 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{recognizer/recognizer,json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json, yaml
 
 _GO_TYPE: Final = (
@@ -26,8 +27,10 @@ class Document(NamedTuple):
 def read(data: bytes) -> Document:
     """ValueError in Go's words for what is no object, or names its type by something else than text."""
     is_json = data.lstrip().startswith(b"{")
+    found = None if is_json else yaml.decode(data)
     try:
-        found = json.decode(data) if is_json else yaml.decode(data)
+        if is_json:
+            found = json.decode(data)
         if found is None:
             found = {}
         if not isinstance(found, dict):
@@ -36,6 +39,7 @@ def read(data: bytes) -> Document:
         version, kind = (text_field(found, name, place.format(name)) for name in ("apiVersion", "kind"))
     except ValueError as error:
         raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+    GroupVersion.parse(version)
     return Document(found, version, kind, is_json)
 
 

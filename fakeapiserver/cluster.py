@@ -13,14 +13,18 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from fakeapiserver.server.access_log import AccessLog, Denied, write
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.manifests import Sources
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport import kubeconfig
+
+if TYPE_CHECKING:
+    from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 T = TypeVar("T")
 _START_TIMEOUT: Final = 30.0
@@ -31,6 +35,8 @@ class Cluster:
 
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
     kube-controller-manager; this version bundles none yet. `kubernetes_version` defaults to the newest, v1.36.
+    `crds` and `webhooks` are files, folders or objects (one or several) whose definitions and webhook configurations are there from
+    the start; a webhook that names a Service is asked on this machine, at `cluster.webhooks` (`webhook_port` 0: a free port).
     Raises OSError or ValueError with one sentence that says what to do.
     """
 
@@ -41,6 +47,9 @@ class Cluster:
         authorization_mode: Sequence[str] = ("Node", "RBAC"),
         controllers: Sequence[str] = ("*",),
         kubernetes_version: str = "v1.36",
+        crds: Sources = (),
+        webhooks: Sources = (),
+        webhook_port: int = 0,
     ) -> None:
         self._config = Config(
             secure_port=port,
@@ -48,6 +57,9 @@ class Cluster:
             controllers=tuple(controllers),
             kubernetes_version=kubernetes_version,
             records_access=True,
+            crds=crds,
+            webhooks=webhooks,
+            webhook_port=webhook_port,
         )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._server: LocalServer | None = None
@@ -85,6 +97,20 @@ class Cluster:
     def token(self) -> str:
         """A bearer token of a user in system:masters."""
         return self._running.admin_token
+
+    @property
+    def webhooks(self) -> "LocalWebhooks":
+        """Where the webhook server is to listen, and with which certificate:
+
+        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}", f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
+        cluster.webhooks.wait()
+        """
+        found = self._running.webhooks
+        if found is None:
+            raise ValueError(
+                'this cluster has no webhooks: name their manifests, as in Cluster(webhooks="config/webhook/")'
+            )
+        return found
 
     def user(self, name: str, groups: Sequence[str] = ()) -> str:
         """Path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.

@@ -38,9 +38,9 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-def _port(text: str) -> int:
+def _port(text: str, flag: str = "secure-port") -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UsageError(f"--secure-port must be a number from 0 to 65535, not {text!r}")
+        raise UsageError(f"--{flag} must be a number from 0 to 65535, not {text!r}")
     return int(text)
 
 
@@ -171,6 +171,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", Path),
     "controllers": ("controllers", _list),
+    "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", _list),
     "enable-aggregator-routing": ("enable_aggregator_routing", _boolean),
     "enable-admission-plugins": ("enable_admission_plugins", _list),
@@ -210,8 +211,20 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
     "token-auth-file": ("token_auth_file", Path),
+    "webhook-cert-dir": ("webhook_cert_dir", Path),
+    "webhook-port": ("webhook_port", lambda text: _port(text, "webhook-port")),
+    "webhooks": ("webhooks", lambda text: (Path(text),)),
 }
-_OWN: Final = {"write-kubeconfig": "string", "controllers": "strings", "output": "string", "help": "bool"}
+_OWN: Final = {
+    "controllers": "strings",
+    "crds": "strings",
+    "help": "bool",
+    "output": "string",
+    "webhook-cert-dir": "string",
+    "webhook-port": "int",
+    "webhooks": "strings",
+    "write-kubeconfig": "string",
+}
 
 
 def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
@@ -323,5 +336,9 @@ def help_text() -> str:
         "usage: fakeapiserver serve [FLAG ...]\n\nflags that are heeded, with kube-apiserver's meaning:\n"
         f"{heeded}\n\n--write-kubeconfig FILE  where the admin's kubeconfig goes (default: a new file, its name is printed)\n"
         "--output json            one JSON line instead of text when the server is ready\n"
+        "--crds PATH              a file or folder whose CustomResourceDefinitions are there from the start; may be repeated\n"
+        "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
+        "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
+        "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"
     )

@@ -22,14 +22,23 @@ def main(arguments: Sequence[str]) -> int:
         with Cluster.from_config(parsed.config) as cluster:
             if parsed.write_kubeconfig is not None:
                 cluster.write_kubeconfig(parsed.write_kubeconfig)
-            return _run(parsed.command, cluster.kubeconfig)
+            return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(cluster)})
     except (OSError, ValueError) as error:
         return complain(str(error), 1)
 
 
-def _run(command: list[str], kubeconfig: str) -> int:
+def _webhooks(cluster: Cluster) -> dict[str, str]:
+    """Where the command's webhook server is to listen, and with which certificate."""
+    found = cluster.server.webhooks
+    if found is None:
+        return {}
+    return {"WEBHOOK_HOST": found.host, "WEBHOOK_PORT": str(found.port), "WEBHOOK_CERT_DIR": found.cert_dir}
+
+
+def _run(command: list[str], variables: dict[str, str]) -> int:
+    """`variables` are set in the command's environment."""
     try:
-        child = subprocess.Popen(command, env={**os.environ, "KUBECONFIG": kubeconfig})
+        child = subprocess.Popen(command, env={**os.environ, **variables})
     except FileNotFoundError:
         return complain(f"there is no command {command[0]!r}", 127)
     except PermissionError:

@@ -91,10 +91,17 @@ async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: a
 
 
 def _announce(parsed: Parsed, server: LocalServer) -> None:
+    webhooks = server.webhooks
     if parsed.output == "json":
-        facts = {"url": server.url, "kubeconfig": str(parsed.write_kubeconfig)}
+        facts: dict[str, object] = {"url": server.url, "kubeconfig": str(parsed.write_kubeconfig)}
+        if webhooks is not None:
+            facts["webhooks"] = {"host": webhooks.host, "port": webhooks.port, "certDir": webhooks.cert_dir}
         print(json.dumps(facts), flush=True)
         return
+    if webhooks is not None and parsed.config.webhooks:
+        print(
+            f"Webhooks are asked at {webhooks.url}; serve them with the certificate in {webhooks.cert_dir}.", flush=True
+        )
     print(
         f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}",
         flush=True,

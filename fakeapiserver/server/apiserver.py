@@ -41,7 +41,19 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
-_NO_FLAGS: Final = frozenset({"controllers", "given", "kubernetes-version", "records-access", "warnings"})
+_NO_FLAGS: Final = frozenset(
+    {
+        "controllers",
+        "crds",
+        "given",
+        "kubernetes-version",
+        "records-access",
+        "warnings",
+        "webhook-cert-dir",
+        "webhook-port",
+        "webhooks",
+    }
+)
 
 
 def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -94,8 +106,10 @@ class APIServer:
         )
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
-        versions, writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
-        self.scopes.admission = authn_authz.admission(config, self.objects, versions, writer, self.clock, authorizer)
+        self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
+        self.scopes.admission = authn_authz.admission(
+            config, self.objects, self.versions, self.writer, self.clock, authorizer
+        )
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = service_account_keys(config), api_audiences(config)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.server.audit.options import AuditOptions
+from fakeapiserver.server.manifests import Sources
 
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 # Off until the service account controller runs by default, as envtest has it.
@@ -90,4 +91,8 @@ class Config:
     audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
     kubernetes_version: str = "v1.36"
     records_access: bool = False  # what is allowed and denied is kept for whoever asks (server/access_log.py)
+    crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
+    webhooks: Sources = ()
+    webhook_port: int = 0  # where their server is asked; 0 takes a free one
+    webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
@@ -34,6 +34,9 @@ from fakeapiserver.transport.certificates import (
 )
 
 ADMIN: Final = "kubernetes-admin"
+if TYPE_CHECKING:
+    from fakeapiserver.server.local_webhooks import LocalWebhooks
+
 _STOP_GRACE: Final = 2.0
 
 
@@ -57,6 +60,7 @@ class LocalServer:
         self._certificates: Certificates | None = None
         self._server: Server | None = None
         self.api: APIServer | None = None
+        self.webhooks: LocalWebhooks | None = None
 
     @property
     def url(self) -> str:
@@ -99,6 +103,16 @@ class LocalServer:
         except OSError as error:
             raise OSError(_bind_problem(self.config, error)) from error
         api.address = self.url.removeprefix("https://")
+        if self.config.webhooks or self.config.crds:
+            await self._install(api)
+
+    async def _install(self, api: APIServer) -> None:
+        from fakeapiserver.server.local_webhooks import LocalWebhooks, install
+
+        config = self.config
+        self.webhooks = LocalWebhooks(config.webhook_cert_dir, config.webhook_port)
+        await install(self.webhooks, config.webhooks, config.crds, api.versions, api.writer)
+        await api.custom_resources.sync()
 
     async def stop(self) -> None:
         """Ends watches first, so that their requests finish by themselves."""
@@ -106,6 +120,8 @@ class LocalServer:
             await self.api.stop()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE)
+        if self.webhooks is not None:
+            self.webhooks.close()
         await asyncio.sleep(0)
 
     def write_kubeconfig(self, path: Path) -> None:

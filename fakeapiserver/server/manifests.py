@@ -1,0 +1,65 @@
+"""Kubernetes objects in files, as projects keep them: YAML of one or many documents, JSON, lists; folders of them.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/envtest/{webhook,crd}.go.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.meta import Object
+
+# A file, a folder, or an object; or several of them.
+Source = str | os.PathLike[str] | Mapping[str, Any]
+Sources = Source | Sequence[Source]
+
+_SUFFIXES: Final = (".json", ".yaml", ".yml")
+_SEPARATOR: Final = re.compile(rb"^---.*$", re.MULTILINE)
+
+
+def read(sources: Sources, *kinds: str) -> list[Object]:
+    """The objects of these kinds; of the same kind and name the last. Folders are not searched in depth, and what else is in them
+    is no concern. OSError for files that aren't there, ValueError for those that can't be read."""
+    found = (obj for source in _several(sources) for obj in _objects(source) if obj.get("kind") in kinds)
+    return list({title(obj): obj for obj in found}.values())
+
+
+def title(obj: Object) -> str:
+    """`CustomResourceDefinition widgets.example.com`"""
+    return f"{obj.get('kind')} {(obj.get('metadata') or {}).get('name')}"
+
+
+def _several(sources: Sources) -> Sequence[Source]:
+    return [sources] if isinstance(sources, str | os.PathLike | Mapping) else sources
+
+
+def _objects(source: Source) -> Iterator[Object]:
+    if isinstance(source, Mapping):
+        yield from _items(dict(source))
+        return
+    from fakeapiserver.apimachinery.serializer import type_meta
+
+    for file in _files(Path(source)):
+        for text in _SEPARATOR.split(file.read_bytes()):
+            try:
+                yield from _items(type_meta.read(text).content)
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+    return [path]
+
+
+def _items(obj: Object) -> Iterator[Object]:
+    if str(obj.get("kind", "")).endswith("List") and isinstance(obj.get("items"), list):
+        for item in obj["items"]:
+            yield from _items(item)
+    else:
+        yield obj

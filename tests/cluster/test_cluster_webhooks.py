@@ -223,7 +223,7 @@ def test_the_certificate_is_gone_with_the_cluster(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("kind: [", r"manifests\.yaml: couldn't get version/kind; "),
+        ("kind: [", r"manifests\.yaml: .*yaml: "),
         (
             "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: x}",
             r"ValidatingWebhookConfiguration x: there is only admissionregistration\.k8s\.io/v1, not .*v1beta1",

@@ -1,4 +1,4 @@
-"""Requests to other API servers over HTTPS, with nothing held back: bodies stream both ways, connections are kept for reuse.
+"""Requests to other API servers, with nothing held back: bodies stream both ways, connections are kept for reuse.
 
 What goes wrong is told in Go's words. Upstream: net/http/transport.go, k8s.io/client-go/transport.
 """
@@ -19,24 +19,32 @@ from fakeapiserver.transport.webhook import check_host, reason, trusting
 Headers = list[tuple[bytes, bytes]]
 
 _CHUNK: Final = 65536
+_BUFFER: Final = 1 << 20  # twice as much is read ahead of who takes a body, no more
 _IDLE_SECONDS: Final = 90.0
 _MAX_IDLE: Final = 8
 _BODILESS: Final = frozenset((204, 304))
 
 
 class TransportError(Exception):
-    """The request failed; the text is what Go's http.Transport says."""
+    """The request failed; the text is what Go's http.Transport says. `reset`: there was a connection, and it broke."""
+
+    def __init__(self, text: str, *, reset: bool = False) -> None:
+        super().__init__(text)
+        self.reset = reset
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM)."""
+    """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM). `plain` is
+    without TLS. `proxy` is the URL of a proxy (http, https or socks5), empty for none."""
 
     host: str
     port: int
     server_name: str
     ca_bundle: bytes = b""
     insecure: bool = False
+    plain: bool = False
+    proxy: str = ""
 
     @property
     def authority(self) -> str:
@@ -116,7 +124,7 @@ class Transport:
         target: Target,
         head: bytes,
         method: str,
-        body: AsyncIterator[bytes] | None,
+        body: bytes | AsyncIterator[bytes] | None,
         connected: asyncio.Event | None = None,
     ) -> Answer:
         """Sends `head` (with its blank line) and `body` (framed already), and answers as soon as the response's head is there.
@@ -132,19 +140,27 @@ class Transport:
     async def connect(self, target: Target) -> Connection:
         """A connection of one's own. TransportError."""
         try:
-            context = self._context(target)
-            reader, writer = await asyncio.open_connection(
-                target.host, target.port, ssl=context, server_hostname=target.server_name
-            )
-        except (OSError, ValueError) as error:
+            reader, writer = await self._open(target)
+        except (OSError, EOFError, ValueError) as error:
             raise TransportError(reason(_as_os_error(error), target.host, target.port)) from error
         try:
-            if not target.insecure:
+            if not (target.insecure or target.plain):
                 check_host(target.server_name, writer.get_extra_info("peercert") or {})
         except OSError as error:
             writer.close()
             raise TransportError(str(error)) from error
         return Connection(reader, writer)
+
+    async def _open(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if not target.proxy:
+            tls = {} if target.plain else {"ssl": self._context(target), "server_hostname": target.server_name}
+            return await asyncio.open_connection(target.host, target.port, limit=_BUFFER, **tls)
+        from fakeapiserver.transport.proxy import tunnel
+
+        reader, writer = await tunnel(target.proxy, target.host, target.port)
+        if not target.plain:
+            await writer.start_tls(self._context(target), server_hostname=target.server_name)
+        return reader, writer
 
     def close(self) -> None:
         """Ends the idle connections."""
@@ -178,12 +194,11 @@ class Transport:
         connection: Connection,
         head: bytes,
         method: str,
-        body: AsyncIterator[bytes] | None,
+        body: bytes | AsyncIterator[bytes] | None,
         *,
         reused: bool,
     ) -> Answer:
-        sending = asyncio.ensure_future(_send(connection.writer, head, body))
-        sending.add_done_callback(lambda done: done.cancelled() or done.exception())
+        sending = _sending(connection.writer, head, body)
         reader = _ResponseReader(connection.reader, method)
         try:
             await reader.read_head(sending)
@@ -191,12 +206,13 @@ class Transport:
             connection.close()
             if reused and body is None and not reader.begun:
                 raise _Stale from None
-            raise TransportError(reason(_as_os_error(error), target.host, target.port)) from error
+            broken = isinstance(error, EOFError | ConnectionError)
+            raise TransportError(reason(_as_os_error(error), target.host, target.port), reset=broken) from error
         except BaseException:
             connection.close()
             raise
         finally:
-            if not sending.done():
+            if sending is not None and not sending.done():
                 sending.cancel()
                 reader.keep_alive = False
 
@@ -245,12 +261,23 @@ def _as_os_error(error: Exception) -> Exception:
     return nested[0] if nested else error
 
 
-async def _send(writer: asyncio.StreamWriter, head: bytes, body: AsyncIterator[bytes] | None) -> None:
+def _sending(
+    writer: asyncio.StreamWriter, head: bytes, body: bytes | AsyncIterator[bytes] | None
+) -> "asyncio.Future[None] | None":
+    """Sends the request; a body that comes piece by piece is sent while the response is awaited."""
+    if body is None or isinstance(body, bytes):
+        writer.write(head + body if body else head)
+        return None
+    sending = asyncio.ensure_future(_send(writer, head, body))
+    sending.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return sending
+
+
+async def _send(writer: asyncio.StreamWriter, head: bytes, body: AsyncIterator[bytes]) -> None:
     writer.write(head)
-    if body is not None:
-        async for piece in body:
-            writer.write(piece)
-            await writer.drain()
+    async for piece in body:
+        writer.write(piece)
+        await writer.drain()
 
 
 class _ResponseReader:
@@ -277,21 +304,25 @@ class _ResponseReader:
     def reusable(self) -> bool:
         return self._complete and self.keep_alive
 
-    async def read_head(self, sending: "asyncio.Future[None]") -> None:
+    async def read_head(self, sending: "asyncio.Future[None] | None") -> None:
         """OSError or EOFError for what is no response; what `sending` raises when the body's source fails."""
         while not self._in_body:
-            reading = asyncio.ensure_future(self._reader.read(_CHUNK))
-            try:
-                await asyncio.wait(
-                    (reading, sending) if not sending.done() else (reading,), return_when="FIRST_COMPLETED"
-                )
-                _check(sending)
-                data = await reading
-            finally:
-                reading.cancel()
+            if sending is None:
+                data = await self._reader.read(_CHUNK)
+            else:
+                data = await self._read_while(sending)
             if not data:
                 raise EOFError("unexpected EOF" if self.begun else "EOF")
             self._feed(data)
+
+    async def _read_while(self, sending: "asyncio.Future[None]") -> bytes:
+        reading = asyncio.ensure_future(self._reader.read(_CHUNK))
+        try:
+            await asyncio.wait((reading, sending) if not sending.done() else (reading,), return_when="FIRST_COMPLETED")
+            _check(sending)
+            return await reading
+        finally:
+            reading.cancel()
 
     async def body(self) -> AsyncIterator[bytes]:
         """EOFError or OSError when it breaks off."""

@@ -1,0 +1,9 @@
+"""client-go's parts for asyncio: they speak HTTP to any Kubernetes server.
+
+    async with RESTClient(kubeconfig.load()) as rest:
+        pods = DynamicClient(rest).resource(GroupVersionResource("", "v1", "pods"))
+        await pods.namespaced("default").get("nginx")
+
+Objects are plain dicts in wire case. What a server refuses is a StatusError (`errors.is_not_found(error)` and its like tell
+which), no server is a TransportError. `synchronous` has the same for scripts and tests without an event loop.
+"""

@@ -1,0 +1,1 @@
+"""Copies of what a server has, kept up to date (upstream: k8s.io/client-go/tools/cache)."""

@@ -1,0 +1,160 @@
+"""What an informer knows: objects by key, and by whatever index functions make of them.
+
+Objects are shared by everyone who asks: read them, copy before you change one.
+Upstream: k8s.io/client-go/tools/cache/{store,index,thread_safe_store}.go.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Object = dict[str, Any]
+# The values under which an object is found.
+IndexFunc = Callable[[Object], Iterable[str]]
+NAMESPACE_INDEX: Final = "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFinalStateUnknown:
+    """The object was deleted while nobody watched; `object` is the last that was seen of it."""
+
+    key: str
+    object: Object
+
+
+def meta_namespace_key(obj: Object) -> str:
+    """`namespace/name`, or `name` for what is in no namespace."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace")
+    name: str = metadata["name"]
+    return f"{namespace}/{name}" if namespace else name
+
+
+def deletion_handling_key(obj: Object | DeletedFinalStateUnknown) -> str:
+    """The key, also of an object whose deletion was missed."""
+    return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key(obj)
+
+
+def split_meta_namespace_key(key: str) -> tuple[str, str]:
+    """(namespace, name). ValueError for what is no key."""
+    parts = key.split("/")
+    if len(parts) > 2:
+        raise ValueError(f'unexpected key format: "{key}"')
+    return (parts[0], parts[1]) if len(parts) == 2 else ("", key)
+
+
+def namespace_index(obj: Object) -> Iterable[str]:
+    """The index function of NAMESPACE_INDEX."""
+    return (obj["metadata"].get("namespace", ""),)
+
+
+class Indexer:
+    """Objects by `key`, and an index for each of `indexers`. An object that an index function fails on is not stored."""
+
+    def __init__(
+        self, indexers: Mapping[str, IndexFunc] | None = None, key: Callable[[Object], str] = meta_namespace_key
+    ) -> None:
+        self._key = key
+        self._items: dict[str, Object] = {}
+        self._indexers: dict[str, IndexFunc] = dict(indexers or {})
+        # index -> value -> keys; a dict keeps the keys' order, which makes lists repeatable
+        self._indices: dict[str, dict[str, dict[str, None]]] = {name: {} for name in self._indexers}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, obj: Object) -> None:
+        """Stores it, in place of the one with its key."""
+        key = self._key(obj)
+        if self._indexers:
+            values = [(name, tuple(function(obj))) for name, function in self._indexers.items()]
+            self._unindex(key)
+            for name, found in values:
+                index = self._indices[name]
+                for value in found:
+                    index.setdefault(value, {})[key] = None
+        self._items[key] = obj
+
+    update = add
+
+    def delete(self, obj: Object | DeletedFinalStateUnknown) -> None:
+        """Forgets it, if it is there."""
+        key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key(obj)
+        if key in self._items:
+            self._unindex(key)
+            del self._items[key]
+
+    def get(self, obj: Object) -> Object | None:
+        """The stored object with the same key."""
+        return self._items.get(self._key(obj))
+
+    def get_by_key(self, key: str) -> Object | None:
+        """None when it isn't there."""
+        return self._items.get(key)
+
+    def list(self) -> Sequence[Object]:
+        """All, in a list of the caller's own."""
+        return [*self._items.values()]
+
+    def list_keys(self) -> Sequence[str]:
+        return [*self._items]
+
+    def replace(self, objects: Iterable[Object]) -> None:
+        """These, and nothing else."""
+        self._items.clear()
+        self._indices = {name: {} for name in self._indexers}
+        for obj in objects:
+            self.add(obj)
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """More indexes, of what is there already too. ValueError for one whose name is taken."""
+        taken = self._indexers.keys() & indexers.keys()
+        if taken:
+            raise ValueError(f"indexer conflict: {', '.join(sorted(taken))}")
+        for name, function in indexers.items():
+            index: dict[str, dict[str, None]] = {}
+            for key, obj in self._items.items():
+                for value in function(obj):
+                    index.setdefault(value, {})[key] = None
+            self._indexers[name] = function
+            self._indices[name] = index
+
+    @property
+    def indexers(self) -> Mapping[str, IndexFunc]:
+        return self._indexers
+
+    def by_index(self, name: str, value: str) -> Sequence[Object]:
+        """The objects of which the index function makes `value`. KeyError: there is no such index."""
+        return [self._items[key] for key in self.index_keys(name, value)]
+
+    def index_keys(self, name: str, value: str) -> Sequence[str]:
+        """Their keys. KeyError."""
+        return [*self._index(name).get(value, ())]
+
+    def index_values(self, name: str) -> Sequence[str]:
+        """Every value that some object has. KeyError."""
+        return [*self._index(name)]
+
+    def index(self, name: str, obj: Object) -> Sequence[Object]:
+        """The objects that share a value with `obj`. KeyError."""
+        index = self._index(name)
+        keys = dict.fromkeys(key for value in self._indexers[name](obj) for key in index.get(value, ()))
+        return [self._items[key] for key in keys]
+
+    def _index(self, name: str) -> dict[str, dict[str, None]]:
+        if name not in self._indices:
+            raise KeyError(f"Index with name {name} does not exist")
+        return self._indices[name]
+
+    def _unindex(self, key: str) -> None:
+        old = self._items.get(key)
+        if old is None:
+            return
+        for name, function in self._indexers.items():
+            index = self._indices[name]
+            for value in function(old):
+                keys = index.get(value)
+                if keys is not None:
+                    keys.pop(key, None)
+                    if not keys:
+                        del index[value]

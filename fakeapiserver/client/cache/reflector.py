@@ -1,0 +1,265 @@
+"""Brings what a server has into a store, and keeps it so: list, then watch; again when the watch can't go on.
+
+Upstream: k8s.io/client-go/tools/cache/reflector.go. One thing differs: when the server was gone, it is listed before it is watched
+again, since a server of a test may come back with another state.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+from typing import Final, NoReturn, Protocol, Unpack
+
+from fakeapiserver.client.cache.indexer import Object, meta_namespace_key
+from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
+from fakeapiserver.client.errors import (
+    StatusError,
+    TransportError,
+    is_expired,
+    is_gone,
+    is_too_many_requests,
+)
+from fakeapiserver.client.flowcontrol import Backoff
+from fakeapiserver.client.pager import PAGE_SIZE, decode_items, whole
+from fakeapiserver.client.rest import WatchEvent
+from fakeapiserver.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+
+Sleep = Callable[[float], Awaitable[None]]
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_MIN_WATCH_SECONDS: Final = 300
+# Beyond what the server was told to end a watch after, it counts as hung.
+_GRACE_SECONDS: Final = 30
+_SHORT_SECONDS: Final = 1.0
+
+
+class ListerWatcher(Protocol):
+    """What has lists and watches: a ResourceClient."""
+
+    async def list_raw(self, **options: Unpack[ListOptions]) -> RawList: ...
+
+    def watch(self, **options: Unpack[ListOptions]) -> AsyncGenerator[WatchEvent, None]: ...
+
+
+class ReflectorStore(Protocol):
+    """What is told of everything that comes."""
+
+    def add(self, obj: Object) -> None: ...
+
+    def update(self, obj: Object) -> None: ...
+
+    def delete(self, obj: Object) -> None: ...
+
+    def replace(self, objects: Iterable[Object]) -> None: ...
+
+    def resync(self) -> None: ...
+
+
+class _Relist(Exception):
+    """The watch can't go on from where it is. `at_once`: no failure, only too old."""
+
+    def __init__(self, reason: str, *, at_once: bool = False) -> None:
+        super().__init__(reason)
+        self.at_once = at_once
+
+
+class Reflector:
+    """`run()` until it is cancelled.
+
+    selection: selectors of what is wanted.
+    resync_period: seconds between calls of the store's `resync`; 0: never.
+    page_size: of lists that aren't served from the server's cache; 0: everything at once.
+    use_watch_list: the first state is streamed as a watch's events (KEP-3157), where the server can.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher,
+        store: ReflectorStore,
+        *,
+        name: str = "reflector",
+        selection: ListOptions | None = None,
+        resync_period: float = 0.0,
+        page_size: int = PAGE_SIZE,
+        use_watch_list: bool = True,
+        clock: Clock | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.name = name
+        # The revision up to which the store has everything; "" before the first list.
+        self.last_sync_resource_version = ""
+        self._source = source
+        self._store = store
+        self._selection: ListOptions = {**(selection or {})}
+        self._resync_period = resync_period
+        self._page_size = page_size
+        self._use_watch_list = use_watch_list
+        self._clock = clock or SystemClock()
+        self._sleep = sleep
+        self._backoff = Backoff(0.8, 30.0, 2.0, 1.0, reset=120.0)
+        self._unavailable = False
+        self._listed_at = float("-inf")
+
+    async def run(self) -> None:
+        """Never returns by itself; what goes wrong is logged and tried again, later each time."""
+        resync = asyncio.ensure_future(self._resync()) if self._resync_period else None
+        try:
+            while True:
+                pause = await self._list_and_watch()
+                if pause:
+                    await self._sleep(self._backoff.step(self._clock.monotonic()))
+        finally:
+            if resync is not None:
+                resync.cancel()
+
+    async def _list_and_watch(self) -> bool:
+        """Whether to wait before the next time."""
+        try:
+            if self._use_watch_list:
+                await self._watch_list()
+            await self._list()
+            await self._watch_on()
+        except _Relist as reason:
+            log.debug("%s: listing anew: %s", self.name, reason)
+            return not reason.at_once or self._clock.monotonic() - self._listed_at < self._backoff.initial
+        except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
+            log.warning("%s: list or watch failed: %s", self.name, error)
+        return True
+
+    # --------------------------------------------------------------- the first state
+
+    async def _list(self) -> None:
+        try:
+            page = await self._listed(self._relist_version())
+        except StatusError as error:
+            if not (_too_old(error) or _too_new(error)):
+                raise
+            self._unavailable = True
+            page = await self._listed("")
+        self._replaced(decode_items(page[0]), page[1])
+
+    async def _listed(self, version: str) -> tuple[ListShape, str]:
+        # a revision lets the server answer from its cache, which has no pages; "0" takes whatever it has
+        size = self._page_size if version in ("", "0") else 0
+        page = await whole(self._source, size, **ListOptions(**self._selection, resource_version=version))
+        return page, page.metadata.resource_version
+
+    def _replaced(self, objects: Iterable[Object], version: str) -> None:
+        self._unavailable = False
+        self._store.replace(objects)
+        self.last_sync_resource_version = version
+        self._listed_at = self._clock.monotonic()
+
+    def _relist_version(self) -> str:
+        return "" if self._unavailable else self.last_sync_resource_version or "0"
+
+    async def _watch_list(self) -> None:
+        """Streams the first state and watches on; returns only when the server has no such thing."""
+        version = "" if self._unavailable else self.last_sync_resource_version
+        options = ListOptions(
+            **self._selection,
+            resource_version=version,
+            resource_version_match="NotOlderThan",
+            send_initial_events=True,
+        )
+        known: dict[str, Object] = {}
+        begun = False
+        try:
+            async with asyncio.timeout(None) as deadline, aclosing(self._started(options, deadline)) as events:
+                async for event in events:
+                    begun = True
+                    obj = _checked(event)
+                    if event.type == "DELETED":
+                        known.pop(meta_namespace_key(obj), None)
+                    elif event.type != "BOOKMARK":
+                        known[meta_namespace_key(obj)] = obj
+                    elif (obj["metadata"].get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true":
+                        self._replaced(known.values(), obj["metadata"]["resourceVersion"])
+                        known = {}
+                        await self._follow(events)
+                        await self._watch_on()
+        except StatusError as error:
+            if _too_old(error) or _too_new(error):
+                self._unavailable = True
+                raise _Relist(str(error), at_once=True) from None
+            if begun or error.code not in (400, 422):
+                raise
+            self._use_watch_list = False
+            return
+        raise _Relist("the stream of the first state ended early")
+
+    # --------------------------------------------------------------------- the watch
+
+    async def _watch_on(self) -> NoReturn:
+        """Watches from where the store is, and again whenever a watch ends. _Relist when that can't go on."""
+        while True:
+            options = ListOptions(**self._selection, resource_version=self.last_sync_resource_version)
+            start, before = self._clock.monotonic(), self.last_sync_resource_version
+            try:
+                async with asyncio.timeout(None) as deadline, aclosing(self._started(options, deadline)) as events:
+                    seen = await self._follow(events)
+            except StatusError as error:
+                if is_too_many_requests(error):
+                    await self._sleep(self._backoff.step(self._clock.monotonic()))
+                    continue
+                if _too_old(error):
+                    raise _Relist(str(error), at_once=True) from None
+                raise
+            except TimeoutError:
+                log.debug("%s: the watch didn't end in time", self.name)
+                continue
+            except TransportError as error:
+                # broken off after events or a while: go on from the last one
+                if not error.reset and self.last_sync_resource_version == before:
+                    raise
+                log.debug("%s: the watch broke off: %s", self.name, error)
+                seen = self.last_sync_resource_version != before
+            if not seen and self._clock.monotonic() - start < _SHORT_SECONDS:
+                raise _Relist("very short watch: it ended within a second, without an event")
+
+    def _started(self, options: ListOptions, deadline: asyncio.Timeout) -> AsyncGenerator[WatchEvent, None]:
+        seconds = int(_MIN_WATCH_SECONDS * (1 + random.random()))
+        deadline.reschedule(asyncio.get_running_loop().time() + seconds + _GRACE_SECONDS)
+        return self._source.watch(**ListOptions(**options, timeout_seconds=seconds, allow_watch_bookmarks=True))
+
+    async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> bool:
+        """Tells the store of each event; whether there was one."""
+        store, seen = self._store, False
+        async for event in events:
+            obj = _checked(event)
+            if event.type == "MODIFIED":
+                store.update(obj)
+            elif event.type == "ADDED":
+                store.add(obj)
+            elif event.type == "DELETED":
+                store.delete(obj)
+            self.last_sync_resource_version = obj["metadata"]["resourceVersion"]
+            seen = True
+        return seen
+
+    async def _resync(self) -> None:
+        while True:
+            await self._sleep(self._resync_period)
+            self._store.resync()
+
+
+def _checked(event: WatchEvent) -> Object:
+    """The object. StatusError for an ERROR event, ValueError for what is no object."""
+    obj = event.object
+    if event.type == "ERROR":
+        raise StatusError(obj)
+    if not (obj.get("metadata") or {}).get("resourceVersion"):
+        raise ValueError(f"unable to understand watch event {event.type}: it has no metadata.resourceVersion")
+    return obj
+
+
+def _too_old(error: StatusError) -> bool:
+    return is_expired(error) or is_gone(error)
+
+
+def _too_new(error: StatusError) -> bool:
+    """The server hasn't come so far yet, or never was there: it is another one."""
+    causes = (error.status.get("details") or {}).get("causes") or ()
+    return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in causes)

@@ -1,0 +1,375 @@
+"""One watch and one cache for everybody who wants to know of a resource.
+
+Upstream: k8s.io/client-go/tools/cache/shared_informer.go, k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.delta_fifo import DeltaFIFO, Deltas, DeltaType, TransformFunc
+from fakeapiserver.client.cache.indexer import (
+    NAMESPACE_INDEX,
+    DeletedFinalStateUnknown,
+    Indexer,
+    IndexFunc,
+    Object,
+    namespace_index,
+)
+from fakeapiserver.client.cache.lister import Lister
+from fakeapiserver.client.cache.reflector import ListerWatcher, Reflector, Sleep
+from fakeapiserver.client.dynamic import DynamicClient, ListOptions
+from fakeapiserver.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_TURN: Final = 256  # so many keys are taken before others of the event loop have their turn
+Tombstone = Object | DeletedFinalStateUnknown
+
+
+class ResourceEventHandler(Protocol):
+    """Told of every change, in order. Plain methods are called in the event loop and should be short; an `async def` may take its
+    time, changes wait for it. What one raises is logged, and the next change told. Objects are shared: copy before changing."""
+
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+        """It is new, or (`is_in_initial_list`) was there when the informer began."""
+
+    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+        """It changed, or is only looked at again: the resourceVersions are the same then."""
+
+    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+        """It is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEventHandlerFuncs:
+    """A handler of functions; those left out do nothing."""
+
+    add: Callable[[Object], Awaitable[None] | None] | None = None
+    update: Callable[[Object, Object], Awaitable[None] | None] | None = None
+    delete: Callable[[Tombstone], Awaitable[None] | None] | None = None
+
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+        return self.add(obj) if self.add else None
+
+    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+        return self.update(old, new) if self.update else None
+
+    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+        return self.delete(obj) if self.delete else None
+
+
+@dataclass(frozen=True, slots=True)
+class FilteringResourceEventHandler:
+    """Tells `handler` of what `keeps` says yes to; what begins or ceases to be so is added or deleted for it."""
+
+    keeps: Callable[[Object], bool]
+    handler: ResourceEventHandler
+
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+        return self.handler.on_add(obj, is_in_initial_list) if self.keeps(obj) else None
+
+    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+        was, is_now = self.keeps(old), self.keeps(new)
+        if was and is_now:
+            return self.handler.on_update(old, new)
+        if is_now:
+            return self.handler.on_add(new, False)
+        return self.handler.on_delete(old) if was else None
+
+    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+        last = obj.object if isinstance(obj, DeletedFinalStateUnknown) else obj
+        return self.handler.on_delete(obj) if self.keeps(last) else None
+
+
+class _Notification(NamedTuple):
+    call: Callable[[], Awaitable[None] | None]
+    initial: bool
+
+
+class Registration:
+    """A handler's place at an informer."""
+
+    def __init__(self, informer: "SharedInformer", handler: ResourceEventHandler, *, resyncs: bool) -> None:
+        self._informer = informer
+        self._handler = handler
+        self.resyncs = resyncs
+        self._waiting: deque[_Notification] = deque()
+        self._initial = 0
+        self._wake = asyncio.Event()
+        self._told = asyncio.Event()
+
+    @property
+    def has_synced(self) -> bool:
+        """The handler was told of everything that the informer's first list held."""
+        return self._informer.has_synced and self._initial == 0
+
+    async def wait_for_sync(self) -> None:
+        """Until `has_synced`."""
+        await self._informer.wait_for_sync()
+        while self._initial:
+            self._told.clear()
+            await self._told.wait()
+
+    def added(self, obj: Object, initial: bool) -> None:
+        handler = self._handler
+        self._tell(lambda: handler.on_add(obj, initial), initial)
+
+    def updated(self, old: Object, new: Object) -> None:
+        handler = self._handler
+        self._tell(lambda: handler.on_update(old, new), False)
+
+    def deleted(self, obj: Tombstone) -> None:
+        handler = self._handler
+        self._tell(lambda: handler.on_delete(obj), False)
+
+    def _tell(self, call: Callable[[], Awaitable[None] | None], initial: bool) -> None:
+        self._initial += initial
+        self._waiting.append(_Notification(call, initial))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Calls the handler, until it is cancelled."""
+        waiting = self._waiting
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            told = 0
+            while waiting:
+                call, initial = waiting.popleft()
+                try:
+                    result = call()
+                    if result is not None and inspect.isawaitable(result):
+                        await result
+                except Exception:
+                    log.exception("a handler of %s failed", self._informer.name)
+                if initial:
+                    self._initial -= 1
+                    if not self._initial:
+                        self._told.set()
+                told += 1
+                if told % _TURN == 0:
+                    await asyncio.sleep(0)
+
+
+class SharedInformer:
+    """`indexer` holds what the server has; handlers are told of changes. Run it once, `async with asyncio.TaskGroup()` say.
+
+    resync_period: seconds after which handlers that ask for it are told of everything again, as updates; 0: never.
+    transform: what is kept of an object; `strip_managed_fields` saves about half of it.
+    use_watch_list: see Reflector.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher,
+        *,
+        name: str = "informer",
+        selection: ListOptions | None = None,
+        resync_period: float = 0.0,
+        indexers: Mapping[str, IndexFunc] | None = None,
+        transform: TransformFunc | None = None,
+        use_watch_list: bool = True,
+        clock: Clock | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.name = name
+        self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
+        self._fifo = DeltaFIFO(self.indexer, transform)
+        self._reflector = Reflector(
+            source,
+            self,
+            name=name,
+            selection=selection,
+            resync_period=resync_period,
+            use_watch_list=use_watch_list,
+            clock=clock,
+            sleep=sleep,
+        )
+        self._registrations: dict[Registration, asyncio.Task[None] | None] = {}
+        self._wake = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._running = False
+
+    @property
+    def lister(self) -> Lister:
+        """Reads from the cache."""
+        return Lister(self.indexer, self.name)
+
+    @property
+    def has_synced(self) -> bool:
+        """The indexer holds everything of the first list."""
+        return self._synced.is_set()
+
+    async def wait_for_sync(self) -> None:
+        """Until `has_synced`."""
+        await self._synced.wait()
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The revision up to which everything has come; "" before the first list."""
+        return self._reflector.last_sync_resource_version
+
+    def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
+        """Tells `handler` from now on, of what is there already too. `resyncs`: it wants to be told again each resync_period."""
+        registration = Registration(self, handler, resyncs=resyncs)
+        self._registrations[registration] = None
+        for obj in self.indexer.list():
+            registration.added(obj, True)
+        if self._running:
+            self._registrations[registration] = asyncio.ensure_future(registration.run())
+        return registration
+
+    def remove_event_handler(self, registration: Registration) -> None:
+        """Tells it nothing more, not even what waits."""
+        task = self._registrations.pop(registration, None)
+        if task is not None:
+            task.cancel()
+
+    async def run(self) -> None:
+        """Until it is cancelled. RuntimeError when it runs already."""
+        if self._running:
+            raise RuntimeError("the informer runs already: an informer runs once")
+        self._running = True
+        for registration in self._registrations:
+            self._registrations[registration] = asyncio.ensure_future(registration.run())
+        processing = asyncio.ensure_future(self._process())
+        try:
+            await self._reflector.run()
+        finally:
+            tasks = [processing, *(task for task in self._registrations.values() if task is not None)]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._running = False
+
+    # ------------------------------------------------------- what the reflector tells
+
+    def add(self, obj: Object) -> None:
+        self._fifo.add(obj)
+        self._wake.set()
+
+    def update(self, obj: Object) -> None:
+        self._fifo.update(obj)
+        self._wake.set()
+
+    def delete(self, obj: Object) -> None:
+        self._fifo.delete(obj)
+        self._wake.set()
+
+    def replace(self, objects: Iterable[Object]) -> None:
+        self._fifo.replace(objects)
+        self._wake.set()
+
+    def resync(self) -> None:
+        self._fifo.resync()
+        self._wake.set()
+
+    async def _process(self) -> None:
+        fifo, taken = self._fifo, 0
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while (deltas := fifo.pop()) is not None:
+                self._apply(deltas)
+                taken += 1
+                if taken % _TURN == 0:
+                    await asyncio.sleep(0)
+            if fifo.has_synced:
+                self._synced.set()
+
+    def _apply(self, deltas: Deltas) -> None:
+        for change, obj in deltas.changes:
+            if change is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):
+                self.indexer.delete(obj)
+                for registration in self._registrations:
+                    registration.deleted(obj)
+                continue
+            old = self.indexer.get_by_key(deltas.key)
+            try:
+                self.indexer.add(obj)
+            except Exception:
+                log.exception("an index function of %s failed on %s, which is left out", self.name, deltas.key)
+                continue
+            if old is None:
+                for registration in self._registrations:
+                    registration.added(obj, deltas.in_initial_list)
+                continue
+            is_sync = change is DeltaType.SYNC or (change is DeltaType.REPLACED and _version(old) == _version(obj))
+            for registration in self._registrations:
+                if registration.resyncs or not is_sync:
+                    registration.updated(old, obj)
+
+
+def _version(obj: Object) -> str:
+    version: str = obj["metadata"].get("resourceVersion", "")
+    return version
+
+
+def strip_managed_fields(obj: Object) -> Object:
+    """A transform: nearly nobody reads them."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+class SharedInformerFactory:
+    """One informer a resource, for everybody who asks the same factory.
+
+    namespace: only of this one; "" is all. metadata_only: PartialObjectMetadata. Others as SharedInformer.
+    """
+
+    def __init__(
+        self,
+        client: DynamicClient,
+        *,
+        namespace: str = "",
+        selection: ListOptions | None = None,
+        resync_period: float = 0.0,
+        transform: TransformFunc | None = None,
+        metadata_only: bool = False,
+        use_watch_list: bool = True,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._selection = selection
+        self._resync_period = resync_period
+        self._transform = transform
+        self._metadata_only = metadata_only
+        self._use_watch_list = use_watch_list
+        self._informers: dict[GroupVersionResource, SharedInformer] = {}
+        self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
+
+    def for_resource(self, gvr: GroupVersionResource) -> SharedInformer:
+        """The resource's informer; `start` starts it."""
+        if gvr not in self._informers:
+            self._informers[gvr] = SharedInformer(
+                self._client.resource(gvr, self._namespace, metadata_only=self._metadata_only),
+                name=str(gvr.group_resource),
+                selection=self._selection,
+                resync_period=self._resync_period,
+                transform=self._transform,
+                use_watch_list=self._use_watch_list,
+            )
+        return self._informers[gvr]
+
+    def start(self) -> None:
+        """Starts those that don't run yet, in the running event loop."""
+        for gvr, informer in self._informers.items():
+            if gvr not in self._tasks:
+                self._tasks[gvr] = asyncio.ensure_future(informer.run())
+
+    async def wait_for_sync(self) -> None:
+        """Until all that were started have their first list."""
+        await asyncio.gather(*(self._informers[gvr].wait_for_sync() for gvr in self._tasks))
+
+    async def shutdown(self) -> None:
+        """Ends them; they can't be started again."""
+        tasks = [*self._tasks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,290 @@
+"""Events about objects, for people who read `kubectl describe`.
+
+What happens again becomes a series of the first event; many that differ only in their text are combined; an object that has too
+many is left in peace. Nobody waits for an event to be written.
+Upstream: k8s.io/client-go/tools/events/{event_broadcaster,event_recorder}.go (series), tools/record/events_cache.go (spam filter,
+aggregation).
+"""
+
+import asyncio
+import logging
+import random
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
+from typing import Any, Final, Generic, TypeVar
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
+from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
+from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.client.rest import Object
+from fakeapiserver.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+V = TypeVar("V")
+
+EVENTS: Final = GroupVersionResource("events.k8s.io", "v1", "events")
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+_MAX_QUEUED: Final = 1000
+_MAX_TRIES: Final = 12
+_RETRY_SECONDS: Final = 10.0
+_FINISH_SECONDS: Final = 6 * 60.0
+_REFRESH_SECONDS: Final = 30 * 60.0
+_CACHE_SIZE: Final = 4096
+_SPAM_BURST: Final = 25
+_SPAM_QPS: Final = 1 / 300
+_MAX_SIMILAR: Final = 10
+_SIMILAR_SECONDS: Final = 600.0
+_MAX_NOTE: Final = 1024
+_MAX_NAME: Final = 253
+
+
+class EventBroadcaster:
+    """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped."""
+
+    def __init__(
+        self,
+        client: DynamicClient,
+        *,
+        clock: Clock | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self._client = client
+        self._sleep = sleep
+        self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
+        self._series: dict[Hashable, Object] = {}
+        self._spam: _Recent[TokenBucket] = _Recent(_CACHE_SIZE)
+        self._similar: _Recent[_Similar] = _Recent(_CACHE_SIZE)
+
+    def new_recorder(self, reporting_controller: str, reporting_instance: str = "") -> "EventRecorder":
+        """`reporting_controller` as in `example.com/widget-controller`; the instance is named for this host by default."""
+        return EventRecorder(
+            self, reporting_controller, reporting_instance or f"{reporting_controller}-{socket.gethostname()}"
+        )
+
+    def record(self, event: Object) -> None:
+        """Takes an events.k8s.io/v1 Event to be written."""
+        if not self._allows(event):
+            return
+        try:
+            self._queue.put_nowait(self._combined(event))
+        except asyncio.QueueFull:
+            log.warning("too many events wait to be written: one about %s is dropped", event["regarding"].get("name"))
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        keeping = asyncio.ensure_future(self._keep_series())
+        try:
+            while True:
+                event = await self._queue.get()
+                try:
+                    await self._write(event)
+                except Exception:
+                    log.exception("an event could not be written")
+                finally:
+                    self._queue.task_done()
+        finally:
+            keeping.cancel()
+
+    async def flush(self) -> None:
+        """Until everything that was recorded is written, or given up."""
+        await self._queue.join()
+
+    # ------------------------------------------------------------- what is let through
+
+    def _allows(self, event: Object) -> bool:
+        """25 events of one source about one object at once, then one every five minutes."""
+        key = (event["reportingController"], event["reportingInstance"], event["type"], _frozen(event["regarding"]))
+        bucket = self._spam.get(key)
+        if bucket is None:
+            bucket = TokenBucket(_SPAM_QPS, _SPAM_BURST)
+            self._spam.put(key, bucket)
+        return bucket.accepts(self.clock.monotonic())
+
+    def _combined(self, event: Object) -> Object:
+        """From the tenth text in ten minutes on, all that differ in nothing else are one."""
+        key, note, now = _key(event), event.get("note", ""), self.clock.monotonic()
+        similar = self._similar.get(key)
+        if similar is None or now - similar.last > _SIMILAR_SECONDS:
+            similar = _Similar()
+            self._similar.put(key, similar)
+        similar.notes.add(note)
+        similar.last = now
+        if len(similar.notes) < _MAX_SIMILAR:
+            return event
+        similar.notes.pop()
+        return {**event, "note": f"(combined from similar events): {note}"[:_MAX_NOTE]}
+
+    # ------------------------------------------------------------------------- writing
+
+    async def _write(self, event: Object) -> None:
+        key, now = _key(event), rfc3339_micro(self.clock.now())
+        known = self._series.get(key)
+        if known is None:
+            self._series[key] = event
+            await self._attempt(event)
+        elif "series" in known:
+            known["series"] = {"count": known["series"]["count"] + 1, "lastObservedTime": now}
+        else:
+            known["series"] = {"count": 2, "lastObservedTime": now}
+            await self._attempt(known)
+
+    async def _attempt(self, event: Object) -> None:
+        for _ in range(_MAX_TRIES):
+            if not await self._is_to_be_tried_again(event):
+                return
+            await self._sleep(_RETRY_SECONDS * (1 + random.random() * 0.25))
+        log.error("unable to write event %s: retry limit exceeded", event["metadata"]["name"])
+
+    async def _is_to_be_tried_again(self, event: Object) -> bool:
+        events = self._client.resource(EVENTS, event["metadata"]["namespace"])
+        try:
+            if "series" in event:
+                with suppress(_Missing):
+                    await _patched(events.patch, event)
+                    return False
+            await events.create(event)
+        except StatusError as error:
+            if is_already_exists(error):
+                return "series" in event  # the series' first event came in between
+            log.warning("the server rejected event %s: %s", event["metadata"]["name"], error)
+        except (TransportError, TimeoutError, OSError) as error:
+            log.warning("unable to write event %s, trying again: %s", event["metadata"]["name"], error)
+            return True
+        return False
+
+    async def _keep_series(self) -> None:
+        """Writes how far series have come, every half hour and when they are over: then they are forgotten."""
+        refreshed = self.clock.monotonic()
+        while True:
+            await self._sleep(_FINISH_SECONDS)
+            now = self.clock.monotonic()
+            refreshing = now - refreshed >= _REFRESH_SECONDS
+            refreshed = now if refreshing else refreshed
+            for key, event in [*self._series.items()]:
+                last = (event.get("series") or {}).get("lastObservedTime") or event["eventTime"]
+                over = (seconds_of(last) or 0.0) < self.clock.now() - _FINISH_SECONDS
+                if over:
+                    del self._series[key]
+                if "series" in event and (over or refreshing):
+                    await self._attempt(event)
+
+
+class EventRecorder:
+    """Tells of what one controller does."""
+
+    def __init__(self, broadcaster: EventBroadcaster, reporting_controller: str, reporting_instance: str) -> None:
+        self._broadcaster = broadcaster
+        self._controller = reporting_controller
+        self._instance = reporting_instance
+
+    def event(
+        self,
+        regarding: Object,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Object | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Returns at once. `type_` is NORMAL or WARNING, `reason` a CamelCase word such as `Created`, `action` what was done or
+        tried, `note` a sentence of at most 1,024 characters (longer ones are cut). ValueError for another type, or an object that
+        doesn't say what it is."""
+        if type_ not in (NORMAL, WARNING):
+            raise ValueError(f"unsupported event type {type_!r}: use {NORMAL} or {WARNING}")
+        now = self._broadcaster.clock.now()
+        reference = object_reference(regarding)
+        name = f"{reference['name']}.{int(now * 1e9):x}"
+        event: Object = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {
+                "name": name if len(name) <= _MAX_NAME else f"event.{int(now * 1e9):x}",
+                "namespace": reference.get("namespace") or "default",
+            },
+            "eventTime": rfc3339_micro(now),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason,
+            "regarding": reference,
+            "note": note[:_MAX_NOTE],
+            "type": type_,
+        }
+        if annotations:
+            event["metadata"]["annotations"] = dict(annotations)
+        if related is not None:
+            event["related"] = object_reference(related)
+        self._broadcaster.record(event)
+
+
+def object_reference(obj: Object) -> Object:
+    """An ObjectReference. ValueError for an object without apiVersion, kind or name (upstream: tools/reference/ref.go)."""
+    metadata = obj.get("metadata") or {}
+    found = {
+        "kind": obj.get("kind"),
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name"),
+        "uid": metadata.get("uid"),
+        "apiVersion": obj.get("apiVersion"),
+        "resourceVersion": metadata.get("resourceVersion"),
+    }
+    missing = [key for key in ("kind", "name", "apiVersion") if not found[key]]
+    if missing:
+        raise ValueError(f"can't make a reference: the object has no {', '.join(missing)}")
+    return {key: value for key, value in found.items() if value}
+
+
+class _Missing(Exception):
+    """The event that is to be patched isn't there any more."""
+
+
+async def _patched(patch: Callable[..., Awaitable[Object]], event: Object) -> None:
+    try:
+        await patch(event["metadata"]["name"], {"series": event["series"]}, patch_type=STRATEGIC_MERGE_PATCH)
+    except StatusError as error:
+        if is_not_found(error):
+            raise _Missing from None
+        raise
+
+
+class _Similar:
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+        self.last = 0.0
+
+
+class _Recent(Generic[V]):
+    """The values that were used last, `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        found = self._values.get(key)
+        if found is not None:
+            self._values.move_to_end(key)
+        return found
+
+    def put(self, key: Hashable, value: V) -> None:
+        self._values[key] = value
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+
+
+def _key(event: Object) -> Hashable:
+    """Events with the same one are a series."""
+    names = ("type", "action", "reason", "reportingController", "reportingInstance")
+    return (*(event[name] for name in names), _frozen(event["regarding"]), _frozen(event.get("related") or {}))
+
+
+def _frozen(reference: Mapping[str, Any]) -> Hashable:
+    return tuple(sorted(reference.items()))

@@ -1,0 +1,299 @@
+"""Requests to an API server: retried where upstream retries, refusals raised as StatusError.
+
+Upstream: k8s.io/client-go/rest/{request,with_retry,client}.go.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
+from fakeapiserver.client.errors import answered
+from fakeapiserver.client.exec_plugin import ExecPlugin
+from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.round_trip import Target, Transport, TransportError
+
+Object = dict[str, Any]
+# A query's values; a bool becomes true or false, None and empty ones are left out.
+Params = Mapping[str, "str | int | bool | None"]
+JSON: Final = "application/json"
+_MAX_RETRIES: Final = 10
+_decode: Final = msgspec.json.Decoder().decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer that is no refusal. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Object:
+        """The body. ValueError when it is no JSON."""
+        try:
+            found: Object = _decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"the server's answer is no JSON: {error}") from None
+        return found
+
+
+class WatchEvent(msgspec.Struct):
+    """What happened to an object. `type`: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR (`object` is a Status then)."""
+
+    type: str
+    object: Object
+
+
+_decode_event: Final = msgspec.json.Decoder(WatchEvent).decode
+
+
+class Answer(Protocol):
+    """A response whose body is still coming."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]: ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+
+    async def body(self) -> bytes:
+        """All of it."""
+
+    async def finish(self) -> None:
+        """Nothing more of it is wanted."""
+
+
+class RoundTripper(Protocol):
+    """Carries one request to a server. Upstream: net/http.RoundTripper."""
+
+    async def round_trip(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
+    ) -> Answer:
+        """`target` is path and query. TransportError when there is no answer."""
+
+    def close(self) -> None:
+        """Ends what is kept open."""
+
+
+class HTTPRoundTripper:
+    """HTTP/1.1 over TCP, with TLS where the config's host is https; connections are kept."""
+
+    def __init__(self, config: RESTConfig) -> None:
+        parts = urlsplit(config.host)
+        plain = parts.scheme == "http"
+        host = parts.hostname or ""
+        self._target = Target(
+            host,
+            parts.port or (80 if plain else 443),
+            config.server_name or host,
+            config.ca_data,
+            config.insecure,
+            plain,
+            config.proxy_url,
+        )
+        self._authority = parts.netloc.rpartition("@")[2]
+        self._transports: dict[KeyPair | None, Transport] = {}
+
+    async def round_trip(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
+    ) -> Answer:
+        transport = self._transports.get(certificate)
+        if transport is None:
+            self.close()  # connections show the certificate they were made with
+            transport = self._transports[certificate] = Transport(certificate)
+        lines = [
+            f"{method} {target} HTTP/1.1",
+            f"Host: {self._authority}",
+            *(f"{key}: {value}" for key, value in headers),
+        ]
+        if body or method in ("POST", "PUT", "PATCH"):
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join((*lines, "", "")).encode("utf-8")
+        return await transport.round_trip(self._target, head, method, body or None)
+
+    def close(self) -> None:
+        for transport in self._transports.values():
+            transport.close()
+        self._transports.clear()
+
+
+class RESTClient:
+    """Talks to one API server; an async context manager, or `close()` it. Use it in one event loop.
+
+    `transport`: carries requests elsewhere than over the network, to a server in this process say.
+    """
+
+    def __init__(self, config: RESTConfig, transport: RoundTripper | None = None, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        self.config = config
+        self._clock = clock
+        self._transport = transport or HTTPRoundTripper(config)
+        self._credentials: CredentialSource = source_of(config, clock, ExecPlugin)
+        self._base = urlsplit(config.host).path.rstrip("/")
+        self._headers = (("User-Agent", config.user_agent), *impersonation_headers(config.impersonate))
+        self._limiter = TokenBucket(config.qps, max(config.burst, 1)) if config.qps > 0 else None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections that are kept."""
+        self._transport.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: Object | bytes | None = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        headers: Iterable[tuple[str, str]] = (),
+        timeout: float | None = None,
+    ) -> Response:
+        """One request and its whole answer. `path` begins with a slash and is escaped already; a dict body is sent as JSON.
+
+        Tried again where the server says when (Retry-After with 429 or 5xx, up to ten times) and, if it only reads, where the
+        connection broke. StatusError: the server refuses; TransportError: there is no server; TimeoutError: after `timeout`
+        seconds, or the config's.
+        """
+        async with asyncio.timeout(timeout if timeout is not None else self.config.timeout):
+            answer = await self._ask(method, path, params, body, content_type, accept, headers)
+            content = await answer.body()
+        found = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
+        if not 200 <= answer.status < 300:
+            raise answered(answer.status, found.get("content-type", ""), content)
+        return Response(answer.status, found, content)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, params: Params | None = None, accept: str = JSON, timeout: float | None = None
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """The body of an answer as it comes; leaving the block ends it. `timeout` is that of the answer's head. Raises as
+        `request` does, and TransportError when the body breaks off."""
+        async with asyncio.timeout(timeout):
+            answer = await self._ask(method, path, params, None, "", accept, ())
+        try:
+            if not 200 <= answer.status < 300:
+                types = [value.decode("latin-1") for key, value in answer.headers if key.lower() == b"content-type"]
+                raise answered(answer.status, "".join(types[:1]), await answer.body())
+            yield answer.chunks()
+        finally:
+            await answer.finish()
+
+    async def watch(
+        self, path: str, params: Params, *, accept: str = JSON, timeout: float | None = 30.0
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner.
+
+        StatusError: the server refuses the watch; an ERROR event is given like the others. TransportError: the connection
+        broke. ValueError: something else than events came."""
+        async with self.stream("GET", path, params={**params, "watch": True}, accept=accept, timeout=timeout) as chunks:
+            rest = b""
+            async for chunk in chunks:
+                lines = (rest + chunk).split(b"\n")
+                rest = lines.pop()
+                for line in lines:
+                    if line:
+                        yield _event(line)
+            if rest.strip():
+                raise TransportError("unexpected EOF")
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        params: Params | None,
+        body: Object | bytes | None,
+        content_type: str,
+        accept: str,
+        headers: Iterable[tuple[str, str]],
+    ) -> Answer:
+        target = self._base + path + encode_query(params)
+        content = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
+        more = [("Accept", accept), *self._headers, *headers]
+        if content:
+            more.append(("Content-Type", content_type))
+        for attempt in range(_MAX_RETRIES + 1):
+            await self._wait_for_turn()
+            credential = await self._credentials.current()
+            sent = [("Authorization", credential.authorization), *more] if credential.authorization else more
+            try:
+                answer = await self._transport.round_trip(method, target, sent, content, credential.certificate)
+            except TransportError as error:
+                if method != "GET" or not error.reset or attempt == _MAX_RETRIES:
+                    raise
+                await asyncio.sleep(1.0)
+                continue
+            pause = self._retry_after(answer, credential)
+            if pause is None or attempt == _MAX_RETRIES:
+                return answer
+            await answer.body()
+            await asyncio.sleep(pause)
+        raise AssertionError("unreachable: the last attempt answers or raises")
+
+    def _retry_after(self, answer: Answer, credential: Credential) -> float | None:
+        """Seconds until another try, None if there is to be none."""
+        if answer.status == 401:
+            self._credentials.rejected(credential)
+        if answer.status != 429 and answer.status < 500:
+            return None
+        value = next((value for key, value in answer.headers if key.lower() == b"retry-after"), b"")
+        return float(value) if value.isdigit() else None
+
+    async def _wait_for_turn(self) -> None:
+        if self._limiter is not None and (pause := self._limiter.reserve(self._clock.monotonic())):
+            await asyncio.sleep(pause)
+
+
+def _event(line: bytes) -> WatchEvent:
+    try:
+        return _decode_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"unable to decode an event from the watch stream: {error}") from None
+
+
+def encode_query(params: Params | None) -> str:
+    """`?a=b&c=true`, or nothing."""
+    if not params:
+        return ""
+    pairs = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in params.items()
+        if value is not None and value != "" and value is not False
+    }
+    return f"?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else ""
+
+
+def resource_path(
+    group: str, version: str, resource: str, namespace: str = "", name: str = "", *subresources: str
+) -> str:
+    """`/apis/apps/v1/namespaces/default/deployments/web/scale`. ValueError for a name that no path can hold."""
+    for part in (namespace, name, *subresources):
+        if part in (".", "..") or "/" in part or "%" in part:
+            raise ValueError(f'invalid resource name {part!r}: it may not be ".", ".." nor contain "/" or "%"')
+    parts = [f"/apis/{group}" if group else "/api", version]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts += [resource, *((name,) if name else ()), *subresources]
+    return "/".join([parts[0], *(quote(part, safe=":") for part in parts[1:])])

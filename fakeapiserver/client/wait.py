@@ -1,0 +1,85 @@
+"""Until something is so (upstream: k8s.io/apimachinery/pkg/util/wait, k8s.io/client-go/util/retry, k8s.io/kubectl wait)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Final, TypeVar, Unpack
+
+from fakeapiserver.client.cache.reflector import ListerWatcher
+from fakeapiserver.client.dynamic import ListOptions
+from fakeapiserver.client.errors import StatusError, is_conflict
+from fakeapiserver.client.flowcontrol import Backoff
+from fakeapiserver.client.pager import decode_items, whole
+from fakeapiserver.clock import SystemClock
+
+T = TypeVar("T")
+Object = dict[str, Any]
+Sleep = Callable[[float], Awaitable[None]]
+_TRIES: Final = 5
+
+
+async def poll_until(
+    condition: Callable[[], Awaitable[bool]], *, interval: float, timeout: float, sleep: Sleep = asyncio.sleep
+) -> None:
+    """Asks at once and then every `interval` seconds. TimeoutError after `timeout` seconds; what `condition` raises."""
+    async with asyncio.timeout(timeout):
+        while not await condition():
+            await sleep(interval)
+
+
+async def retry_on_conflict(
+    work: Callable[[], Awaitable[T]], *, tries: int = _TRIES, sleep: Sleep = asyncio.sleep
+) -> T:
+    """Does it again where somebody else wrote in between; `work` reads the object anew each time. The last StatusError (409)."""
+    backoff = Backoff(0.01, 1.0, 1.0, 0.1)
+    for left in reversed(range(tries)):
+        try:
+            return await work()
+        except StatusError as error:
+            if not left or not is_conflict(error):
+                raise
+        await sleep(backoff.step(SystemClock().monotonic()))
+    raise ValueError("tries must be at least 1")
+
+
+async def until(
+    source: ListerWatcher,
+    condition: Callable[[Object | None], bool],
+    *,
+    name: str,
+    timeout: float = 30.0,
+    **selection: Unpack[ListOptions],
+) -> Object | None:
+    """Watches the object called `name` until `condition` holds for it (None when it isn't there), and answers it.
+
+    No event is missed and nothing is polled. TimeoutError after `timeout` seconds."""
+    selection["field_selector"] = f"metadata.name={name}"
+    async with asyncio.timeout(timeout):
+        while True:
+            page = await whole(source, 0, **selection)
+            obj = next(iter(decode_items(page)), None)
+            if condition(obj):
+                return obj
+            options = ListOptions(**selection, resource_version=page.metadata.resource_version)
+            async with aclosing(source.watch(**options)) as events:
+                async for event in events:
+                    if event.type == "ERROR":
+                        break
+                    obj = None if event.type == "DELETED" else event.object
+                    if condition(obj):
+                        return obj
+
+
+def has_condition(kind: str, status: str = "True") -> Callable[[Object | None], bool]:
+    """For `until`: status.conditions has one of this type and status, as `kubectl wait --for=condition=Ready`."""
+
+    def holds(obj: Object | None) -> bool:
+        conditions: list[Mapping[str, Any]] = ((obj or {}).get("status") or {}).get("conditions") or []
+        return any(row.get("type") == kind and row.get("status") == status for row in conditions)
+
+    return holds
+
+
+def is_deleted(obj: Object | None) -> bool:
+    """For `until`: it isn't there."""
+    return obj is None

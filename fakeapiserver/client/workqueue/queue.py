@@ -1,0 +1,263 @@
+"""What a controller has to look at: each item once, never by two workers at a time, later if it is to wait.
+
+Upstream: k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go and
+sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue. They are one here: an item without delay or priority waits for neither.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from fakeapiserver.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
+from fakeapiserver.clock import Clock, SystemClock
+
+T = TypeVar("T", bound=Hashable)
+
+
+class ShutDown(Exception):
+    """The queue is shut down: there is nothing more to get."""
+
+
+class QueueMetrics(Protocol):
+    """What a queue tells of itself. Times in seconds."""
+
+    def added(self, priority: int) -> None: ...
+
+    def taken(self, waited: float, priority: int) -> None: ...
+
+    def finished(self, worked: float) -> None: ...
+
+    def retried(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An item that is to be looked at: since when, how urgently."""
+
+    since: float
+    priority: int
+
+
+class WorkQueue(Generic[T]):
+    """FIFO among items of one priority; higher priorities first.
+
+    An item that is added while it waits stays one, with the higher priority and the earlier time. One that is added while it is
+    worked on waits until `done`. Belongs to one event loop.
+
+    queue.add("default/web")
+    item = await queue.get()
+    try: ...
+    finally: queue.done(item)
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        rate_limiter: RateLimiter | None = None,
+        metrics: QueueMetrics | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self._clock = clock or SystemClock()
+        self._limiter = rate_limiter or default_controller_rate_limiter(self._clock)
+        self._metrics = metrics
+        self._dirty: dict[T, _Waiting] = {}
+        self._processing: dict[T, float] = {}
+        # priority -> items in order; an item that got another priority stays behind as a shadow, and is skipped
+        self._ready: dict[int, deque[T]] = {}
+        self._order: list[int] = []
+        self._delayed: list[tuple[float, int, T]] = []
+        self._due: dict[T, tuple[float, int]] = {}
+        self._count = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._drained = asyncio.Event()
+        self._shutting_down = False
+
+    def __len__(self) -> int:
+        """Items that could be got now."""
+        return sum(item not in self._processing for item in self._dirty)
+
+    @property
+    def waiting(self) -> int:
+        """Items whose time hasn't come."""
+        return len(self._due)
+
+    @property
+    def processing(self) -> int:
+        """Items that were got and aren't done."""
+        return len(self._processing)
+
+    @property
+    def oldest_processing(self) -> float:
+        """Seconds since the longest work began, 0 without any."""
+        return self._clock.monotonic() - min(self._processing.values()) if self._processing else 0.0
+
+    @property
+    def unfinished_seconds(self) -> float:
+        """Seconds of all work that goes on, together."""
+        now = self._clock.monotonic()
+        return sum(now - since for since in self._processing.values())
+
+    @property
+    def shutting_down(self) -> bool:
+        return self._shutting_down
+
+    # ------------------------------------------------------------------ putting in
+
+    def add(self, item: T, priority: int = 0) -> None:
+        """The item is to be looked at."""
+        if self._shutting_down:
+            return
+        known = self._dirty.get(item)
+        if known is not None:
+            if priority > known.priority:
+                known.priority = priority
+                if item not in self._processing:
+                    self._line_up(item, priority)
+            return
+        self._dirty[item] = _Waiting(self._clock.monotonic(), priority)
+        if self._metrics is not None:
+            self._metrics.added(priority)
+        if item not in self._processing:
+            self._line_up(item, priority)
+
+    def add_after(self, item: T, seconds: float, priority: int = 0) -> None:
+        """`add` when so many seconds are over; of several times, the earliest counts."""
+        if self._shutting_down:
+            return
+        if seconds <= 0:
+            self.add(item, priority)
+            return
+        due = self._clock.monotonic() + seconds
+        known = self._due.get(item)
+        if known is not None and known[0] <= due:
+            return
+        self._count += 1
+        self._due[item] = (due, priority)
+        heapq.heappush(self._delayed, (due, self._count, item))
+        self._set_timer()
+
+    def add_rate_limited(self, item: T, priority: int = 0) -> None:
+        """`add` when the rate limiter says so: later with each failure."""
+        if self._metrics is not None:
+            self._metrics.retried()
+        self.add_after(item, self._limiter.when(item), priority)
+
+    def forget(self, item: T) -> None:
+        """The rate limiter counts its failures anew."""
+        self._limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """How often it was added rate-limited since `forget`."""
+        return self._limiter.num_requeues(item)
+
+    # ------------------------------------------------------------------ taking out
+
+    async def get(self) -> T:
+        """The next item, when there is one; call `done` when the work is. ShutDown when the queue is shut down and empty."""
+        return (await self.get_with_priority())[0]
+
+    async def get_with_priority(self) -> tuple[T, int]:
+        """(item, priority). ShutDown."""
+        while True:
+            item = self._next()
+            if item is not None:
+                return item
+            if self._shutting_down:
+                raise ShutDown(f"the work queue {self.name} is shut down")
+            getter = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                # what woke it up is somebody else's now
+                if getter.done() and not getter.cancelled():
+                    self._wake()
+                raise
+
+    def done(self, item: T) -> None:
+        """The work on it is over. If it was added meanwhile, it is to be looked at again."""
+        started = self._processing.pop(item, None)
+        if started is not None and self._metrics is not None:
+            self._metrics.finished(self._clock.monotonic() - started)
+        known = self._dirty.get(item)
+        if known is not None:
+            self._line_up(item, known.priority)
+        elif self._shutting_down and not self._processing and not self._dirty:
+            self._drained.set()
+
+    # -------------------------------------------------------------------- the end
+
+    def shut_down(self) -> None:
+        """Takes nothing more; what is in it can still be got."""
+        self._shutting_down = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._delayed.clear()
+        self._due.clear()
+        while self._getters:
+            self._wake()
+        if not self._processing and not self._dirty:
+            self._drained.set()
+
+    async def shut_down_with_drain(self) -> None:
+        """`shut_down`, and waits until everything in it is done."""
+        self.shut_down()
+        await self._drained.wait()
+
+    # --------------------------------------------------------------------- inside
+
+    def _line_up(self, item: T, priority: int) -> None:
+        line = self._ready.get(priority)
+        if line is None:
+            line = self._ready[priority] = deque()
+            self._order = sorted(self._ready, reverse=True)
+        line.append(item)
+        self._wake()
+
+    def _next(self) -> tuple[T, int] | None:
+        for priority in self._order:
+            line = self._ready[priority]
+            while line:
+                item = line.popleft()
+                known = self._dirty.get(item)
+                if known is None or known.priority != priority or item in self._processing:
+                    continue
+                del self._dirty[item]
+                now = self._clock.monotonic()
+                self._processing[item] = now
+                if self._metrics is not None:
+                    self._metrics.taken(now - known.since, priority)
+                return item, priority
+        return None
+
+    def _wake(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._delayed:
+            wait = max(0.0, self._delayed[0][0] - self._clock.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self.advance)
+
+    def advance(self) -> None:
+        """Adds what is due by the clock; called by a timer, and by tests that turn the clock."""
+        now = self._clock.monotonic()
+        while self._delayed and self._delayed[0][0] <= now:
+            due, _, item = heapq.heappop(self._delayed)
+            known = self._due.get(item)
+            if known is not None and known[0] == due:
+                del self._due[item]
+                self.add(item, known[1])
+        self._set_timer()

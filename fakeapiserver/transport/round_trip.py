@@ -153,8 +153,11 @@ class Transport:
 
     async def _open(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not target.proxy:
-            tls = {} if target.plain else {"ssl": self._context(target), "server_hostname": target.server_name}
-            return await asyncio.open_connection(target.host, target.port, limit=_BUFFER, **tls)
+            context = None if target.plain else self._context(target)
+            name = None if target.plain else target.server_name
+            return await asyncio.open_connection(
+                target.host, target.port, limit=_BUFFER, ssl=context, server_hostname=name
+            )
         from fakeapiserver.transport.proxy import tunnel
 
         reader, writer = await tunnel(target.proxy, target.host, target.port)

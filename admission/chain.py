@@ -3,14 +3,18 @@
 Upstream: k8s.io/apiserver/pkg/admission/chain.go.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import perf_counter
 
 from fakeapiserver.admission.interfaces import Attributes, MutationInterface, Operation, ValidationInterface
+from fakeapiserver.admission.timings import Step, Timing, Timings
 from fakeapiserver.apimachinery.gvk import GroupResource
 
 Plugin = MutationInterface | ValidationInterface
 _Call = Callable[[Attributes], Awaitable[None]]
-_Key = tuple[Operation, str, str, bool]
+# Each plugin's name, what it does and how long that took, and how long all of it took.
+_Calls = tuple[tuple[tuple[str, _Call, Timing], ...], Timing]
+_Key = tuple[Step, Operation, str, str, bool]
 # Kinds come and go with CRDs; a table this large is thrown away and refilled.
 _MAX_KEYS = 4096
 
@@ -20,8 +24,8 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self._plugins = tuple(plugins)
-        self._mutating: dict[_Key, tuple[_Call, ...]] = {}
-        self._validating: dict[_Key, tuple[_Call, ...]] = {}
+        self._calls: dict[_Key, _Calls] = {}
+        self.timings = Timings()
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -29,46 +33,61 @@ class Chain:
 
     async def admit(self, attributes: Attributes) -> None:
         """Changes `attributes.object`; raises the StatusError of the first plugin that refuses."""
-        key = _key(attributes)
-        calls = self._mutating.get(key)
-        if calls is None:
-            mutating = (p for p in self._plugins if isinstance(p, MutationInterface) and _concerns(p, key))
-            calls = _keep(self._mutating, key, (p.admit for p in mutating))
-        for call in calls:
-            await call(attributes)
+        await self._run("admit", attributes)
         state = attributes.reinvocation
         if state is not None and state.needed:
             # Once more, so that plugins see what webhooks have changed, and webhooks what plugins make of it.
             state.running = True
-            for call in calls:
-                await call(attributes)
+            await self._run("admit", attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Changes nothing; raises the StatusError of the first plugin that refuses."""
-        key = _key(attributes)
-        calls = self._validating.get(key)
-        if calls is None:
-            validating = (p for p in self._plugins if isinstance(p, ValidationInterface) and _concerns(p, key))
-            calls = _keep(self._validating, key, (p.validate for p in validating))
-        for call in calls:
-            await call(attributes)
+        await self._run("validate", attributes)
+
+    async def _run(self, step: Step, attributes: Attributes) -> None:
+        resource, operation = attributes.resource, attributes.operation
+        key = (step, operation, resource.group, resource.resource, bool(attributes.subresource))
+        calls, whole = self._calls.get(key) or self._found(key)
+        ran = 0
+        started = last = perf_counter()
+        try:
+            for _, call, timing in calls:
+                await call(attributes)
+                now = perf_counter()
+                timing.observe(now - last)
+                last = now
+                ran += 1
+        except BaseException:
+            now = perf_counter()
+            self.timings.of(calls[ran][0], step, operation, rejected=True).observe(now - last)
+            self.timings.of("", step, operation, rejected=True).observe(now - started)
+            raise
+        whole.observe(last - started)
+
+    def _found(self, key: _Key) -> _Calls:
+        if len(self._calls) >= _MAX_KEYS:
+            self._calls.clear()
+        whole = self.timings.of("", key[0], key[1], rejected=False)
+        self._calls[key] = found = tuple(self._concerned(key)), whole
+        return found
+
+    def _concerned(self, key: _Key) -> Iterator[tuple[str, _Call, Timing]]:
+        step, operation, group, resource, is_subresource = key
+        for plugin in self._plugins:
+            call: _Call
+            if step == "admit" and isinstance(plugin, MutationInterface):
+                call = plugin.admit
+            elif step == "validate" and isinstance(plugin, ValidationInterface):
+                call = plugin.validate
+            else:
+                continue
+            if _concerns(plugin, operation, GroupResource(group, resource), is_subresource):
+                name = type(plugin).__name__
+                yield name, call, self.timings.of(name, step, operation, rejected=False)
 
 
-def _key(attributes: Attributes) -> _Key:
-    resource = attributes.resource
-    return attributes.operation, resource.group, resource.resource, bool(attributes.subresource)
-
-
-def _keep(table: dict[_Key, tuple[_Call, ...]], key: _Key, calls: Iterable[_Call]) -> tuple[_Call, ...]:
-    if len(table) >= _MAX_KEYS:
-        table.clear()
-    table[key] = tuple(calls)
-    return table[key]
-
-
-def _concerns(plugin: Plugin, key: _Key) -> bool:
-    operation, group, resource, is_subresource = key
+def _concerns(plugin: Plugin, operation: Operation, resource: GroupResource, is_subresource: bool) -> bool:
     if not plugin.handles(operation) or (is_subresource and not getattr(plugin, "subresources", True)):
         return False
     resources: frozenset[GroupResource] = getattr(plugin, "resources", frozenset())
-    return not resources or GroupResource(group, resource) in resources
+    return not resources or resource in resources

@@ -78,7 +78,8 @@ class Getter(Protocol):
         """`resource` is `pods` or `deployments.apps`; None when there is no such object."""
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
-        """All objects of a resource, in one namespace or (empty) in all."""
+        """All objects of a resource, in one namespace or (empty) in all; the same list while nothing of the resource is written.
+        It must not be changed."""
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """Rises with every write to one of these resources."""

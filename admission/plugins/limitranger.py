@@ -11,7 +11,7 @@ from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.pod_resources import ResourceList, pod_resources, resource_list
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
-from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse
 
 _CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
@@ -30,7 +30,7 @@ class LimitRanger(Handler):
         spec: Object = (attributes.object or {}).get("spec") or {}
         check = _pod_problems if attributes.resource.group_resource == PODS else _claim_problems
         for limits in self._limits(attributes):
-            problems = [problem for limit in limits for problem in check(limit, spec)]
+            problems = list(dict.fromkeys(problem for limit in limits for problem in check(limit, spec)))
             if problems:
                 raise forbidden(attributes, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
@@ -120,8 +120,8 @@ def _problems(limit: Object, requests: ResourceList, limits: ResourceList) -> It
             yield f"{what}, but no request is specified or request is 0"
         elif used is None or not used.amount:
             yield f"{what}, but no limit is specified or limit is 0"
-        elif used.amount / asked.amount > most.amount:
-            yield f"{what}, but provided ratio is {float(used.amount / asked.amount):f}"
+        elif (ratio := milli_value(used) / milli_value(asked)) * 1000 > milli_value(most):
+            yield f"{what}, but provided ratio is {ratio:f}"  # in floats, as upstream
 
 
 def _too_little(limit: Object, requests: ResourceList, limits: ResourceList) -> Iterator[str]:

@@ -32,6 +32,8 @@ _TEMPLATES: Final = {
 # Any other subresource of a pod may bring in containers.
 _HARMLESS: Final = frozenset({"attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"})
 _MOST_PODS: Final = 3000
+# Namespaces come and go; a table this large is thrown away and refilled.
+_MOST_POLICIES: Final = 4096
 _PREFIX: Final = "pod-security.kubernetes.io/"
 _EXEMPT: Final = f"{_PREFIX}exempt"
 _ENFORCED: Final = f"{_PREFIX}enforce-policy"
@@ -46,6 +48,8 @@ class PodSecurity(Handler):
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
         self._configuration = read_configuration(initializer.configuration.get("PodSecurity"))
+        # namespace -> the object that was looked at, and what it says
+        self._policies: dict[str, tuple[Object, Policy, ErrorList]] = {}
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
@@ -60,6 +64,17 @@ class PodSecurity(Handler):
 
     def _policy(self, labels: dict[str, str] | None) -> tuple[Policy, ErrorList]:
         return policy_to_evaluate(labels or {}, self._configuration.defaults)
+
+    def _policy_of(self, name: str, namespace: Object) -> tuple[Policy, ErrorList]:
+        """Worked out once for each state of a namespace: objects are the same ones as long as they don't change."""
+        known = self._policies.get(name)
+        if known is not None and known[0] is namespace:
+            return known[1], known[2]
+        policy, errors = self._policy(metadata(namespace).get("labels"))
+        if len(self._policies) >= _MOST_POLICIES:
+            self._policies.clear()
+        self._policies[name] = namespace, policy, errors
+        return policy, errors
 
     def _is_exempt(self, attributes: Attributes) -> bool:
         if attributes.namespace in self._configuration.namespaces:
@@ -78,7 +93,7 @@ class PodSecurity(Handler):
         namespace = self.initializer.getter.get("namespaces", "", attributes.namespace)
         if namespace is None:
             raise new_internal_error(f"failed to lookup namespace {go_quote(attributes.namespace)}")
-        policy, errors = self._policy(metadata(namespace).get("labels"))
+        policy, errors = self._policy_of(attributes.namespace, namespace)
         if policy.fully_privileged and not errors:
             attributes.annotate(_ENFORCED, str(policy.enforce))
             return
@@ -95,7 +110,7 @@ class PodSecurity(Handler):
         for name in path:
             template = (template or {}).get(name)
         if namespace is not None and template is not None:
-            policy, errors = self._policy(metadata(namespace).get("labels"))
+            policy, errors = self._policy_of(attributes.namespace, namespace)
             _annotate_error(attributes, errors)
             self._evaluate(attributes, policy, template, enforce=False)
 

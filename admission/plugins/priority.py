@@ -3,7 +3,7 @@
 from typing import Final
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
-from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 
@@ -14,6 +14,11 @@ _NO_CLASS: Final[Object] = {"metadata": {"name": ""}, "value": 0, "preemptionPol
 
 class Priority(Handler):
     resources = frozenset({PODS, GroupResource("scheduling.k8s.io", "priorityclasses")})
+
+    def __init__(self, initializer: Initializer) -> None:
+        super().__init__(initializer)
+        # All classes when they were last looked at, and which of them is the default.
+        self._known: tuple[list[Object] | None, Object | None] = None, None
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != PODS:
@@ -66,8 +71,11 @@ class Priority(Handler):
 
     def _default(self) -> Object | None:
         """Of several (a race made them) the one with the lowest value."""
-        marked = [obj for obj in self.initializer.getter.list(_CLASSES) if obj.get("globalDefault")]
-        return min(marked, key=lambda obj: int(obj.get("value", 0)), default=None)
+        classes = self.initializer.getter.list(_CLASSES)
+        if classes is not self._known[0]:
+            marked = [obj for obj in classes if obj.get("globalDefault")]
+            self._known = classes, min(marked, key=lambda obj: int(obj.get("value", 0)), default=None)
+        return self._known[1]
 
 
 def _keep(spec: Object, old: Object) -> None:

@@ -3,14 +3,16 @@
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/runtimeclass/admission.go.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
+from fractions import Fraction
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.tolerations import merge_tolerations
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import same_amounts
+from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse, same_amounts
 
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
@@ -29,7 +31,7 @@ class RuntimeClass(Handler):
             if spec.get("overhead") and not same_amounts(fixed, spec["overhead"]):
                 raise forbidden(attributes, _MISMATCH)
             if fixed:
-                spec["overhead"] = dict(fixed)
+                spec["overhead"] = _in_milli(fixed)
         if found.get("scheduling") is not None:
             _schedule(attributes, spec, found["scheduling"])
 
@@ -40,7 +42,7 @@ class RuntimeClass(Handler):
             if spec.get("overhead") is not None:
                 text = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
                 raise forbidden(attributes, text)
-        elif not same_amounts(overhead.get("podFixed") or {}, spec.get("overhead") or {}):
+        elif not same_amounts(_in_milli(overhead.get("podFixed") or {}), spec.get("overhead") or {}):
             raise forbidden(attributes, _MISMATCH)
 
     def _find(self, attributes: Attributes) -> tuple[Object, Object | None]:
@@ -53,6 +55,15 @@ class RuntimeClass(Handler):
         if found is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         return spec, found
+
+
+def _in_milli(fixed: Mapping[str, str]) -> dict[str, str]:
+    """As a pod holds it: rounded up to thousandths."""
+    parsed = {name: parse(str(text)) for name, text in fixed.items()}
+    return {
+        name: str(found if found.amount * 1000 == milli_value(found) else Quantity(Fraction(milli_value(found), 1000)))
+        for name, found in parsed.items()
+    }
 
 
 def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:

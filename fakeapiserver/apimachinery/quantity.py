@@ -9,7 +9,7 @@ Upstream: k8s.io/apimachinery/pkg/api/resource/quantity.go.
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any, Final, Literal
 
 _QUANTITY: Final = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)", re.A)
@@ -133,6 +133,7 @@ class Quantity:
 ZERO: Final = Quantity(Fraction(0), text="0")
 
 
+@lru_cache(maxsize=4096)  # a cluster writes few amounts, and often
 def parse(text: str) -> Quantity:
     """ValueError in upstream's words."""
     shown = canonical_quantity(text)
@@ -145,6 +146,11 @@ def parse(text: str) -> Quantity:
     if suffix in _EXPONENT:
         return Quantity(number * Fraction(10) ** _EXPONENT[suffix], "DecimalSI", shown)
     return Quantity(number * Fraction(10) ** int(suffix[1:]), "DecimalExponent", shown)
+
+
+def milli_value(quantity: Quantity) -> int:
+    """In thousandths, rounded up."""
+    return -(-quantity.amount.numerator * 1000 // quantity.amount.denominator)
 
 
 def amount(quantity: Any) -> Fraction:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _MAX_BASE: Final = 63 - _SUFFIX_LENGTH
+# Of what is kept of stored objects; more than this is thrown away and found anew.
+_MOST_DECODED: Final = 50_000
+_MOST_LISTS: Final = 4096
 # Where upstream's keys in etcd differ from the resource's name; some messages show them.
 _KEY_NAMES: Final = {
     GroupResource("", "endpoints"): "services/endpoints",
@@ -273,22 +276,34 @@ class ObjectGetter:
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
         self._decoded: dict[str, tuple[int, Object]] = {}
+        # (resource, namespace) -> the generation of the resource, and the objects
+        self._lists: dict[tuple[str, str], tuple[int, list[Object]]] = {}
         self._stores: dict[str, Store | None] = {}  # found at one generation of the table
         self._generation = -1
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         store = self._store(resource)
-        found = store.storage.get_now(store.key(namespace, name)) if store else None
-        if store is None or found is None:
+        if store is None:
             return None
-        return self._decode(store, found.key, found.mod_revision, found.value)
+        # Not `store.key`, which refuses names that nothing has: here they are just not found.
+        key = f"{store.prefix}{namespace}/{name}" if store.namespaced else store.prefix + name
+        found = store.storage.get_now(key)
+        return self._decode(store, key, found.mod_revision, found.value) if found is not None else None
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
+        """The same list as long as nothing of the resource is written: whoever works something out of it can tell."""
         store = self._store(resource)
         if store is None:
             return []
+        generation, known = store.storage.generation(store.prefix), self._lists.get((resource, namespace))
+        if known is not None and known[0] == generation:
+            return known[1]
         items = store.storage.list_now(store.collection(namespace)).items
-        return [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
+        found = [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
+        if len(self._lists) >= _MOST_LISTS:
+            self._lists.clear()
+        self._lists[resource, namespace] = generation, found
+        return found
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """Rises with every write to one of these resources."""
@@ -320,6 +335,8 @@ class ObjectGetter:
     def _store(self, resource: str) -> Store | None:
         if self._generation != self._scopes.table.generation:
             self._stores, self._generation = {}, self._scopes.table.generation
+            self._decoded.clear()  # of another schema, maybe
+            self._lists.clear()
         if resource not in self._stores:
             plural, _, group = resource.partition(".")
             self._stores[resource] = self._scopes.store_for(GroupResource(group, plural))
@@ -330,5 +347,7 @@ class ObjectGetter:
         if cached is not None and cached[0] == revision:
             return cached[1]
         obj = store.decode(value)
+        if len(self._decoded) >= _MOST_DECODED:
+            self._decoded.clear()
         self._decoded[key] = (revision, obj)
         return obj

@@ -107,9 +107,8 @@ class APIServer:
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
-        self.scopes.admission = authn_authz.admission(
-            config, self.objects, self.versions, self.writer, self.clock, authorizer
-        )
+        chain = authn_authz.admission(config, self.objects, self.versions, self.writer, self.clock, authorizer)
+        self.scopes.admission, self.metrics.admission = chain, chain.timings
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = service_account_keys(config), api_audiences(config)

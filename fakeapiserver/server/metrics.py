@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fakeapiserver.admission.timings import BOUNDS, Timings
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -194,6 +195,34 @@ class AuthorizationMetrics:
         yield decisions
 
 
+def _admission_metrics(timings: Timings) -> Iterator["Metric"]:
+    """How long admission took: each plugin, and each of the two steps."""
+    from prometheus_client.metrics_core import HistogramMetricFamily, SummaryMetricFamily
+
+    start, labels = "apiserver_admission", ["operation", "rejected", "type"]
+    plugins = HistogramMetricFamily(
+        f"{start}_controller_admission_duration_seconds", "Seconds that plugins took", labels=["name", *labels]
+    )
+    steps = HistogramMetricFamily(
+        f"{start}_step_admission_duration_seconds", "Seconds that steps of admission took", labels=labels
+    )
+    summary = SummaryMetricFamily(
+        f"{start}_step_admission_duration_seconds_summary", "Seconds that steps of admission took", labels=labels
+    )
+    for what, timing in sorted(timings.items()):
+        count = sum(timing.counts)
+        if not count:
+            continue
+        values = [what.operation, "true" if what.rejected else "false", what.step]
+        buckets = _Histogram(BOUNDS, timing.counts).buckets()
+        if what.plugin:
+            plugins.add_metric([what.plugin, *values], buckets, timing.sum)
+        else:
+            steps.add_metric(values, buckets, timing.sum)
+            summary.add_metric(values, count, timing.sum)
+    yield from (plugins, steps, summary)
+
+
 @dataclass(slots=True)
 class Metrics:
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
@@ -212,6 +241,7 @@ class Metrics:
     unavailable: Counter[tuple[str, str]] = field(default_factory=Counter)
     authentication: AuthenticationMetrics = field(default_factory=AuthenticationMetrics)
     authorization: AuthorizationMetrics = field(default_factory=AuthorizationMetrics)
+    admission: Timings = field(default_factory=Timings)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -243,6 +273,7 @@ class Metrics:
         self.series.clear()
         self.authentication.reset()
         self.authorization.reset()
+        self.admission.reset()
 
     def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
         series = self.series.get(labels)
@@ -331,6 +362,7 @@ class Metrics:
         yield in_flight
         yield from self.authentication.metrics()
         yield from self.authorization.metrics()
+        yield from _admission_metrics(self.admission)
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield from _build_metrics(discovery.version_info(self.table))

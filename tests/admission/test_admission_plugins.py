@@ -38,12 +38,19 @@ STORED: dict[str, list[Json]] = {
         {"metadata": {"name": "a", "annotations": {DEFAULT: "true"}, "creationTimestamp": "2026-01-02T00:00:00Z"}},
         {"metadata": {"name": "grows"}, "allowVolumeExpansion": True},
     ],
+    "limitranges": [
+        {
+            "metadata": {"name": "ratio"},
+            "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"cpu": "1.1"}}]},
+        }
+    ],
     "runtimeclasses.node.k8s.io": [
+        {"metadata": {"name": "tiny"}, "overhead": {"podFixed": {"cpu": "100u"}}},
         {
             "metadata": {"name": "vm"},
             "overhead": {"podFixed": {"cpu": "250m"}},
             "scheduling": {"nodeSelector": {"vm": "yes"}, "tolerations": [{"key": "vm", "operator": "Exists"}]},
-        }
+        },
     ],
 }
 
@@ -100,6 +107,7 @@ def claim(size: str = "1Gi", phase: str = "Bound", **spec: Any) -> Json:
             {"overhead": {"cpu": "250m"}, "nodeSelector": {"vm": "yes"}},
         ),
         ("RuntimeClass", "pods", pod(runtimeClassName="vm", overhead={"cpu": "0.25"}), {"overhead": {"cpu": "250m"}}),
+        ("RuntimeClass", "pods", pod(runtimeClassName="tiny"), {"overhead": {"cpu": "1m"}}),
         (
             "TaintNodesByCondition",
             "nodes",
@@ -218,6 +226,14 @@ SPREAD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": 
             "but only key kubernetes.io/hostname is allowed",
         ),
         (
+            "LimitRanger",
+            "pods",
+            pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": "12m"}}}] * 2),
+            {},
+            # Equal complaints are told once.
+            'pods "p" is forbidden: cpu max limit to request ratio per Container is 1100m, but provided ratio is 1.200000',
+        ),
+        (
             "PersistentVolumeClaimResize",
             "persistentvolumeclaims",
             claim("2Gi"),
@@ -237,6 +253,21 @@ def test_refuses(plugin: str, resource: str, obj: Json | None, more: Json, messa
     with pytest.raises(StatusError) as refusal:
         run(plugin, resource, obj, **more)
     assert refusal.value.message == message
+
+
+def test_the_chain_times_its_plugins() -> None:
+    chain, _ = new_chain(
+        Initializer(Stored()), ["AlwaysAdmit", "AlwaysDeny"], [name for name in ORDER if name not in DEFAULT_OFF]
+    )
+    kind, gvr = GroupVersionKind("", "v1", "Pod"), GroupVersionResource("", "v1", "pods")
+    with pytest.raises(StatusError):
+        asyncio.run(chain.admit(Attributes("CREATE", kind, gvr, "", "shop", "p", pod(), None, UserInfo("jane"))))
+    counts = {(what.plugin, what.rejected): sum(timing.counts) for what, timing in chain.timings.items()}
+    assert {key: count for key, count in counts.items() if count} == {
+        ("AlwaysAdmit", False): 1,
+        ("AlwaysDeny", True): 1,
+        ("", True): 1,
+    }
 
 
 def test_a_claim_of_a_growing_class_grows() -> None:

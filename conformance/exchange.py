@@ -14,6 +14,7 @@ back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in
 A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
 one's answers bad from then on, as its name says, and "" good again.
+A scenario with `"audit": true` keeps what the server logs of each request (`audit_log.py`).
 An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
 tokens and certificates a scenario may name.
 """
@@ -25,6 +26,7 @@ import json
 import re
 import ssl
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from conformance import cbor, wire
+from conformance.audit_log import AuditLog
 from conformance.credentials import Credentials
 from conformance.summary import summarized
 
@@ -102,11 +105,12 @@ _USUAL_HEADERS: Final = {
 @dataclass(slots=True)
 class Client:
     """One connection's worth of requests to a server, for each certificate shown to it. TLS is not verified: the servers are on
-    loopback."""
+    loopback. `log` is the server's audit log, where every scenario's events are kept."""
 
     url: str
     token: str
     credentials: Credentials | None = None
+    log: Path | None = None
     _connections: dict[str, http.client.HTTPSConnection] = field(default_factory=dict)
 
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
@@ -131,6 +135,15 @@ class Client:
         except (http.client.RemoteDisconnected, ConnectionError):
             self._connections.pop(certificate, None)
             raise
+
+    def audit_log(self, scenario: Mapping[str, Any]) -> AuditLog | None:
+        """None where nobody asks for what is logged."""
+        if self.log is not None:
+            return AuditLog(self.log)
+        if not scenario.get("audit"):
+            return None
+        assert self.credentials is not None, "an audited scenario's area needs a folder"
+        return AuditLog(self.credentials.folder / "audit.log")
 
     def _exchange(self, request: Mapping[str, Any], path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         certificate = request.get("certificate", "")
@@ -276,15 +289,28 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
         return [json.loads(webhook.hidden(json.dumps(answer))) for answer in answers]
 
 
+def run_requests(requests: Sequence[Mapping[str, Any]], client: Client) -> list[Answer]:
+    """As a scenario's."""
+    return _run({"requests": requests}, client, None, patient=False)
+
+
 def _run(scenario: Mapping[str, Any], client: Client, webhook: "Webhook | None", *, patient: bool) -> list[Answer]:
     answers: list[Answer] = []
+    audit = client.audit_log(scenario)
+    audit_ids: list[str] = []
     for request in scenario["requests"]:
         if patient:
             time.sleep(request.get("wait", 0))
         if webhook is not None:
             webhook.fault = request.get("fault", webhook.fault)
         presenting = client.presenting(request, scenario, answers)
+        if audit is not None:
+            audit_ids.append(str(uuid.uuid4()))
+            presenting = {**presenting, "headers": {**presenting.get("headers", {}), "Audit-Id": audit_ids[-1]}}
         answers.append(_awaited(presenting, client, answers, 40.0 if patient else 5.0))
+    if audit is not None:
+        for answer, events in zip(answers, audit.events(audit_ids), strict=True):
+            answer["audit"] = events
     return answers
 
 

@@ -36,7 +36,7 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
         return delete_options(request.query, None)
     body = _decode(request, data, definitions)
     if request.audit is not None:
-        request.audit.log_request_object({**body, "kind": "DeleteOptions", "apiVersion": _INTERNAL})
+        request.audit.log_request_object({**body, "kind": "DeleteOptions", "apiVersion": _INTERNAL}, {})
     return delete_options(request.query, body)
 
 

@@ -57,6 +57,8 @@ async def answer(request: Request, scope: RequestScope, accept: Accept, found: L
         return _converted(request, scope, accept, found, meta)
     if scope.kind.custom:
         meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
+    if accept.media_type in (PROTOBUF, CBOR):
+        respond.tell(request, lambda: _listing(scope, found, meta))
     if accept.media_type == PROTOBUF:
         body = await scope.protobuf.list([item.value for item in found.items], meta)
         return respond.answer(request, body, PROTOBUF)
@@ -76,6 +78,7 @@ def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
 async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
     form, values = scope.partial(accept.as_version), [item.value for item in found.items]
     if accept.media_type == PROTOBUF:
+        respond.tell(request, lambda: form.list(values, meta))
         return respond.answer(request, await form.protobuf.list(values, meta), PROTOBUF)
     return respond.raw(request, form.list(values, meta), accept)
 

@@ -79,9 +79,9 @@ def negotiate_aggregated(header: str) -> Accept | None:
 
 
 @lru_cache(maxsize=256)
-def negotiate_status(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept:
-    """How a Status is answered: a client that takes no form of it gets indented JSON."""
-    return _plain_form(header, supported) or Accept(pretty=True)
+def negotiate_status(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept | None:
+    """How a Status is answered; None to a client that takes no form of it."""
+    return _plain_form(header, supported)
 
 
 def check_route(header: str, produced: Sequence[str] = SUPPORTED) -> None:

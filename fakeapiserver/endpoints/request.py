@@ -44,10 +44,13 @@ class Audit(Protocol):
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
         """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
 
-    def log_request_object(self, obj: "Object") -> None:
+    def log_request_object(self, obj: "Object", empties: "Empties") -> None:
         """The decoded body, as it is now."""
 
     def log_request_patch(self, data: bytes) -> None: ...
+
+    def log_response_object(self, encoded: Callable[[], bytes]) -> None:
+        """The answer's object as JSON, whatever form the client gets; `encoded` is called where it is told."""
 
     def log_impersonated_user(self, user: UserInfo, constraint: str) -> None:
         """`constraint` is the verb that has allowed it, empty for the one that allows everything."""

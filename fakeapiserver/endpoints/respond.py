@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{response.go,responsewriters/w
 
 import gzip
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -66,8 +66,10 @@ def stored_object(
             request, table.transformed(request, scope, accept, [scope.internal(value)], None), accept, status
         )
     if accept.media_type == PROTOBUF:
+        tell(request, lambda: scope.served(value))
         return answer(request, scope.protobuf.object(value), PROTOBUF, status)
     if accept.media_type == CBOR:
+        tell(request, lambda: scope.served(value))
         return answer(request, scope.cbor.object(value), CBOR, status)
     return raw(request, scope.served(value), accept, status)
 
@@ -76,19 +78,22 @@ def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int =
     if accept.media_type == PROTOBUF:
         from fakeapiserver.endpoints import protobuf
 
+        tell(request, lambda: json.encode(obj))
         return answer(request, protobuf.encode(obj), PROTOBUF, status)
     if accept.media_type == CBOR:
         from fakeapiserver.apimachinery.serializer import cbor
 
+        tell(request, lambda: json.encode(obj))
         return answer(request, cbor.encode(obj), CBOR, status)
     return raw(request, json.encode(obj), accept, status)
 
 
 def status_response(request: Request, status: Status) -> Response:
     """A Status. Where the client's Accept can't be met the answer is JSON all the same."""
-    return encoded(
-        request, status, negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
-    )
+    accept, code = negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
+    if accept is None:  # which audit doesn't see either (upstream: WriteRawJSON)
+        return answer(request, msgspec.json.format(json.encode(status), indent=2), JSON, code)
+    return encoded(request, status, accept, code)
 
 
 def refusal(request: Request, error: StatusError) -> Response:
@@ -102,15 +107,20 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
     """JSON bytes as they are (with or without a newline behind them), or indented, or as YAML, protobuf or CBOR."""
     if accept.media_type in (PROTOBUF, CBOR):
         return encoded(request, msgspec.json.decode(body), accept, status)
+    tell(request, lambda: body)
     if accept.media_type == YAML:
         from fakeapiserver.apimachinery.serializer import yaml
 
         return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
     if pretty(request, accept):
-        body = msgspec.json.format(body, indent=2)
-    elif not body.endswith(b"\n"):
-        body += b"\n"
-    return answer(request, body, JSON, status)
+        return answer(request, msgspec.json.format(body, indent=2), JSON, status)
+    return answer(request, body if body.endswith(b"\n") else body + b"\n", JSON, status)
+
+
+def tell(request: Request, encoded: Callable[[], bytes]) -> None:
+    """What audit is to know of the object that is answered: `encoded` makes JSON of it, in whatever form the client gets it."""
+    if request.audit is not None:
+        request.audit.log_response_object(encoded)
 
 
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:

@@ -48,7 +48,7 @@ def test_the_form_of_a_plain_document(header: str, media_type: str | None) -> No
         return
     with pytest.raises(StatusError, match="only the following media types are accepted: application/json, "):
         negotiation.negotiate_document(header)
-    assert negotiation.negotiate_status(header).pretty
+    assert negotiation.negotiate_status(header) is None
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/{audit,authn_audit,request_dead
 """
 
 import asyncio
-import gzip
 import html
 import logging
+import re
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
@@ -21,7 +19,6 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.auth.interfaces import Attributes, EvaluationError, UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML
 from fakeapiserver.endpoints.request import Receive, Request, Response, Send
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.server.audit.backends import Backend
@@ -31,15 +28,22 @@ from fakeapiserver.server.audit.event import (
     source_ips,
     status_of,
     user_agent,
+    with_empties,
     without_managed_fields,
 )
 from fakeapiserver.server.audit.policy import Level, Policy, RequestAuditConfig
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 log = logging.getLogger(__name__)
 
 Serve = Callable[[Request], Awaitable[Response]]
 # Seconds that a server which ends waits for whoever takes its last events.
 _LAST_CHANCE: Final = 5.0
+_READING: Final = frozenset(("get", "list", "watch"))
+# A Status tells what has become of the request at every level.
+_MAY_BE_STATUS: Final = re.compile(rb'.{,30}"kind":"Status"').match
 _TIMED_OUT: Final = {
     "status": "Failure",
     "message": "Timeout: request did not complete within the allotted timeout",
@@ -55,6 +59,7 @@ class AuditContext:
         self._backends = backends
         self._clock = clock
         self._config = config
+        self._response_object: Callable[[], bytes] | None = None
         self.event = event
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
@@ -62,11 +67,14 @@ class AuditContext:
         if not with_request or self._config.level >= Level.REQUEST:
             self.event.annotations.setdefault(key, value)
 
-    def log_request_object(self, obj: Object) -> None:
+    def log_request_object(self, obj: Object, empties: "Empties") -> None:
         """The decoded body; it may be changed afterwards."""
         self.event.complete_reference(obj)
         if self._config.level >= Level.REQUEST:
-            self.event.request_object = self._encoded(obj)
+            text = json.encode(obj)
+            if empties:
+                text = json.encode(with_empties(json.decode(text), empties))
+            self.event.request_object = self._shown(text)
 
     def log_request_patch(self, data: bytes) -> None:
         if self._config.level >= Level.REQUEST:
@@ -76,19 +84,22 @@ class AuditContext:
         """`constraint` is the verb that has allowed it, empty for the one that allows everything."""
         self.event.impersonated_user, self.event.constraint = user, constraint
 
+    def log_response_object(self, encoded: Callable[[], bytes]) -> None:
+        """What is told last stays: an answer may still be refused."""
+        self._response_object = encoded
+
     def log_response(self, response: Response) -> None:
-        if response.stream is not None or response.takeover is not None:
+        encoded, tells = self._response_object, self._config.level >= Level.REQUEST_RESPONSE
+        if encoded is None or response.stream is not None or response.takeover is not None:
             self.event.response_status = status_of(None, response.status)
             return
-        tells = self._config.level >= Level.REQUEST_RESPONSE
-        obj = response_object(response) if tells or _may_be_status(response, self.event.verb) else None
-        is_status = obj is not None and obj.get("kind") == "Status" and obj.get("apiVersion") == "v1"
-        self.event.response_status = status_of(obj if is_status else None, response.status)
-        if tells and obj is not None:
-            self.event.response_object = self._encoded(obj)
+        may_be_status = response.status >= 400 or self.event.verb not in _READING
+        text = encoded() if tells or may_be_status else b""
+        self.event.response_status = status_of(_status(text) if may_be_status else None, response.status)
+        if tells:
+            self.event.response_object = self._shown(text)
 
-    def _encoded(self, obj: Object) -> bytes:
-        text = json.encode(obj)
+    def _shown(self, text: bytes) -> bytes:
         if not self._config.omit_managed_fields or b'"managedFields"' not in text:
             return text
         return json.encode(without_managed_fields(json.decode(text)))
@@ -156,6 +167,7 @@ class Auditor:
         """A request that nobody is known to have sent has one event."""
         audit = self._context(request, attributes)
         if audit is not None:
+            request.audit = audit
             audit.log_response(respond.refusal(request, error))
             await audit.process("ResponseStarted")
 
@@ -201,6 +213,12 @@ class Auditor:
         return AuditContext(self._backends, self._clock, config, event)
 
 
+def _status(text: bytes) -> Object | None:
+    """The Status that is answered, if it is one."""
+    obj = json.decode(text) if _MAY_BE_STATUS(text) else {}
+    return obj if (obj.get("kind"), obj.get("apiVersion")) == ("Status", "v1") else None
+
+
 async def _answered(request: Request, serve: Serve) -> Response:
     try:
         return await serve(request)
@@ -240,45 +258,3 @@ def _uri(request: Request) -> str:
     query: bytes = request.scope.get("query_string", b"")
     path: str = request.scope.get("raw_path", request.path.encode()).decode("latin-1")
     return f"{path}?{query.decode('latin-1')}" if query else path
-
-
-def _may_be_status(response: Response, verb: str) -> bool:
-    """A Status tells what has become of the request; other answers are nobody's business at low levels."""
-    return response.status >= 400 or verb == "delete" or b'"kind":"Status"' in response.body[:100]
-
-
-def response_object(response: Response) -> Object | None:
-    """The object that an answer shows, whatever its form; None where it shows none."""
-    body, media_type = response.body, response.content_type.partition(";")[0]
-    if (b"content-encoding", b"gzip") in response.headers:
-        body = gzip.decompress(body)
-    decode = _DECODERS.get(media_type)
-    obj = decode(body) if decode is not None and body else None
-    return obj if isinstance(obj, dict) and "kind" in obj else None
-
-
-def _from_yaml(body: bytes) -> Any:
-    from fakeapiserver.apimachinery.serializer import yaml
-
-    return yaml.decode(body)
-
-
-def _from_cbor(body: bytes) -> Any:
-    from fakeapiserver.apimachinery.serializer import cbor
-
-    return cbor.decode_map(body)
-
-
-def _from_protobuf(body: bytes) -> Any:
-    from fakeapiserver.apimachinery.serializer.protobuf import decode
-    from fakeapiserver.apis import protobuf
-
-    return decode(body, protobuf.message_finder(), protobuf.messages())
-
-
-_DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
-    JSON: msgspec.json.decode,
-    YAML: _from_yaml,
-    CBOR: _from_cbor,
-    PROTOBUF: _from_protobuf,
-}

@@ -5,18 +5,21 @@ Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/{request,format
 
 import ipaddress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.auth.interfaces import Attributes, UserInfo
 from fakeapiserver.server.audit.policy import API_VERSION, Level
 
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
+
 _MOST_USER_AGENT: Final = 1024
+_checked: Final = msgspec.json.Decoder(msgspec.Raw).decode
 # What of a Status an event tells, in this order.
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
@@ -59,8 +62,8 @@ class Event:
             "userAgent": self.user_agent or None,
             "objectRef": self.object_ref,
             "responseStatus": self.response_status,
-            "requestObject": _compact(self.request_object),
-            "responseObject": _compact(self.response_object),
+            "requestObject": _in_one_line(self.request_object),
+            "responseObject": msgspec.Raw(self.response_object) if self.response_object else None,
             "requestReceivedTimestamp": rfc3339_micro(self.received),
             "stageTimestamp": rfc3339_micro(time),
             "annotations": dict(sorted(self.annotations.items())) or None,
@@ -123,6 +126,23 @@ def without_managed_fields(obj: Any) -> Any:
     return obj
 
 
+def with_empties(obj: Any, empties: "Empties") -> Any:
+    """An object as it was sent, with the empty lists and maps that decoding takes for none; `obj` itself is changed."""
+    for steps, empty in empties.items():
+        target = obj
+        for step in steps[:-1]:
+            target = _at(target, step)
+        if isinstance(target, dict) and target.get(str(steps[-1]), empty) is None:
+            target[str(steps[-1])] = empty
+    return obj
+
+
+def _at(value: Any, step: str | int) -> Any:
+    if isinstance(step, str):
+        return value.get(step) if isinstance(value, dict) else None
+    return value[step] if isinstance(value, list) and step < len(value) else None
+
+
 def line(event: Object) -> str:
     """The legacy format: the most important in one line (upstream: EventString)."""
     user, other = event["user"], event.get("impersonatedUser")
@@ -164,9 +184,12 @@ def _user(user: UserInfo) -> Object:
     return {key: value for key, value in found.items() if value}
 
 
-def _compact(text: bytes) -> msgspec.Raw | None:
-    """As one line, for the log has one event in each. ValueError."""
-    return msgspec.Raw(json.encode(msgspec.json.decode(text)) if b"\n" in text else text) if text else None
+def _in_one_line(text: bytes) -> msgspec.Raw | None:
+    """What a client has sent as a patch needn't be JSON. ValueError."""
+    if not text:
+        return None
+    _checked(text)
+    return msgspec.Raw(text.replace(b"\n", b"").replace(b"\r", b""))  # neither stands within a JSON string
 
 
 def _address(text: str) -> str:

@@ -58,6 +58,8 @@ _REVISION: Final = re.compile(
 _YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 _TOO_OLD: Final = re.compile(r"(too old resource version: )\d+ \(\d+\)")
+_REASON: Final = "authorization.k8s.io/reason"
+_ALLOWED: Final = "RBAC: allowed by "
 # What generateName adds.
 _SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # Documents' own hashes, and when a server made them.
@@ -350,6 +352,8 @@ def _neutral(value: Any, key: str) -> Any:
 
 def _unordered(answer: Answer) -> Answer:
     """The answer without the orders that a real server leaves to chance: that of Go's maps, and of writes within a second."""
+    if "audit" in answer:
+        answer = {**answer, "audit": [_unordered_event(event) for event in answer["audit"]]}
     body = answer.get("body")
     if not isinstance(body, dict):
         return answer
@@ -361,6 +365,16 @@ def _unordered(answer: Answer) -> Answer:
     keys = ("operation", "manager", "apiVersion", "subresource")
     entries = sorted(meta["managedFields"], key=lambda entry: [str(entry.get(key)) for key in keys])
     return {**answer, "body": {**body, "metadata": {**meta, "managedFields": entries}}}
+
+
+def _unordered_event(event: Answer) -> Answer:
+    """Of several bindings that allow the same, RBAC names whichever comes first."""
+    shown = {**event, **_unordered({"body": event.get("responseObject")})}
+    annotations = dict(event.get("annotations") or {})
+    if annotations.get(_REASON, "").startswith(_ALLOWED):
+        annotations[_REASON] = _ALLOWED
+    status = _unordered_status(event["responseStatus"]) if "responseStatus" in event else None
+    return {**shown, "responseObject": None, "responseStatus": status, "annotations": annotations}
 
 
 def _unordered_status(status: Any) -> Any:

@@ -80,7 +80,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     ):
         request.warnings.append(warns)
         if request.audit is not None:
-            request.audit.annotate("k8s.io/deprecated", "true")
+            request.audit.annotate("k8s.io/deprecated", "true", at_end=True)
     if unknown:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if info.subresource:

@@ -41,8 +41,9 @@ Query = dict[str, list[str]]
 class Audit(Protocol):
     """What is told of a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
 
-    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
-        """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
+    def annotate(self, key: str, value: str, *, with_request: bool = False, at_end: bool = False) -> None:
+        """What was said first of a key stays. `with_request`: only where the request's body is told as well; `at_end`: when the
+        answer is complete."""
 
     def log_request_object(self, obj: "Object", empties: "Empties") -> None:
         """The decoded body, as it is now."""

@@ -527,6 +527,7 @@ class EdgeProtocol(HttpToolsProtocol):
             "path": path,
             "raw_path": raw_path,
             "query_string": query,
+            "target": self.url,
             "extensions": self._extensions,
         }
         self._method = ""

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
@@ -41,6 +42,10 @@ log = logging.getLogger(__name__)
 Serve = Callable[[Request], Awaitable[Response]]
 # Seconds that a server which ends waits for whoever takes its last events.
 _LAST_CHANCE: Final = 5.0
+_ESCAPED: Final = re.compile(rb"[\w\-.~!$&'()*+,;=:@/\[\]%]*").fullmatch
+_UNESCAPED: Final = "$&+,/:;=@"
+_BASIC: Final = re.compile(r"basic [A-Za-z0-9+/]+=*", re.IGNORECASE).fullmatch
+_NO_CREDENTIALS: Final = "Authentication failed, no credentials provided"
 _READING: Final = frozenset(("get", "list", "watch"))
 # A Status tells what has become of the request at every level.
 _MAY_BE_STATUS: Final = re.compile(rb'.{,30}"kind":"Status"').match
@@ -60,12 +65,13 @@ class AuditContext:
         self._clock = clock
         self._config = config
         self._response_object: Callable[[], bytes] | None = None
+        self._last_annotations: dict[str, str] = {}
         self.event = event
 
-    def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
-        """What was said first stays. `with_request`: only where requests are told as well."""
+    def annotate(self, key: str, value: str, *, with_request: bool = False, at_end: bool = False) -> None:
+        """What was said first stays. `with_request`: only where requests are told as well; `at_end`: when the answer is complete."""
         if not with_request or self._config.level >= Level.REQUEST:
-            self.event.annotations.setdefault(key, value)
+            (self._last_annotations if at_end else self.event.annotations).setdefault(key, value)
 
     def log_request_object(self, obj: Object, empties: "Empties") -> None:
         """The decoded body; it may be changed afterwards."""
@@ -74,6 +80,8 @@ class AuditContext:
             text = json.encode(obj)
             if empties:
                 text = json.encode(with_empties(json.decode(text), empties))
+            if b'"managedFields":[]' in text:
+                text = json.encode(without_managed_fields(json.decode(text)))
             self.event.request_object = self._shown(text)
 
     def log_request_patch(self, data: bytes) -> None:
@@ -91,7 +99,7 @@ class AuditContext:
     def log_response(self, response: Response) -> None:
         encoded, tells = self._response_object, self._config.level >= Level.REQUEST_RESPONSE
         if encoded is None or response.stream is not None or response.takeover is not None:
-            self.event.response_status = status_of(None, response.status)
+            self.event.response_status = status_of(self.event.response_status, response.status)
             return
         may_be_status = response.status >= 400 or self.event.verb not in _READING
         text = encoded() if tells or may_be_status else b""
@@ -109,6 +117,8 @@ class AuditContext:
         if stage in self._config.omit_stages:
             return True
         received = stage == "RequestReceived"
+        if stage == "ResponseComplete":
+            self.event.annotations |= self._last_annotations
         try:
             found = self.event.at(stage, self.event.received if received else self._clock.now())
         except ValueError:
@@ -168,6 +178,8 @@ class Auditor:
         audit = self._context(request, attributes)
         if audit is not None:
             request.audit = audit
+            unauthorized = error.status["code"] == 401
+            audit.event.response_status = {"message": _attempted(request)} if unauthorized else error.status
             audit.log_response(respond.refusal(request, error))
             await audit.process("ResponseStarted")
 
@@ -247,6 +259,19 @@ def _taken_over(
     return run
 
 
+def _attempted(request: Request) -> str:
+    """How a client has tried to say who it is (upstream: getAuthMethods); for those whom no Status can be sent."""
+    authorization = request.header(b"authorization").strip()
+    found = ["basic"] if _BASIC(authorization) else []
+    if " " in authorization and authorization.split(" ")[0].lower() == "bearer":
+        found.append("bearer")
+    if request.param("access_token").strip():
+        found.append("access_token")
+    if (request.scope.get("extensions", {}).get("tls") or {}).get("client_cert_der"):
+        found.append("x509")
+    return f"Authentication failed, attempted: {', '.join(found)}" if found else _NO_CREDENTIALS
+
+
 def _not_stored(request: Request) -> Response:
     message = f"Internal Server Error: {go_quote(_uri(request))}: failed to store audit event\n"
     response = respond.text(500, html.escape(message, quote=False))
@@ -255,6 +280,11 @@ def _not_stored(request: Request) -> Response:
 
 
 def _uri(request: Request) -> str:
+    """As Go's net/url has it: a path that isn't escaped as it should be is escaped anew, a query may be empty."""
+    path: bytes = request.scope.get("raw_path") or quote(request.path).encode()
+    if not _ESCAPED(path):
+        path = quote(request.path, safe=_UNESCAPED).encode()
     query: bytes = request.scope.get("query_string", b"")
-    path: str = request.scope.get("raw_path", request.path.encode()).decode("latin-1")
-    return f"{path}?{query.decode('latin-1')}" if query else path
+    if query or request.scope.get("target", b"").endswith(b"?"):
+        path += b"?" + query
+    return path.decode("latin-1")

@@ -4,6 +4,7 @@ Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/{request,format
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
 _MOST_USER_AGENT: Final = 1024
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9])")
 _checked: Final = msgspec.json.Decoder(msgspec.Raw).decode
 # What of a Status an event tells, in this order.
 _STATUS: Final = ("status", "message", "reason", "details", "code")
@@ -40,8 +42,8 @@ class Event:
     impersonated_user: UserInfo | None = None
     constraint: str = ""
     response_status: Object | None = None
-    request_object: bytes = b""
-    response_object: bytes = b""
+    request_object: bytes | None = None
+    response_object: bytes | None = None
     annotations: dict[str, str] = field(default_factory=dict)
 
     def at(self, stage: str, time: float) -> Object:
@@ -63,7 +65,7 @@ class Event:
             "objectRef": self.object_ref,
             "responseStatus": self.response_status,
             "requestObject": _in_one_line(self.request_object),
-            "responseObject": msgspec.Raw(self.response_object) if self.response_object else None,
+            "responseObject": _in_one_line(self.response_object),
             "requestReceivedTimestamp": rfc3339_micro(self.received),
             "stageTimestamp": rfc3339_micro(time),
             "annotations": dict(sorted(self.annotations.items())) or None,
@@ -184,16 +186,20 @@ def _user(user: UserInfo) -> Object:
     return {key: value for key, value in found.items() if value}
 
 
-def _in_one_line(text: bytes) -> msgspec.Raw | None:
+def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
     """What a client has sent as a patch needn't be JSON. ValueError."""
-    if not text:
+    if text is None:
         return None
     _checked(text)
     return msgspec.Raw(text.replace(b"\n", b"").replace(b"\r", b""))  # neither stands within a JSON string
 
 
 def _address(text: str) -> str:
+    """As Go's net.IP shows it (upstream: netutils.ParseIPSloppy): zeros may lead, zones may not be."""
     try:
-        return str(ipaddress.ip_address(text))
+        found = ipaddress.ip_address(_LEADING_ZEROS.sub("", text))
     except ValueError:
         return ""
+    if found.version == 4:
+        return str(found)
+    return "" if found.scope_id else str(found.ipv4_mapped or found)

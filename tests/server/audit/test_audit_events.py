@@ -10,6 +10,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.server.audit.event import source_ips
 from fakeapiserver.server.audit.options import AuditOptions, LogOptions, WebhookOptions
 from fakeapiserver.server.config import Config
 
@@ -102,6 +103,38 @@ def test_who_is_not_known_has_one_event_without_a_user(tmp_path: Path) -> None:
     (event,) = events_of(tmp_path, ALL, ("GET", CONFIGMAPS, {"token": "wrong"}))
     assert (event["stage"], event["user"]) == ("ResponseStarted", {})
     assert "wrong" not in json.dumps(event)
+
+
+def test_a_patch_that_is_no_json_breaks_no_line_of_the_log(tmp_path: Path) -> None:
+    patches = ("{", "kind: ConfigMap\n", "", '{"data":\n {"a": "c"}}')
+    requests = [
+        ("PATCH", f"{CONFIGMAPS}/one", {"text": text, "type": "application/merge-patch+json"}) for text in patches
+    ]
+    events = events_of(tmp_path, ALL, ("POST", CONFIGMAPS, {"body": CONFIG_MAP}), *requests)
+    stages = [event["stage"] for event in events[2:]]
+    assert stages == ["RequestReceived"] * 4 + ["ResponseComplete"]
+    assert events[-1]["requestObject"] == {"data": {"a": "c"}}
+
+
+def test_whom_no_status_can_be_sent_has_tried_something(tmp_path: Path) -> None:
+    request = ("GET", f"{CONFIGMAPS}?access_token=x", {"accept": "text/css", "token": "wrong"})
+    (event,) = events_of(tmp_path, ALL, request)
+    tried = "Authentication failed, attempted: bearer, access_token"
+    assert event["responseStatus"] == {"metadata": {}, "message": tried, "code": 401}
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "addresses"),
+    [
+        ("1.2.3.4, 5.6.7.8,bad, ::1", ["1.2.3.4", "5.6.7.8", "::1"]),
+        ("::ffff:1.2.3.4", ["1.2.3.4"]),
+        ("01.2.3.4", ["1.2.3.4"]),
+        ("fe80::1%eth0, 1.2.3.4:80", []),
+        ("2001:DB8::0:1", ["2001:db8::1"]),
+    ],
+)
+def test_addresses_are_told_as_go_reads_them(forwarded: str, addresses: list[str]) -> None:
+    assert source_ips(forwarded, "", "127.0.0.1") == [*addresses, "127.0.0.1"]
 
 
 def test_a_watch_is_told_when_it_starts(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.client.flowcontrol import TokenBucket
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.transport.certificates import KeyPair
-from fakeapiserver.transport.round_trip import Target, Transport, TransportError
+from fakeapiserver.transport.round_trip import Connection, Target, Transport, TransportError
 
 Object = dict[str, Any]
-# A query's values; a bool becomes true or false, None and empty ones are left out.
-Params = Mapping[str, "str | int | bool | None"]
+# A query's values; a bool becomes true or false, None, False and empty ones are left out. A sequence may name a key again.
+Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]
 JSON: Final = "application/json"
 _MAX_RETRIES: Final = 10
 _decode: Final = msgspec.json.Decoder().decode
@@ -111,10 +111,6 @@ class HTTPRoundTripper:
     async def round_trip(
         self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
     ) -> Answer:
-        transport = self._transports.get(certificate)
-        if transport is None:
-            self.close()  # connections show the certificate they were made with
-            transport = self._transports[certificate] = Transport(certificate)
         lines = [
             f"{method} {target} HTTP/1.1",
             f"Host: {self._authority}",
@@ -123,7 +119,18 @@ class HTTPRoundTripper:
         if body or method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(body)}")
         head = "\r\n".join((*lines, "", "")).encode("utf-8")
-        return await transport.round_trip(self._target, head, method, body or None)
+        return await self._transport(certificate).round_trip(self._target, head, method, body or None)
+
+    async def connect(self, certificate: KeyPair | None) -> Connection:
+        """A connection of one's own. TransportError."""
+        return await self._transport(certificate).connect(self._target)
+
+    def _transport(self, certificate: KeyPair | None) -> Transport:
+        """Connections show the certificate they were made with."""
+        if certificate not in self._transports:
+            self.close()
+            self._transports[certificate] = Transport(certificate)
+        return self._transports[certificate]
 
     def close(self) -> None:
         for transport in self._transports.values():
@@ -202,7 +209,12 @@ class RESTClient:
             await answer.finish()
 
     async def watch(
-        self, path: str, params: Params, *, accept: str = JSON, timeout: float | None = 30.0
+        self,
+        path: str,
+        params: Mapping[str, "str | int | bool | None"],
+        *,
+        accept: str = JSON,
+        timeout: float | None = 30.0,
     ) -> AsyncGenerator[WatchEvent, None]:
         """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner.
 
@@ -218,6 +230,16 @@ class RESTClient:
                         yield _event(line)
             if rest.strip():
                 raise TransportError("unexpected EOF")
+
+    async def dial(self) -> tuple[Connection, Sequence[tuple[str, str]]]:
+        """A connection of one's own, and the headers that say who asks: for what changes the protocol. TransportError,
+        ValueError for a transport that has no connections."""
+        if not isinstance(self._transport, HTTPRoundTripper):
+            raise ValueError("only a client that talks over the network can change the protocol")
+        await self._wait_for_turn()
+        credential = await self._credentials.current()
+        known = [("Authorization", credential.authorization)] if credential.authorization else []
+        return await self._transport.connect(credential.certificate), [*known, *self._headers]
 
     async def _ask(
         self,
@@ -277,11 +299,12 @@ def encode_query(params: Params | None) -> str:
     """`?a=b&c=true`, or nothing."""
     if not params:
         return ""
-    pairs = {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in params.items()
+    rows = params.items() if isinstance(params, Mapping) else params
+    pairs = [
+        (key, str(value).lower() if isinstance(value, bool) else str(value))
+        for key, value in rows
         if value is not None and value != "" and value is not False
-    }
+    ]
     return f"?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else ""
 
 

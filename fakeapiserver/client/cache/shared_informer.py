@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -34,15 +34,15 @@ Tombstone = Object | DeletedFinalStateUnknown
 
 class ResourceEventHandler(Protocol):
     """Told of every change, in order. Plain methods are called in the event loop and should be short; an `async def` may take its
-    time, changes wait for it. What one raises is logged, and the next change told. Objects are shared: copy before changing."""
+    time, changes wait for it; what else they return is ignored. What one raises is logged, and the next change told. Objects are shared: copy before changing."""
 
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
         """It is new, or (`is_in_initial_list`) was there when the informer began."""
 
-    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+    def on_update(self, old: Object, new: Object) -> object:
         """It changed, or is only looked at again: the resourceVersions are the same then."""
 
-    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+    def on_delete(self, obj: Tombstone) -> object:
         """It is gone."""
 
 
@@ -50,17 +50,17 @@ class ResourceEventHandler(Protocol):
 class ResourceEventHandlerFuncs:
     """A handler of functions; those left out do nothing."""
 
-    add: Callable[[Object], Awaitable[None] | None] | None = None
-    update: Callable[[Object, Object], Awaitable[None] | None] | None = None
-    delete: Callable[[Tombstone], Awaitable[None] | None] | None = None
+    add: Callable[[Object], object] | None = None
+    update: Callable[[Object, Object], object] | None = None
+    delete: Callable[[Tombstone], object] | None = None
 
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
         return self.add(obj) if self.add else None
 
-    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+    def on_update(self, old: Object, new: Object) -> object:
         return self.update(old, new) if self.update else None
 
-    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+    def on_delete(self, obj: Tombstone) -> object:
         return self.delete(obj) if self.delete else None
 
 
@@ -71,10 +71,10 @@ class FilteringResourceEventHandler:
     keeps: Callable[[Object], bool]
     handler: ResourceEventHandler
 
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> Awaitable[None] | None:
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
         return self.handler.on_add(obj, is_in_initial_list) if self.keeps(obj) else None
 
-    def on_update(self, old: Object, new: Object) -> Awaitable[None] | None:
+    def on_update(self, old: Object, new: Object) -> object:
         was, is_now = self.keeps(old), self.keeps(new)
         if was and is_now:
             return self.handler.on_update(old, new)
@@ -82,13 +82,13 @@ class FilteringResourceEventHandler:
             return self.handler.on_add(new, False)
         return self.handler.on_delete(old) if was else None
 
-    def on_delete(self, obj: Tombstone) -> Awaitable[None] | None:
+    def on_delete(self, obj: Tombstone) -> object:
         last = obj.object if isinstance(obj, DeletedFinalStateUnknown) else obj
         return self.handler.on_delete(obj) if self.keeps(last) else None
 
 
 class _Notification(NamedTuple):
-    call: Callable[[], Awaitable[None] | None]
+    call: Callable[[], object]
     initial: bool
 
 
@@ -128,7 +128,7 @@ class Registration:
         handler = self._handler
         self._tell(lambda: handler.on_delete(obj), False)
 
-    def _tell(self, call: Callable[[], Awaitable[None] | None], initial: bool) -> None:
+    def _tell(self, call: Callable[[], object], initial: bool) -> None:
         self._initial += initial
         self._waiting.append(_Notification(call, initial))
         self._wake.set()
@@ -144,7 +144,7 @@ class Registration:
                 call, initial = waiting.popleft()
                 try:
                     result = call()
-                    if result is not None and inspect.isawaitable(result):
+                    if inspect.isawaitable(result):
                         await result
                 except Exception:
                     log.exception("a handler of %s failed", self._informer.name)

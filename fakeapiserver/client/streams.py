@@ -1,0 +1,273 @@
+"""Into a pod: commands, what its processes print, its ports.
+
+Upstream: k8s.io/client-go/tools/remotecommand (v5.channel.k8s.io), k8s.io/kubelet/pkg/cri/streaming/portforward (v4.channel.k8s.io),
+k8s.io/client-go/kubernetes/typed/core/v1/pod_expansion.go (logs).
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from fakeapiserver.client.errors import StatusError, TransportError
+from fakeapiserver.client.rest import RESTClient, resource_path
+from fakeapiserver.client.websocket import WebSocket, connect
+
+_COMMANDS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_PORTS: Final = ("v4.channel.k8s.io",)
+_MAX_PIECE: Final = 1 << 15
+
+
+class Channel(IntEnum):
+    """The first byte of a message."""
+
+    STDIN = 0
+    STDOUT = 1
+    STDERR = 2
+    ERROR = 3
+    RESIZE = 4
+    CLOSE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of what a process wrote to STDOUT or STDERR."""
+
+    channel: Channel
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a command left."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+class Process:
+    """A command that runs in a container. Read `output()` to its end, then `exit_code` is there."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._status: dict[str, object] | None = None
+
+    async def write(self, data: bytes) -> None:
+        """To its standard input. TransportError when it has ended."""
+        for start in range(0, len(data), _MAX_PIECE):
+            await self._socket.send(bytes((Channel.STDIN,)) + data[start : start + _MAX_PIECE])
+
+    async def close_stdin(self) -> None:
+        """It reads the end of its input. ValueError: the server is too old for that (before 1.30)."""
+        if self._socket.subprotocol != _COMMANDS[0]:
+            raise ValueError("the server can't close standard input alone: it doesn't speak v5.channel.k8s.io")
+        await self._socket.send(bytes((Channel.CLOSE, Channel.STDIN)))
+
+    async def resize(self, width: int, height: int) -> None:
+        """Its terminal's size, in characters."""
+        size = json.dumps({"Width": width, "Height": height}).encode()
+        await self._socket.send(bytes((Channel.RESIZE,)) + size)
+
+    async def output(self) -> AsyncIterator[Output]:
+        """What it writes, as it comes."""
+        async for message in self._socket.messages():
+            if not message:
+                continue
+            channel = message[0]
+            if channel == Channel.ERROR:
+                self._status = json.loads(message[1:])
+                return
+            if channel in (Channel.STDOUT, Channel.STDERR) and len(message) > 1:
+                yield Output(Channel(channel), message[1:])
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the command ended with. StatusError when it couldn't be run, TransportError when nobody knows."""
+        status = self._status
+        if status is None:
+            raise TransportError("the connection ended before the command did")
+        if status.get("status") == "Success":
+            return 0
+        details = status.get("details")
+        causes = details.get("causes") or [] if isinstance(details, dict) else []
+        for cause in causes:
+            if cause.get("reason") == "ExitCode":
+                return int(cause["message"])
+        raise StatusError(status)
+
+
+@asynccontextmanager
+async def exec_stream(
+    rest: RESTClient,
+    pod: str,
+    command: Sequence[str],
+    *,
+    namespace: str = "",
+    container: str = "",
+    stdin: bool = False,
+    tty: bool = False,
+) -> AsyncGenerator[Process, None]:
+    """Runs `command` in a container, the first one by default. Leaving the block ends the connection, not the command."""
+    query = [("command", word) for word in command]
+    async with _process(rest, "exec", pod, query, namespace, container, stdin=stdin, tty=tty) as process:
+        yield process
+
+
+@asynccontextmanager
+async def attach_stream(
+    rest: RESTClient, pod: str, *, namespace: str = "", container: str = "", stdin: bool = False, tty: bool = False
+) -> AsyncGenerator[Process, None]:
+    """The process that a container runs already."""
+    async with _process(rest, "attach", pod, [], namespace, container, stdin=stdin, tty=tty) as process:
+        yield process
+
+
+async def run(
+    rest: RESTClient,
+    pod: str,
+    command: Sequence[str],
+    *,
+    namespace: str = "",
+    container: str = "",
+    stdin: bytes | None = None,
+) -> Completed:
+    """Runs `command` to its end, with `stdin` as its input."""
+    found: dict[Channel, list[bytes]] = {Channel.STDOUT: [], Channel.STDERR: []}
+    running = exec_stream(rest, pod, command, namespace=namespace, container=container, stdin=stdin is not None)
+    async with running as process:
+        if stdin is not None:
+            await process.write(stdin)
+            await process.close_stdin()
+        async for output in process.output():
+            found[output.channel].append(output.data)
+        return Completed(process.exit_code, b"".join(found[Channel.STDOUT]), b"".join(found[Channel.STDERR]))
+
+
+@asynccontextmanager
+async def _process(
+    rest: RESTClient,
+    subresource: str,
+    pod: str,
+    query: list[tuple[str, str]],
+    namespace: str,
+    container: str,
+    *,
+    stdin: bool,
+    tty: bool,
+) -> AsyncGenerator[Process, None]:
+    path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, subresource)
+    if container:
+        query.append(("container", container))
+    flags = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
+    query += [(name, "true") for name, wanted in flags.items() if wanted]
+    async with connect(rest, path, _COMMANDS, query) as socket:
+        yield Process(socket)
+
+
+@asynccontextmanager
+async def logs(
+    rest: RESTClient,
+    pod: str,
+    *,
+    namespace: str = "",
+    container: str = "",
+    follow: bool = False,
+    previous: bool = False,
+    tail_lines: int | None = None,
+    since_seconds: int | None = None,
+    timestamps: bool = False,
+    limit_bytes: int | None = None,
+) -> AsyncGenerator[AsyncIterator[bytes], None]:
+    """What a container printed, in pieces as they come; with `follow` until it ends."""
+    params: dict[str, str | int | bool | None] = {
+        "container": container,
+        "follow": follow,
+        "previous": previous,
+        "tailLines": tail_lines,
+        "sinceSeconds": since_seconds,
+        "timestamps": timestamps,
+        "limitBytes": limit_bytes,
+    }
+    path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, "log")
+    async with rest.stream("GET", path, params=params, accept="text/plain, */*") as chunks:
+        yield chunks
+
+
+class PortForwarder:
+    """Listens on this machine and leads each connection to a port of a pod; an async context manager.
+
+    async with PortForwarder(rest, "web-0", 8080) as local_port: ...
+    """
+
+    def __init__(
+        self,
+        rest: RESTClient,
+        pod: str,
+        port: int,
+        *,
+        namespace: str = "",
+        local_port: int = 0,
+        address: str = "127.0.0.1",
+    ) -> None:
+        self._rest = rest
+        self._path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, "portforward")
+        self._port = port
+        self._local_port = local_port
+        self._address = address
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        # What went wrong last on a connection, for whoever wonders why it was closed.
+        self.last_error: Exception | None = None
+
+    async def __aenter__(self) -> int:
+        """The local port. OSError when it is taken."""
+        self._server = await asyncio.start_server(self._accept, self._address, self._local_port)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            async with connect(self._rest, self._path, _PORTS, [("ports", str(self._port))]) as socket:
+                sending = asyncio.ensure_future(_upload(reader, socket))
+                try:
+                    await _download(socket, writer)
+                finally:
+                    sending.cancel()
+        except (StatusError, TransportError, OSError) as error:
+            self.last_error = error
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+
+async def _upload(reader: asyncio.StreamReader, socket: WebSocket) -> None:
+    while data := await reader.read(_MAX_PIECE):
+        await socket.send(b"\x00" + data)
+
+
+async def _download(socket: WebSocket, writer: asyncio.StreamWriter) -> None:
+    """Channel 0 is the port's data, 1 its errors; each begins with a message that names the port."""
+    begun = set()
+    async for message in socket.messages():
+        channel = message[0]
+        if channel not in begun:
+            begun.add(channel)
+        elif channel == 0:
+            writer.write(message[1:])
+            await writer.drain()
+        elif len(message) > 1:
+            raise TransportError(message[1:].decode("utf-8", "replace"))

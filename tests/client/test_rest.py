@@ -1,0 +1,265 @@
+"""What goes over the wire: who asks, when it is tried again, what becomes of answers."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakeapiserver.client.config import ExecConfig, ImpersonationConfig, RESTConfig
+from fakeapiserver.client.errors import StatusError, TransportError, is_conflict, is_not_found
+from fakeapiserver.client.rest import RESTClient, encode_query, resource_path
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def answer(code: int, body: bytes = b"", *headers: str, content_type: str = "application/json") -> bytes:
+    lines = [f"HTTP/1.1 {code} X", f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+@asynccontextmanager
+async def server(answers: Sequence[bytes], **config: Any) -> AsyncIterator[tuple[RESTClient, list[str]]]:
+    """A client of a server that gives these answers, one a request (empty: it hangs up), and the heads of the requests."""
+    heads: list[str] = []
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                heads.append(head.decode())
+                length = [line for line in heads[-1].split("\r\n") if line.startswith("Content-Length: ")]
+                await reader.readexactly(int(length[0].partition(": ")[2]) if length else 0)
+                found = left.pop(0)
+                writer.write(found)
+                if not found:
+                    break
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    async with listening, RESTClient(RESTConfig(f"http://127.0.0.1:{port}", **config)) as client:
+        yield client, heads
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were waited between tries, without waiting."""
+    found: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+
+    monkeypatch.setattr("fakeapiserver.client.rest.asyncio.sleep", sleep)
+    return found
+
+
+def test_a_busy_server_is_asked_again_when_it_says(pauses: list[float]) -> None:
+    async def scenario() -> None:
+        busy = [answer(429, b"", "Retry-After: 2"), answer(503, b"", "Retry-After: 1"), OK]
+        async with server(busy) as (client, heads):
+            assert (await client.request("POST", "/x", body={"a": 1})).json() == {}
+            assert len(heads) == 3
+
+    asyncio.run(scenario())
+    assert pauses == [2.0, 1.0]
+
+
+def test_one_that_only_refuses_is_not_asked_again() -> None:
+    async def scenario() -> None:
+        status = {"kind": "Status", "status": "Failure", "reason": "Conflict", "message": "no", "code": 409}
+        async with server([answer(409, json.dumps(status).encode()), answer(503, b"", content_type="text/plain")]) as (
+            client,
+            heads,
+        ):
+            with pytest.raises(StatusError, match="no") as caught:
+                await client.request("PUT", "/x", body={})
+            assert is_conflict(caught.value)
+            with pytest.raises(StatusError, match="currently unable to handle the request"):
+                await client.request("GET", "/x")
+            assert len(heads) == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("method", "requests"), [("GET", 2), ("POST", 1)])
+def test_a_broken_connection_is_tried_again_where_nothing_is_written(method: str, requests: int) -> None:
+    async def scenario() -> None:
+        async with server([b"", OK]) as (client, heads):
+            if requests == 1:
+                with pytest.raises(TransportError, match="EOF"):
+                    await client.request(method, "/x", body={})
+            else:
+                await client.request(method, "/x")
+            assert len(heads) == requests
+
+    asyncio.run(scenario())
+
+
+def test_no_server_is_told() -> None:
+    async def scenario() -> None:
+        async with RESTClient(RESTConfig("http://127.0.0.1:1")) as client:
+            with pytest.raises(TransportError, match=r"dial tcp 127\.0\.0\.1:1: connect: connection refused"):
+                await client.request("GET", "/x")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("config", "headers"),
+    [
+        ({"token": "t"}, ["Authorization: Bearer t"]),
+        ({"username": "u", "password": "p"}, ["Authorization: Basic dTpw"]),
+        (
+            {"impersonate": ImpersonationConfig("jane", "7", ["dev"], {"example.com/team": ["a"]}), "user_agent": "me"},
+            [
+                "User-Agent: me",
+                "Impersonate-User: jane",
+                "Impersonate-Uid: 7",
+                "Impersonate-Group: dev",
+                "Impersonate-Extra-example.com%2Fteam: a",
+            ],
+        ),
+    ],
+)
+def test_headers_say_who_asks(config: dict[str, Any], headers: list[str]) -> None:
+    async def scenario() -> None:
+        async with server([OK], **config) as (client, heads):
+            await client.request("GET", "/x", params={"watch": True, "limit": 0, "labelSelector": "a=b,c"})
+        lines = heads[0].split("\r\n")
+        assert lines[0] == "GET /x?watch=true&limit=0&labelSelector=a%3Db%2Cc HTTP/1.1"
+        assert set(headers) <= set(lines)
+
+    asyncio.run(scenario())
+
+
+def test_a_token_file_is_read_again_after_a_refusal(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        token = tmp_path / "token"
+        token.write_text("old\n")
+        async with server([answer(401), OK], token_file=token) as (client, heads):
+            with pytest.raises(StatusError):
+                await client.request("GET", "/x")
+            token.write_text("new\n")
+            await client.request("GET", "/x")
+        assert ["Authorization: Bearer old" in heads[0], "Authorization: Bearer new" in heads[1]] == [True, True]
+
+    asyncio.run(scenario())
+
+
+def plugin(tmp_path: Path, status: str) -> ExecConfig:
+    program = tmp_path / "plugin.py"
+    program.write_text(
+        "import json, os, pathlib\n"
+        "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "runs = pathlib.Path(__file__).with_suffix('.runs')\n"
+        "count = len(runs.read_text()) + 1 if runs.exists() else 1\n"
+        "runs.write_text('x' * count)\n"
+        f"status = {status}\n"
+        "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': 'ExecCredential', 'status': status}))\n"
+    )
+    return ExecConfig(sys.executable, args=(str(program),))
+
+
+def test_a_plugin_gives_the_token_and_is_asked_again_after_a_refusal(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        provider = plugin(tmp_path, "{'token': f'token-{count}'}")
+        async with server([OK, OK, answer(401), OK], exec_provider=provider) as (client, heads):
+            for _ in range(2):
+                await client.request("GET", "/x")
+            with pytest.raises(StatusError):
+                await client.request("GET", "/x")
+            await client.request("GET", "/x")
+        tokens = [line for head in heads for line in head.split("\r\n") if line.startswith("Authorization")]
+        assert tokens == [*["Authorization: Bearer token-1"] * 3, "Authorization: Bearer token-2"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda path: ExecConfig("no-such-program", install_hint="install it"),
+            "no-such-program not found\n\ninstall it",
+        ),
+        (lambda path: plugin(path, "None"), "didn't return a status field"),
+        (lambda path: plugin(path, "{'clientKeyData': 'x'}"), "only certificate or key, not both"),
+        (lambda path: plugin(path, "exit(3)"), "failed with exit code 3"),
+    ],
+)
+def test_a_plugin_that_fails_is_told(tmp_path: Path, make: Callable[[Path], ExecConfig], message: str) -> None:
+    async def scenario() -> None:
+        async with server([], exec_provider=make(tmp_path)) as (client, _):
+            with pytest.raises(ValueError, match=message):
+                await client.request("GET", "/x")
+
+    asyncio.run(scenario())
+
+
+def test_watches_decode_events_across_chunks_and_tell_when_they_break_off() -> None:
+    async def scenario() -> None:
+        events = b'{"type":"ADDED","object":{"a":1}}\n{"type":"DELETED","object":{"a":2}}\n{"type":"AD'
+        pieces = [events[:20], events[20:50], events[50:]]
+        body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        async with server([head + body]) as (client, heads):
+            watching = client.watch("/x", {"resourceVersion": "7"})
+            assert [(event.type, event.object) for event in (await anext(watching), await anext(watching))] == [
+                ("ADDED", {"a": 1}),
+                ("DELETED", {"a": 2}),
+            ]
+            with pytest.raises(TransportError, match="unexpected EOF"):
+                await anext(watching)
+            assert heads[0].startswith("GET /x?resourceVersion=7&watch=true ")
+
+    asyncio.run(scenario())
+
+
+def test_a_proxy_is_gone_through() -> None:
+    async def scenario() -> None:
+        seen = []
+
+        async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer(404, content_type="text/plain"))
+            writer.close()
+
+        listening = await asyncio.start_server(proxy, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        config = RESTConfig("http://kubernetes.example:8080", proxy_url=f"http://me:secret@127.0.0.1:{port}")
+        async with listening, RESTClient(config) as client:
+            with pytest.raises(StatusError) as caught:
+                await client.request("GET", "/x")
+            assert is_not_found(caught.value)
+        assert seen[0].split("\r\n")[:3] == [
+            "CONNECT kubernetes.example:8080 HTTP/1.1",
+            "Host: kubernetes.example:8080",
+            "Proxy-Authorization: Basic bWU6c2VjcmV0",
+        ]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "a%2fb"])
+def test_names_that_no_path_can_hold_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="invalid resource name"):
+        resource_path("apps", "v1", "deployments", "default", name)
+
+
+def test_paths_and_queries() -> None:
+    assert (
+        resource_path("apps", "v1", "deployments", "ns", "web", "scale")
+        == "/apis/apps/v1/namespaces/ns/deployments/web/scale"
+    )
+    assert resource_path("", "v1", "nodes", "", "system:node") == "/api/v1/nodes/system:node"
+    assert encode_query({"a": "", "b": None, "c": False, "d": "x y"}) == "?d=x%20y"

@@ -34,7 +34,8 @@ Tombstone = Object | DeletedFinalStateUnknown
 
 class ResourceEventHandler(Protocol):
     """Told of every change, in order. Plain methods are called in the event loop and should be short; an `async def` may take its
-    time, changes wait for it; what else they return is ignored. What one raises is logged, and the next change told. Objects are shared: copy before changing."""
+    time, changes wait for it; what else they return is ignored. What one raises is logged, and the next change told.
+    Objects are shared: copy before changing."""
 
     def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
         """It is new, or (`is_in_initial_list`) was there when the informer began."""
@@ -144,7 +145,7 @@ class Registration:
                 call, initial = waiting.popleft()
                 try:
                     result = call()
-                    if inspect.isawaitable(result):
+                    if result is not None and inspect.isawaitable(result):
                         await result
                 except Exception:
                     log.exception("a handler of %s failed", self._informer.name)

@@ -13,6 +13,8 @@ from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
+from fakeapiserver.apis.internal_form import claim_form
+from fakeapiserver.apis.spec_difference import text_difference
 from fakeapiserver.auth.interfaces import Attributes as Wanted
 from fakeapiserver.auth.interfaces import Decision, EvaluationError
 from fakeapiserver.auth.node_identifier import node_name
@@ -49,16 +51,29 @@ _KUBELET_LABELS: Final = frozenset(
     }
 )
 _KUBELET_SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
-# What a kubelet may say of a claim: neither is looked at.
-_CLAIM_STATUS: Final = frozenset({"capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"})
 # Volumes that need something of the API, in upstream's words; all others but projected ones are harmless.
 _VOLUMES: Final = {
+    "configMap": "configmaps (via configmap volumes)",
+    "secret": "secrets (via secret volumes)",
     "csi": "csidrivers (via CSI volumes)",
     "glusterfs": "endpoints (via glusterFS volumes)",
     "persistentVolumeClaim": "persistentvolumeclaims",
     "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+    "azureFile": "secrets (via azureFile volumes)",
+}
+# Drivers that stand for volumes of old kinds (k8s.io/csi-translation-lib/plugins).
+_MIGRATED: Final = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "azureFile": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+    "portworxVolume": "pxd.portworx.com",
+    "vsphereVolume": "csi.vsphere.vmware.com",
 }
 _PROJECTED: Final = {
+    "configMap": "configmaps (via projected volumes)",
+    "secret": "secrets (via projected volumes)",
     "serviceAccountToken": "serviceaccounts (via projected volumes)",
     "clusterTrustBundle": "clustertrustbundles",
     "podCertificate": "podcertificates",
@@ -156,7 +171,11 @@ class NodeRestriction(Handler):
         if owner.get("uid") != metadata(found)["uid"]:
             uids = f"expected {owner.get('uid', '')} got {metadata(found)['uid']}"
             raise forbidden(attributes, f"node {node} UID mismatch: {uids}")
-        for resource in _referenced(pod["spec"]):
+        try:
+            resource = next(_referenced(pod["spec"]), "")
+        except ValueError as error:
+            raise forbidden(attributes, f"error checking mirror pod for API references: {error}") from None
+        if resource:
             raise forbidden(attributes, f"node {quoted} can not create pods that reference {resource}")
 
     def _check_pod_status(self, node: str, attributes: Attributes) -> None:
@@ -268,14 +287,14 @@ class NodeRestriction(Handler):
         return False
 
     def _driver_audiences(self, pod: Object, volume: Object) -> set[str]:
-        """LookupError for what isn't there. Drivers that stand for volumes of old kinds are not looked up."""
+        """LookupError for what isn't there."""
         meta = metadata(pod)
         if (volume.get("ephemeral") or {}).get("volumeClaimTemplate") is not None:
             driver = self._claimed_driver(meta["namespace"], f"{meta['name']}-{volume['name']}")
         elif (claim := volume.get("persistentVolumeClaim")) is not None:
             driver = self._claimed_driver(meta["namespace"], claim["claimName"])
         else:
-            driver = (volume.get("csi") or {}).get("driver", "")
+            driver = _driver(volume)
         if not driver:
             return set()
         found = self._there("csidrivers.storage.k8s.io", "csidriver.storage.k8s.io", "", driver)
@@ -285,7 +304,7 @@ class NodeRestriction(Handler):
         claim = self._there("persistentvolumeclaims", "persistentvolumeclaim", namespace, name)
         volume_name = claim["spec"].get("volumeName") or ""
         volume = self._there("persistentvolumes", "persistentvolume", "", volume_name)
-        return str((volume["spec"].get("csi") or {}).get("driver", ""))
+        return _driver(volume["spec"])
 
     def _there(self, resource: str, called: str, namespace: str, name: str) -> Object:
         found = self.initializer.getter.get(resource, namespace, name)
@@ -300,9 +319,11 @@ class NodeRestriction(Handler):
             raise forbidden(attributes, "may only update PVC status")
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
-        if _own(attributes.object or {}) != _own(attributes.old_object or {}):
+        # Without what a kubelet may change, and what any write changes.
+        old, new = claim_form(attributes.old_object or {}), claim_form(attributes.object or {})
+        if old != new:
             told = "is not allowed to update fields other than status.quantity and status.conditions"
-            raise forbidden(attributes, f"node {go_quote(node)} {told}")
+            raise forbidden(attributes, f"node {go_quote(node)} {told}: {text_difference(old, new)}")
 
     def _check_lease(self, node: str, attributes: Attributes) -> None:
         if attributes.namespace != _LEASE_NAMESPACE:
@@ -351,15 +372,17 @@ def _claims(status: Object) -> list[tuple[Any, Any]]:
     return [(claim.get("name"), claim.get("resourceClaimName")) for claim in status.get("resourceClaimStatuses") or ()]
 
 
-def _own(claim: Object) -> Object:
-    """Without what a kubelet may change, and what any write changes."""
-    meta = {key: value for key, value in metadata(claim).items() if key not in ("resourceVersion", "managedFields")}
-    status = {key: value for key, value in (claim.get("status") or {}).items() if key not in _CLAIM_STATUS}
-    return {**claim, "metadata": meta, "status": status}
+def _driver(source: Object) -> str:
+    """The driver of a volume, empty where it needs none. LookupError for disks that no driver stands for."""
+    if source.get("csi") is not None:
+        return str(source["csi"].get("driver", ""))
+    if (kind := (source.get("azureDisk") or {}).get("kind", "Managed")) != "Managed":
+        raise LookupError(f"kind({kind}) is not supported in csi migration")
+    return next((driver for field, driver in _MIGRATED.items() if source.get(field) is not None), "")
 
 
 def _referenced(spec: Object) -> Iterator[str]:
-    """What of the API a pod refers to, in the order that upstream looks."""
+    """What of the API a pod refers to, in the order that upstream looks. ValueError for a source that is none."""
     if spec.get("serviceAccountName"):
         yield "serviceaccounts"
     found = {kind for kind, _ in secrets_and_config_maps(spec)}
@@ -370,6 +393,8 @@ def _referenced(spec: Object) -> Iterator[str]:
         yield from (told for field, told in _VOLUMES.items() if volume.get(field) is not None)
         for source in (volume.get("projected") or {}).get("sources") or ():
             yield from (told for field, told in _PROJECTED.items() if source.get(field) is not None)
+            if not source:
+                raise ValueError(f"unknown source for projected volume {go_quote(volume['name'])}")
 
 
 def _forbidden_labels(labels: dict[str, str], before: dict[str, str]) -> str:

@@ -8,9 +8,9 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.internal_form import internal_form
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 
 _SPEC: Final = Path("spec")

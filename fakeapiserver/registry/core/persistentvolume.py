@@ -9,11 +9,11 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.apis.spec_difference import difference
 from fakeapiserver.registry.core.node_label_warnings import node_term_warnings
 from fakeapiserver.registry.core.pod_template import default_azure_disk, default_host_path
 from fakeapiserver.registry.core.pod_warnings import DEPRECATED_VOLUMES
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
-from fakeapiserver.registry.core.spec_difference import difference
 from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 

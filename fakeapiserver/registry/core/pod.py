@@ -11,10 +11,11 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
+from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_status import status_update_errors
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
-from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
+from fakeapiserver.registry.core.pod_validation import pod_errors, pod_subresource_errors, pod_update_errors
 from fakeapiserver.registry.core.pod_warnings import pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field, keep_metadata
@@ -102,8 +103,11 @@ class PodStrategy(Strategy):
     def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
         return self.status_meta_checks if subresource == "status" else self.update_meta_checks
 
+    def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
+        return pod_subresource_errors(obj, old, subresource)
+
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return status_update_errors(obj.get("status") or {}, old.get("status") or {})
+        return mirror_update_errors(obj, old) + status_update_errors(obj.get("status") or {}, old.get("status") or {})
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """Without a node or after the end there is nothing to wait for."""

@@ -9,9 +9,10 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.spec_difference import difference
 from fakeapiserver.registry.core.container_validation import container_list_errors
 from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
-from fakeapiserver.registry.core.spec_difference import difference
+from fakeapiserver.registry.core.mirror_pod import claim_errors, mirror_errors, mirror_update_errors, subresource_errors
 from fakeapiserver.registry.core.volume_validation import volume_errors
 
 SPEC: Final = Path("spec")
@@ -35,13 +36,19 @@ _ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "
 def pod_errors(obj: Object) -> ErrorList:
     """A new pod."""
     spec = obj["spec"]
-    errors = pod_spec_errors(spec, SPEC) + _image_space_errors(spec)
+    errors = mirror_errors(obj) + _pod_errors(obj)
     if spec.get("ephemeralContainers"):
         errors.append(field.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         detail = "cannot be set until all schedulingGates have been cleared"
         errors.append(field.forbidden(SPEC.child("nodeName"), detail))
     return errors
+
+
+def _pod_errors(obj: Object) -> ErrorList:
+    """What pods are checked for whenever they are written (validatePodMetadataAndSpec)."""
+    spec = obj["spec"]
+    return pod_spec_errors(spec, SPEC) + claim_errors(obj) + _token_errors(spec) + _image_space_errors(spec)
 
 
 def pod_template_errors(template: Object, path: Path) -> ErrorList:
@@ -138,6 +145,21 @@ def _min_domains_errors(domains: int | None, action: str, path: Path) -> ErrorLi
     return errors
 
 
+def _token_errors(spec: Object) -> ErrorList:
+    """Only pods must name the account whose token they want; a template's is filled in."""
+    if spec.get("serviceAccountName"):
+        return []
+    return [
+        field.forbidden(
+            SPEC.child("volumes").index(i).child("projected", "sources").index(j).child("serviceAccountToken"),
+            "must not be specified when serviceAccountName is not set",
+        )
+        for i, volume in enumerate(spec.get("volumes") or ())
+        for j, source in enumerate((volume.get("projected") or {}).get("sources") or ())
+        if source.get("serviceAccountToken") is not None
+    ]
+
+
 def _image_space_errors(spec: Object) -> ErrorList:
     """Only pods refuse blanks around an image; templates of old have them."""
     return [
@@ -154,7 +176,7 @@ def _image_space_errors(spec: Object) -> ErrorList:
 def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
-    errors = pod_spec_errors(spec, SPEC) + _image_space_errors(spec)
+    errors = mirror_errors(obj) + _pod_errors(obj) + mirror_update_errors(obj, old)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
@@ -173,6 +195,26 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     if munged != before:
         detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged, 'PodSpec')}"
         errors.append(field.forbidden(SPEC, detail))
+    return errors
+
+
+def pod_subresource_errors(obj: Object, old: Object, subresource: str) -> ErrorList:
+    """Ephemeral containers can be added only (ValidatePodEphemeralContainersUpdate)."""
+    if errors := subresource_errors(old, subresource):
+        return errors
+    if subresource != "ephemeralcontainers":
+        return []
+    errors = mirror_errors(obj) + _pod_errors(obj)
+    path = SPEC.child("ephemeralContainers")
+    now = {container.get("name"): container for container in obj["spec"].get("ephemeralContainers") or ()}
+    for container in old["spec"].get("ephemeralContainers") or ():
+        start = f'existing ephemeral containers "{container.get("name", "")}" may not be'
+        found = now.get(container.get("name"))
+        if found is None:
+            errors.append(field.forbidden(path, f"{start} removed\n"))
+        elif found != container:
+            shown = difference(container, found, "EphemeralContainer")
+            errors.append(field.forbidden(path, f"{start} changed\n{shown}"))
     return errors
 
 

@@ -6,9 +6,10 @@ Upstream: pkg/registry/rbac/rolebinding/strategy.go, pkg/apis/rbac/{v1/defaults.
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -75,6 +76,8 @@ def _subject_errors(subject: Object, path: Path, namespaced: bool) -> ErrorList:
     errors: ErrorList = [] if subject.get("name") else [field.required(path.child("name"))]
     if kind not in _KINDS:
         return [*errors, field.not_supported(path.child("kind"), kind, _KINDS)]
+    if kind == "ServiceAccount" and subject.get("name"):
+        errors += name_errors(subject["name"], names.is_dns1123_subdomain, path.child("name"))
     wanted = "" if kind == "ServiceAccount" else _GROUP
     if group != wanted:
         errors.append(field.not_supported(path.child("apiGroup"), group, (wanted,)))

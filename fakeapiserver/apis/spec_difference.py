@@ -7,12 +7,17 @@ import difflib
 import json
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.internal_form import internal_form
+from fakeapiserver.apis.internal_form import internal_form
 
 
 def difference(before: Object, after: Object, kind: str) -> str:
     """A unified diff of the two as indented JSON of the internal type `kind`, three lines of context around each change."""
-    old, new = (_shown(internal_form(spec, kind)) for spec in (before, after))
+    return text_difference(internal_form(before, kind), internal_form(after, kind))
+
+
+def text_difference(before: Object, after: Object) -> str:
+    """Of two values that have Go's form already."""
+    old, new = _shown(before), _shown(after)
     lines = list(difflib.unified_diff(old, new, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)
 

@@ -1,7 +1,7 @@
 """Objects as Go's internal types print them."""
 
-from fakeapiserver.registry.core.internal_form import internal_form
-from fakeapiserver.registry.core.spec_difference import difference
+from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.spec_difference import difference
 
 
 def test_every_field_has_gos_name_and_place() -> None:

@@ -15,6 +15,11 @@ _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 # Go's order of what of an object's metadata a template may have.
 _METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+# The same of any object's.
+_OBJECT_METADATA: Final = (
+    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"),
+    *("deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+)
 
 
 @cache
@@ -36,6 +41,28 @@ def internal_form(value: Object, name: str) -> Object:
         else:
             out |= {part: found[part] for part in _METADATA if found and part in found}
     return out
+
+
+def claim_form(claim: Object) -> Object:
+    """A whole claim, without what a kubelet may change, which is compared without."""
+    meta, status = claim.get("metadata") or {}, claim.get("status") or {}
+    modified = status.get("modifyVolumeStatus")
+    if modified is not None:
+        modified = {
+            "TargetVolumeAttributesClassName": modified.get("targetVolumeAttributesClassName", ""),
+            "Status": modified.get("status", ""),
+        }
+    return {
+        **{name: meta[name] for name in _OBJECT_METADATA if meta.get(name)},
+        "Spec": internal_form(claim.get("spec") or {}, "PersistentVolumeClaimSpec"),
+        "Status": {
+            "Phase": status.get("phase", ""),
+            "AccessModes": status.get("accessModes"),
+            **dict.fromkeys(("Capacity", "Conditions", "AllocatedResources", "AllocatedResourceStatuses")),
+            "CurrentVolumeAttributesClassName": status.get("currentVolumeAttributesClassName"),
+            "ModifyVolumeStatus": modified,
+        },
+    }
 
 
 def _value(found: Any, kind: str) -> Any:

@@ -1,0 +1,63 @@
+"""Pods that a kubelet runs by itself and shows to the API: they are what their annotation says, for good.
+
+Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpecificAnnotations, ValidatePodSpecificAnnotationUpdates,
+validatePodResourceClaim, ValidatePodEphemeralContainersUpdate).
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+
+ANNOTATION: Final = "kubernetes.io/config.mirror"
+_PATH: Final = Path("metadata").child("annotations").key(ANNOTATION)
+_UNSUPPORTED: Final = {
+    "ephemeralcontainers": "static pods do not support ephemeral containers",
+    "resize": "static pods cannot be resized",
+}
+# How upstream's messages show the empty path.
+_NOWHERE: Final = "[]"
+
+
+def is_mirror(pod: Object) -> bool:
+    return ANNOTATION in (metadata(pod).get("annotations") or {})
+
+
+def mirror_errors(pod: Object) -> ErrorList:
+    if not is_mirror(pod) or pod["spec"].get("nodeName"):
+        return []
+    return [
+        field.invalid(
+            _PATH,
+            metadata(pod)["annotations"][ANNOTATION],
+            "must set spec.nodeName if mirror pod annotation is set",
+        )
+    ]
+
+
+def claim_errors(pod: Object) -> ErrorList:
+    """One for each claim."""
+    if not is_mirror(pod):
+        return []
+    return [
+        field.forbidden(_NOWHERE, "static pods do not support resource claims")
+        for _ in pod["spec"].get("resourceClaims") or ()
+    ]
+
+
+def mirror_update_errors(pod: Object, old: Object) -> ErrorList:
+    """Told beside `mirror_errors`, which upstream looks for once more."""
+    now, then = ((metadata(obj).get("annotations") or {}).get(ANNOTATION) for obj in (pod, old))
+    errors: ErrorList = []
+    if then is None and now is not None:
+        errors.append(field.forbidden(_PATH, "may not add mirror pod annotation"))
+    elif now != then:
+        errors.append(field.forbidden(_PATH, "may not remove or update mirror pod annotation"))
+    return errors + mirror_errors(pod)
+
+
+def subresource_errors(old: Object, subresource: str) -> ErrorList:
+    """What can be done to other pods, and not to these."""
+    detail = _UNSUPPORTED.get(subresource)
+    return [field.forbidden(_NOWHERE, detail)] if detail is not None and is_mirror(old) else []

@@ -102,7 +102,9 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
     """One change."""
     match rng.randrange(11):
         case 0:
-            webhook["timeout"] = _pick(rng, "0s", "30s", "31s", "-1s", "1", "", "x", "1h", "1.5s", "30.0001s", 5, None, "1ns")
+            webhook["timeout"] = _pick(
+                rng, "0s", "30s", "31s", "-1s", "1", "", "x", "1h", "1.5s", "30.0001s", 5, None, "1ns"
+            )
         case 1:
             name = _pick(rng, "authorizedTTL", "unauthorizedTTL")
             webhook[name] = _pick(rng, "0s", "-1s", "5m", "1h1m1.5s", "x", "1", 5, None, "-1ns", "1us")
@@ -138,7 +140,13 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
             webhook["matchConditions"] = [{"expression": rng.choice(_EXPRESSIONS)} for _ in range(rng.randint(1, 4))]
         case 9:
             webhook["matchConditions"] = _pick(
-                rng, [], None, [{}], [{"expression": "true"}] * 2, [{"expression": f"{i} == 1"} for i in range(65)], [None]
+                rng,
+                [],
+                None,
+                [{}],
+                [{"expression": "true"}] * 2,
+                [{"expression": f"{i} == 1"} for i in range(65)],
+                [None],
             )
         case _:
             webhook.pop(rng.choice(list(webhook)))
@@ -186,7 +194,9 @@ def configuration(rng: random.Random) -> Case:
     match rng.randrange(12):
         case 0:
             row = rng.choice(rows)
-            row.update(_pick(rng, {"type": "Magic"}, {"type": ""}, {"type": "RBAC"}, {"webhook": {}}, {"webhook": None}))
+            row.update(
+                _pick(rng, {"type": "Magic"}, {"type": ""}, {"type": "RBAC"}, {"webhook": {}}, {"webhook": None})
+            )
         case 1 | 2:
             _set_somewhere(rng, document, rng.choice(_ODD))
         case 3:
@@ -197,7 +207,11 @@ def configuration(rng: random.Random) -> Case:
     files = {"config.yaml": text, "hook.kubeconfig": _KUBECONFIG, "empty": ""}
     flags = ["--authorization-config={folder}/config.yaml"]
     if rng.random() < 0.05:
-        flags.append(_pick(rng, "--authorization-mode=RBAC", "--authorization-webhook-version=v1", "--authorization-policy-file=x"))
+        flags.append(
+            _pick(
+                rng, "--authorization-mode=RBAC", "--authorization-webhook-version=v1", "--authorization-policy-file=x"
+            )
+        )
     return flags, files
 
 
@@ -248,7 +262,11 @@ def policy_line(rng: random.Random, valid: float = 1.0) -> str:
     line = json.dumps(policy)
     if rng.random() > valid + 0.3:
         place = rng.randrange(len(line))
-        return str(_pick(rng, line[:place], line + "x", "x", "[]", "null", "5", line + line, "kind: Policy", '{"user": "a"', "{}"))
+        return str(
+            _pick(
+                rng, line[:place], line + "x", "x", "[]", "null", "5", line + line, "kind: Policy", '{"user": "a"', "{}"
+            )
+        )
     return _pick(rng, "", "", " ") + line
 
 

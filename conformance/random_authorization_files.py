@@ -267,7 +267,7 @@ def policy_line(rng: random.Random, valid: float = 1.0) -> str:
                 rng, line[:place], line + "x", "x", "[]", "null", "5", line + line, "kind: Policy", '{"user": "a"', "{}"
             )
         )
-    return _pick(rng, "", "", " ") + line
+    return f"{_pick(rng, '', '', ' ')}{line}"
 
 
 def _new_policy(rng: random.Random) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def _authorizer(rng: random.Random) -> dict[str, Any]:
 
 def configuration(rng: random.Random) -> Case:
     """--authorization-config."""
-    rows = [{"type": "Webhook", "name": "first", "webhook": _webhook(rng)}]
+    rows: list[dict[str, Any]] = [{"type": "Webhook", "name": "first", "webhook": _webhook(rng)}]
     rows += [_authorizer(rng) for _ in range(rng.randrange(0, 3))]
     rng.shuffle(rows)
     webhooks = [row["webhook"] for row in rows if "webhook" in row]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.apimachinery.serializer.component_config import not_registered
-from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, text_field
+from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, object_field, text_field
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.rules import path_matches
 
@@ -97,10 +97,7 @@ def parse_policy(text: str) -> Policy:
     """One line, in the version it names or, where it names none, in the oldest. ValueError with Go's words."""
     found, version, kind, _ = type_meta.read(text.encode())
     if version == _VERSION and kind == "Policy":
-        spec = found.get("spec") or {}
-        if not isinstance(spec, dict):
-            raise ValueError("json: cannot unmarshal into Go struct field Policy.spec of type v1beta1.PolicySpec")
-        return _policy(spec)
+        return _policy(object_field(found, "spec", "Go struct field Policy.spec of type v1beta1.PolicySpec"))
     if version == _VERSION and not kind:
         raise ValueError("converting (v1beta1.Policy) to (v0.Policy): unknown conversion")
     if version and kind:

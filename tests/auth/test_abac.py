@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fakeapiserver.auth.authorizers.abac import ABAC, load_policy_file, parse_policy
+from fakeapiserver.auth.authorizers.abac import ABAC, Policy, load_policy_file, parse_policy
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 
 START = '{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": '
@@ -72,6 +72,7 @@ def test_rules_are_told_by_policy() -> None:
             "json: cannot unmarshal number into Go struct field PolicySpec.spec.user of type string",
         ),
         ('{"user": 5}', "json: cannot unmarshal number into Go struct field Policy.user of type string"),
+        (START + "[]}", "json: cannot unmarshal array into Go struct field Policy.spec of type v1beta1.PolicySpec"),
         (START + '{"user": "x"', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
         ('{"user": "x"} y', "couldn't get version/kind; json parse error: invalid character 'y' after top-level value"),
         (
@@ -86,6 +87,10 @@ def test_the_line_that_is_none_is_named(tmp_path: Path, line: str, complaint: st
     with pytest.raises(ValueError, match="line 4") as refused:
         load_policy_file(file)
     assert str(refused.value) == f"error reading policy file {file}, line 4: {line}: {complaint}"
+
+
+def test_the_kind_is_found_in_any_case() -> None:
+    assert parse_policy(START.replace("kind", "KIND") + '{"user": "x"}}') == Policy(user="x")
 
 
 def test_a_file_that_is_not_there() -> None:

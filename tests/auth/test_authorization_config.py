@@ -11,6 +11,8 @@ from fakeapiserver.auth.authorization_config import AuthorizerConfiguration, Web
 
 VERSION = "apiserver.config.k8s.io/v1"
 RBAC = {"type": "RBAC", "name": "rbac"}
+UNKNOWN_KIND = 'strict decoding error: unknown field "KIND"'
+NO_TEXT = "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string"
 FAILED = "failed to load AuthorizationConfiguration from file: "
 
 
@@ -62,6 +64,15 @@ def test_yaml_is_read_too() -> None:
             FAILED + f'no kind "X" is registered for version "{VERSION}" in scheme "pkg/runtime/scheme.go:111"',
         ),
         (file(RBAC, extra=1), FAILED + 'strict decoding error: unknown field "extra"'),
+        (f"KIND: AuthorizationConfiguration\napiVersion: {VERSION}\n".encode(), FAILED + UNKNOWN_KIND),
+        (f'{{"apiVersion": "{VERSION}", "kind": "X", "KIND": []}}'.encode(), FAILED + NO_TEXT),
+        (file(hook(timeout="")), FAILED + 'time: invalid duration ""'),
+        (file(hook(timeout=None)), FAILED + 'time: invalid duration ""'),
+        (file(hook(authorizedTTL="x", unknown=1)), FAILED + 'time: invalid duration "x"'),
+        (
+            file(hook(connectionInfo={"type": "InClusterConfig", "kubeConfigFile": ""})),
+            'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "": can only be set when type=KubeConfigFile',
+        ),
         (file({"name": "x"}), "authorizers[0].type: Required value"),
         (
             file({"type": "Magic", "name": "x"}),

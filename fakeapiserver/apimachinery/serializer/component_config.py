@@ -121,7 +121,7 @@ class _Reader:
         for key, item in value.items():
             if key not in fields:
                 state.unknown_field(key)
-            elif item is not None:
+            elif item is not None or fields[key] == "Duration":  # a null duration is no duration
                 state.struct = go_type.rpartition(".")[2]
                 state.fields.append(key)
                 state.path.append(f".{key}" if state.path else key)
@@ -156,10 +156,11 @@ def _mismatch(value: Any, go_type: str, zero: Any, state: State, *, exact: bool 
 
 
 def _duration(value: Any, state: State) -> str:
-    if type(value) is not str:
+    text = "" if value is None else value
+    if type(text) is not str:
         raise DecodeError(state.mismatch(value, "string"))
     try:
-        parse_duration(value)
+        parse_duration(text)
     except ValueError as error:
         raise DecodeError(str(error)) from None
-    return value
+    return text

@@ -35,12 +35,18 @@ def read(data: bytes) -> Document:
             found = {}
         if not isinstance(found, dict):
             raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(found)]} into Go value of type {_GO_TYPE}")
-        place = "Go struct field .{} of type string"
-        version, kind = (text_field(found, name, place.format(name)) for name in ("apiVersion", "kind"))
+        version, kind = (_type_field(found, name) for name in ("apiVersion", "kind"))
     except ValueError as error:
         raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
     GroupVersion.parse(version)
     return Document(found, version, kind, is_json)
+
+
+def _type_field(found: Mapping[str, Any], name: str) -> str:
+    """Go finds these two in any case, and the last one counts."""
+    place = f"Go struct field .{name} of type string"
+    keys = [key for key in found if key.lower() == name.lower() and found[key] is not None]
+    return [text_field(found, key, place) for key in keys][-1] if keys else ""
 
 
 def text_field(found: Mapping[str, Any], name: str, place: str) -> str:
@@ -50,6 +56,11 @@ def text_field(found: Mapping[str, Any], name: str, place: str) -> str:
 
 def boolean_field(found: Mapping[str, Any], name: str, place: str) -> bool:
     return bool(_field(found, name, bool, place))
+
+
+def object_field(found: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
+    value: dict[str, Any] | None = _field(found, name, dict, place)
+    return value or {}
 
 
 def _field(found: Mapping[str, Any], name: str, wanted: type, place: str) -> Any:

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.scheme import read_table
 from fakeapiserver.server.config import FEATURE_GATES, Config
 
 
 class UsageError(ValueError):
     """The command line is wrong; the text is one sentence that says what to do."""
+
+
+class InvalidArgument(UsageError):
+    """A value that can't be read, in Go's words."""
 
 
 @dataclass(slots=True)
@@ -65,7 +70,7 @@ def _modes(text: str) -> tuple[str, ...]:
 
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0", "t", "f"):
-        raise UsageError(f"{text!r} is neither true nor false")
+        raise InvalidArgument(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
     return text.lower() in ("true", "1", "t")
 
 
@@ -79,24 +84,28 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a whole number") from None
+        raise InvalidArgument(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax") from None
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a number") from None
+        raise InvalidArgument(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax") from None
 
 
 def _seconds(text: str) -> float:
     try:
         seconds = parse_duration(text)
     except ValueError as error:
-        raise UsageError(f"{error}; a duration such as 1m30s is needed") from None
+        raise InvalidArgument(str(error)) from None
     if seconds < 0:
         raise UsageError(f"a time can't be negative: {text}")
     return seconds
+
+
+def _file(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _pair(text: str) -> dict[str, str]:
@@ -141,7 +150,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "audit-log-truncate-max-batch-size": ("audit.log.truncate.max_batch_size", _integer),
     "audit-log-truncate-max-event-size": ("audit.log.truncate.max_event_size", _integer),
     "audit-log-version": ("audit.log.version", str),
-    "audit-policy-file": ("audit.policy_file", Path),
+    "audit-policy-file": ("audit.policy_file", _file),
     "audit-webhook-batch-buffer-size": ("audit.webhook.batch.buffer_size", _integer),
     "audit-webhook-batch-initial-backoff": ("audit.webhook.initial_backoff", _seconds),
     "audit-webhook-batch-max-size": ("audit.webhook.batch.max_size", _integer),
@@ -227,12 +236,16 @@ _OWN: Final = {
 }
 
 
+# Upstream's, but not in its help.
+_HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
+
+
 def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     """UsageError for a flag nobody has, a missing value or a value that can't be read.
 
     With a `config` to fill in, flags that kube-apiserver doesn't have are refused as well."""
     table = read_table("v1.36", "flags.json")
-    types: dict[str, str] = {**table["flags"], "v": "Level"}
+    types: dict[str, str] = {**table["flags"], **_HIDDEN, "v": "Level"}
     if config is None:
         types.update(_OWN)
     parsed = Parsed(config or Config())
@@ -282,7 +295,10 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
         parsed.verbosity = int(value)
     elif name in HEEDED:
         place, read = HEEDED[name]
-        read_value = read(value)
+        try:
+            read_value = read(value)
+        except InvalidArgument as error:
+            raise UsageError(f"invalid argument {go_quote(value)} for {go_quote(f'--{name}')} flag: {error}") from None
         group, _, attribute = place.rpartition(".")
         target = attrgetter(group)(parsed.config) if group else parsed.config
         if isinstance(read_value, tuple) and name in parsed.given:  # a list flag given again adds to the list

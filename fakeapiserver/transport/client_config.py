@@ -7,7 +7,7 @@ import asyncio
 import binascii
 import random
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,6 +17,8 @@ from fakeapiserver.apimachinery.serializer.component_config import not_registere
 from fakeapiserver.apis.scheme import known_kinds
 from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError
 
+_EMPTY: Final = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+_WITHOUT_SERVER: Final = "cluster has no server defined"
 _STEPS: Final = 5
 _FIRST_PAUSE: Final = 0.5  # seconds
 _FACTOR: Final = 1.5
@@ -28,23 +30,71 @@ def load_kubeconfig(path: Path) -> Endpoint:
     """The current context's server. ValueError with clientcmd's sentence, OSError for files that can't be read."""
     from fakeapiserver.apimachinery.serializer import type_meta
 
+    if not path.exists():
+        raise OSError(f"stat {path}: no such file or directory")
     try:
         config = type_meta.read(_read(path)).content
     except ValueError as error:
         raise ValueError(f'error loading config file "{path}": {error}') from None
-    if not config.get("clusters"):
-        why = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
-        raise ValueError(f"invalid configuration: {why}")
+    if not config.get("clusters") and not config.get("current-context"):
+        raise ValueError(f"invalid configuration: {_EMPTY}")
     name = config.get("current-context") or ""
     context = _named(config, "contexts", "context", name)
-    if name and context is None:
-        raise ValueError(f"invalid configuration: context was not found for specified context: {name}")
-    context = context or {}
-    cluster = _named(config, "clusters", "cluster", context.get("cluster", ""))
-    if cluster is None or not cluster.get("server"):
-        raise ValueError("invalid configuration: cluster has no server defined")
-    user = _named(config, "users", "user", context.get("user", "")) or {}
-    return _endpoint(cluster, user, path.parent)
+    cluster_name, user_name = ((context or {}).get(key) or "" for key in ("cluster", "user"))
+    cluster = _named(config, "clusters", "cluster", cluster_name)
+    user = _named(config, "users", "user", user_name) or {}
+    folder = path.parent
+    problems = [f"context was not found for specified context: {name}"] if name and context is None else []
+    problems += _user_problems(user, user_name, folder)
+    problems += _cluster_problems(cluster, cluster_name, folder)
+    if problems:
+        only_without = problems == [_WITHOUT_SERVER]
+        why = _EMPTY if only_without else problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise ValueError(f"invalid configuration: {why}")
+    return _endpoint(cluster or {}, user, folder)
+
+
+def _user_problems(user: Mapping[str, Any], name: str, folder: Path) -> Iterator[str]:
+    """Upstream: validateAuthInfo in tools/clientcmd/validation.go."""
+    basic = user.get("username") or user.get("password")
+    methods = [*(["token"] if user.get("token") else []), *(["basicAuth"] if basic else [])]
+    certificate, key = ((user.get(what), user.get(f"{what}-data")) for what in ("client-certificate", "client-key"))
+    if any(certificate):
+        if all(certificate):
+            yield f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override."
+        if all(key):
+            yield f"client-key-data and client-key are both specified for {name}; client-key-data will override"
+        if not any(key):
+            must = f"client-key-data or client-key must be specified for {name}"
+            yield f"{must} to use the clientCert authentication method."
+        for what, file in (("client-cert", certificate[0]), ("client-key", key[0])):
+            if file and (why := _unreadable(folder / file)):
+                yield f"unable to read {what} {folder / file} for {name} due to {why}"
+    if len(methods) > 1:
+        yield f"more than one authentication method found for {name}; found [{' '.join(methods)}], only one is allowed"
+
+
+def _cluster_problems(cluster: Mapping[str, Any] | None, name: str, folder: Path) -> Iterator[str]:
+    """Upstream: validateClusterInfo."""
+    if cluster is None:
+        yield _WITHOUT_SERVER
+        return
+    if not cluster.get("server"):
+        yield f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined"
+    file = cluster.get("certificate-authority")
+    if file and cluster.get("certificate-authority-data"):
+        both = f"certificate-authority-data and certificate-authority are both specified for {name}"
+        yield f"{both}. certificate-authority-data will override."
+    if file and (why := _unreadable(folder / file)):
+        yield f"unable to read certificate-authority {folder / file} for {name} due to {why}"
+
+
+def _unreadable(path: Path) -> str:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        return f"open {path}: {(error.strerror or str(error)).lower()}"
+    return ""
 
 
 def _named(config: Mapping[str, Any], plural: str, singular: str, name: str) -> Mapping[str, Any] | None:

@@ -71,10 +71,9 @@ class LogFile:
     """A file that is put aside when it gets too large: `audit.log` becomes `audit-2026-11-21T17-30-00.000.log`."""
 
     def __init__(self, path: Path, rotation: Rotation) -> None:
-        """OSError where it can't be written."""
+        """In a folder that is there. OSError where it can't be written."""
         self._path = path
         self._rotation = rotation
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = self._open()
         self._size = path.stat().st_size
 

@@ -3,6 +3,8 @@
 Upstream: k8s.io/apiserver/pkg/server/options/audit.go.
 """
 
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +85,8 @@ def build(options: AuditOptions, clock: Clock) -> "Auditor | None":
     if problems:
         raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     if options.policy_file is None:
+        if options.log.path not in ("", "-"):
+            _ensure_log_file(Path(options.log.path))  # which upstream does without a policy, too
         return None
     from fakeapiserver.server.audit.auditor import Auditor
     from fakeapiserver.server.audit.policy import load_policy
@@ -97,13 +101,37 @@ def _log_backends(options: LogOptions) -> "Iterator[Backend]":
 
     if not options.path:
         return
-    rotation = Rotation(options.maxsize, options.maxage, options.maxbackup, options.compress)
-    try:
-        out = StandardOutput() if options.path == "-" else LogFile(Path(options.path), rotation)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise ValueError(f"ensureLogFile: open {options.path}: {why}") from None
+    out: LogFile | StandardOutput
+    if options.path == "-":
+        out = StandardOutput()
+    else:
+        rotation = Rotation(options.maxsize, options.maxage, options.maxbackup, options.compress)
+        _ensure_log_file(Path(options.path))
+        out = LogFile(Path(options.path), rotation)
     yield _wrapped(Log(out, legacy=options.format == "legacy"), options, concurrent=False)
+
+
+def _ensure_log_file(path: Path) -> None:
+    """Makes it, with the folders that it needs. ValueError."""
+    try:
+        _make_folder(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600))
+    except OSError as error:
+        operation = "open" if str(error.filename) == str(path) else "mkdir"
+        raise ValueError(
+            f"ensureLogFile: {operation} {error.filename}: {os.strerror(error.errno or 0).lower()}"
+        ) from None
+
+
+def _make_folder(path: Path) -> None:
+    """Of the folders that can't be made the first one is named (upstream: os.MkdirAll)."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        _make_folder(path.parent)
+    if path.exists():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    path.mkdir(mode=0o700)
 
 
 def _webhook_backends(options: WebhookOptions) -> "Iterator[Backend]":
@@ -150,7 +178,10 @@ def _log_problems(options: LogOptions) -> Iterator[str]:
 
 
 def _webhook_problems(options: WebhookOptions) -> Iterator[str]:
-    if options.config_file:
+    if not options.config_file:
+        if options.version.count("/") > 1:  # which upstream reads in any case
+            yield from _version_problems(options.version)
+    else:
         yield from _batch_problems("webhook", options.mode, options.batch)
         yield from _truncate_problems("webhook", options.truncate)
         yield from _version_problems(options.version)

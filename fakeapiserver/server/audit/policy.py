@@ -166,7 +166,8 @@ def load_policy(path: Path) -> Policy:
     try:
         data = path.read_bytes()
     except OSError as error:
-        why = f"open {path}: {(error.strerror or str(error)).lower()}"
+        operation = "read" if isinstance(error, IsADirectoryError) else "open"
+        why = f"{operation} {path}: {(error.strerror or str(error)).lower()}"
         raise ValueError(f"loading audit policy file: failed to read file path {go_quote(str(path))}: {why}") from None
     try:
         return read_policy(data)

@@ -26,10 +26,38 @@ def test_a_log_that_gets_too_large_is_put_aside(tmp_path: Path) -> None:
 
 def test_a_log_is_continued(tmp_path: Path) -> None:
     for text in (b"one\n", b"two\n"):
-        log = LogFile(tmp_path / "deep" / "audit.log", Rotation())
+        log = LogFile(tmp_path / "audit.log", Rotation())
         log.write(text)
         log.close()
-    assert (tmp_path / "deep" / "audit.log").read_bytes() == b"one\ntwo\n"
+    assert (tmp_path / "audit.log").read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("policy", [True, False])
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("{folder}/file/audit.log", "mkdir {folder}/file: not a directory"),
+        ("{folder}/file/deep/audit.log", "mkdir {folder}/file: not a directory"),
+        ("{folder}", "open {folder}: is a directory"),
+        ("/proc/nope/audit.log", "mkdir /proc/nope: no such file or directory"),
+        ("/proc/audit.log", "open /proc/audit.log: no such file or directory"),
+    ],
+)
+def test_a_log_that_cant_be_written_is_refused(tmp_path: Path, path: str, why: str, policy: bool) -> None:
+    (tmp_path / "file").touch()
+    rules = tmp_path / "policy.yaml"
+    rules.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    options = AuditOptions(rules if policy else None, LogOptions(path=path.format(folder=tmp_path)))
+    with pytest.raises(ValueError, match="ensureLogFile") as refused:
+        build(options, SystemClock())
+    assert str(refused.value) == f"ensureLogFile: {why.format(folder=tmp_path)}"
+
+
+def test_folders_of_a_log_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "deeper" / "audit.log"
+    build(AuditOptions(log=LogOptions(path=str(path))), SystemClock())
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Kubeconfigs of webhooks that can't be used. The sentences are clientcmd's."""
+
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.transport.client_config import load_kubeconfig
+
+CLUSTER = "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1/x'}}]\n"
+CURRENT = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"),
+        (
+            "current-context: nope",
+            "[context was not found for specified context: nope, cluster has no server defined]",
+        ),
+        (f"clusters: [{{name: c, cluster: {{server: ''}}}}]\n{CURRENT}", 'no server found for cluster "c"'),
+        (
+            f"clusters: [{{name: c, cluster: {{server: 'https://x', certificate-authority: /nope}}}}]\n{CURRENT}",
+            "unable to read certificate-authority /nope for c due to open /nope: no such file or directory",
+        ),
+        (
+            f"{CLUSTER}users: [{{name: u, user: {{token: a, username: b}}}}]\n{CURRENT}",
+            "more than one authentication method found for u; found [token basicAuth], only one is allowed",
+        ),
+        (
+            f"{CLUSTER}users: [{{name: u, user: {{client-certificate-data: YQ==}}}}]\n{CURRENT}",
+            "client-key-data or client-key must be specified for u to use the clientCert authentication method.",
+        ),
+    ],
+)
+def test_a_kubeconfig_that_cant_be_used_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "webhook.kubeconfig"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="invalid configuration") as refused:
+        load_kubeconfig(file)
+    assert str(refused.value) == f"invalid configuration: {why}"
+
+
+def test_a_file_that_isnt_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no such file") as refused:
+        load_kubeconfig(tmp_path / "nope")
+    assert str(refused.value) == f"stat {tmp_path}/nope: no such file or directory"

@@ -151,7 +151,7 @@ class APIServer:
             authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
         )
         self.access_log = AccessLog(authorizer) if config.records_access else None
-        self._auditor = audit.build(config.audit, self.clock)
+        self._auditor = audit.build(config.audit, self.clock, self.metrics.audit)
         self.application = Application(self._chain(authenticator, self.access_log or authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -257,5 +257,8 @@ class APIServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def finish(self) -> None:
+        """After the last request: hands on what is still to be told of."""
         if self._auditor is not None:
             await self._auditor.flush()

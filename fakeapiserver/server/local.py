@@ -120,6 +120,8 @@ class LocalServer:
             await self.api.stop()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE)
+        if self.api is not None:
+            await self.api.finish()
         if self.webhooks is not None:
             self.webhooks.close()
         await asyncio.sleep(0)

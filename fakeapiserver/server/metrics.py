@@ -21,6 +21,7 @@ from fakeapiserver.endpoints import discovery
 from fakeapiserver.endpoints.accept import parse
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
+from fakeapiserver.server.audit.counts import AuditCounts
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -242,6 +243,7 @@ class Metrics:
     authentication: AuthenticationMetrics = field(default_factory=AuthenticationMetrics)
     authorization: AuthorizationMetrics = field(default_factory=AuthorizationMetrics)
     admission: Timings = field(default_factory=Timings)
+    audit: AuditCounts = field(default_factory=AuditCounts)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -274,6 +276,7 @@ class Metrics:
         self.authentication.reset()
         self.authorization.reset()
         self.admission.reset()
+        self.audit.reset()
 
     def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
         series = self.series.get(labels)
@@ -363,6 +366,7 @@ class Metrics:
         yield from self.authentication.metrics()
         yield from self.authorization.metrics()
         yield from _admission_metrics(self.admission)
+        yield from self.audit.metrics()
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield from _build_metrics(discovery.version_info(self.table))

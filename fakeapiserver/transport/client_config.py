@@ -23,7 +23,7 @@ _STEPS: Final = 5
 _FIRST_PAUSE: Final = 0.5  # seconds
 _FACTOR: Final = 1.5
 _JITTER: Final = 0.2
-_USER_AGENT: Final = "kube-apiserver/v1.36.3 (linux/amd64) kubernetes"
+_USER_AGENT: Final = "Go-http-client/1.1"
 
 
 def load_kubeconfig(path: Path) -> Endpoint:
@@ -112,7 +112,8 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
         host=parts.hostname,
         port=parts.port or (80 if plain else 443),
         ca_bundle=_content(cluster, "certificate-authority", folder),
-        identity=_identity(user, folder),
+        # upstream tells nobody who it is without TLS
+        identity=Identity(user_agent=_USER_AGENT) if plain else _identity(user, folder),
         server_name=cluster.get("tls-server-name") or "",
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
         plain=plain,

@@ -45,3 +45,11 @@ def test_a_file_that_isnt_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no such file") as refused:
         load_kubeconfig(tmp_path / "nope")
     assert str(refused.value) == f"stat {tmp_path}/nope: no such file or directory"
+
+
+@pytest.mark.parametrize(("scheme", "authorization"), [("https", "Bearer secret"), ("http", "")])
+def test_only_over_tls_a_webhook_is_told_who_asks(tmp_path: Path, scheme: str, authorization: str) -> None:
+    file = tmp_path / "webhook.kubeconfig"
+    users = "users: [{name: u, user: {token: secret}}]\n"
+    file.write_text(CLUSTER.replace("https", scheme) + users + CURRENT)
+    assert load_kubeconfig(file).identity.authorization == authorization

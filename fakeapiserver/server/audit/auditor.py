@@ -23,6 +23,7 @@ from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Receive, Request, Response, Send
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.server.audit.backends import Backend
+from fakeapiserver.server.audit.counts import AuditCounts
 from fakeapiserver.server.audit.event import (
     Event,
     object_reference,
@@ -60,10 +61,18 @@ _TIMED_OUT: Final = {
 class AuditContext:
     """What is gathered while one request is served (endpoints.request.Audit is what endpoints see of it)."""
 
-    def __init__(self, backends: Sequence[Backend], clock: Clock, config: RequestAuditConfig, event: Event) -> None:
+    def __init__(
+        self,
+        backends: Sequence[Backend],
+        clock: Clock,
+        config: RequestAuditConfig,
+        event: Event,
+        counts: AuditCounts,
+    ) -> None:
         self._backends = backends
         self._clock = clock
         self._config = config
+        self._counts = counts
         self._response_object: Callable[[], bytes] | None = None
         self._last_annotations: dict[str, str] = {}
         self.event = event
@@ -116,13 +125,14 @@ class AuditContext:
         """Whether all backends have taken the event."""
         if stage in self._config.omit_stages:
             return True
+        self._counts.events += 1
         received = stage == "RequestReceived"
         if stage == "ResponseComplete":
             self.event.annotations |= self._last_annotations
         try:
             found = self.event.at(stage, self.event.received if received else self._clock.now())
         except ValueError:
-            log.warning("audit event %s can't be written: its request object is no JSON", self.event.audit_id)
+            self._counts.lost("log", 1, "its request object is no JSON")
             return False
         return all([await backend.process([found]) for backend in self._backends])
 
@@ -130,8 +140,9 @@ class AuditContext:
 class Auditor:
     """One server's. `flush` sends what is still buffered, as far as somebody takes it."""
 
-    def __init__(self, policy: Policy, backends: Sequence[Backend], clock: Clock) -> None:
+    def __init__(self, policy: Policy, backends: Sequence[Backend], clock: Clock, counts: AuditCounts) -> None:
         self._policy = policy
+        self._counts = counts
         self._backends = backends
         self._clock = clock
 
@@ -154,6 +165,7 @@ class Auditor:
             return await _answered(request, serve)
         request.audit = audit
         if not await audit.process("RequestReceived"):
+            self._counts.rejected += 1
             return _not_stored(request)
         try:
             response = await _answered(request, serve)
@@ -203,6 +215,7 @@ class Auditor:
     def _context(self, request: Request, attributes: Attributes) -> AuditContext | None:
         """None where the policy has this request not audited."""
         config = self._policy.evaluate(attributes)
+        self._counts.levels[config.level.text] += 1
         if config.level is Level.NONE:
             return None
         if not request.header(b"audit-id"):
@@ -222,7 +235,7 @@ class Auditor:
             received=self._clock.now(),
             object_ref=object_reference(attributes),
         )
-        return AuditContext(self._backends, self._clock, config, event)
+        return AuditContext(self._backends, self._clock, config, event, self._counts)
 
 
 def _status(text: bytes) -> Object | None:

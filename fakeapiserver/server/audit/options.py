@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.clock import Clock
+from fakeapiserver.server.audit.counts import AuditCounts
 
 if TYPE_CHECKING:
     from fakeapiserver.server.audit.auditor import Auditor
@@ -79,7 +80,7 @@ class AuditOptions:
     webhook: WebhookOptions = field(default_factory=WebhookOptions)
 
 
-def build(options: AuditOptions, clock: Clock) -> "Auditor | None":
+def build(options: AuditOptions, clock: Clock, counts: AuditCounts) -> "Auditor | None":
     """None where nothing is audited: without a policy, or without a place for events. ValueError, OSError."""
     problems = [*_log_problems(options.log), *_webhook_problems(options.webhook)]
     if problems:
@@ -92,11 +93,11 @@ def build(options: AuditOptions, clock: Clock) -> "Auditor | None":
     from fakeapiserver.server.audit.policy import load_policy
 
     policy = load_policy(options.policy_file)
-    backends = [*_log_backends(options.log), *_webhook_backends(options.webhook)]
-    return Auditor(policy, backends, clock) if backends else None
+    backends = [*_log_backends(options.log, counts), *_webhook_backends(options.webhook, counts)]
+    return Auditor(policy, backends, clock, counts) if backends else None
 
 
-def _log_backends(options: LogOptions) -> "Iterator[Backend]":
+def _log_backends(options: LogOptions, counts: AuditCounts) -> "Iterator[Backend]":
     from fakeapiserver.server.audit.backends import Log, LogFile, Rotation, StandardOutput
 
     if not options.path:
@@ -108,7 +109,7 @@ def _log_backends(options: LogOptions) -> "Iterator[Backend]":
         rotation = Rotation(options.maxsize, options.maxage, options.maxbackup, options.compress)
         _ensure_log_file(Path(options.path))
         out = LogFile(Path(options.path), rotation)
-    yield _wrapped(Log(out, legacy=options.format == "legacy"), options, concurrent=False)
+    yield _wrapped(Log(out, counts, legacy=options.format == "legacy"), options, counts, concurrent=False)
 
 
 def _ensure_log_file(path: Path) -> None:
@@ -134,7 +135,7 @@ def _make_folder(path: Path) -> None:
     path.mkdir(mode=0o700)
 
 
-def _webhook_backends(options: WebhookOptions) -> "Iterator[Backend]":
+def _webhook_backends(options: WebhookOptions, counts: AuditCounts) -> "Iterator[Backend]":
     if not options.config_file:
         return
     from fakeapiserver.server.audit.backends import Webhook
@@ -144,21 +145,25 @@ def _webhook_backends(options: WebhookOptions) -> "Iterator[Backend]":
         endpoint = load_kubeconfig(Path(options.config_file))
     except (OSError, ValueError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
-    yield _wrapped(Webhook(endpoint, options.initial_backoff), options, concurrent=True)
+    yield _wrapped(Webhook(endpoint, options.initial_backoff, counts), options, counts, concurrent=True)
 
 
-def _wrapped(backend: "Backend", options: LogOptions | WebhookOptions, *, concurrent: bool) -> "Backend":
+def _wrapped(
+    backend: "Backend", options: LogOptions | WebhookOptions, counts: AuditCounts, *, concurrent: bool
+) -> "Backend":
     from fakeapiserver.server.audit.backends import Batching, Buffered, IgnoreErrors, Truncated
 
     if options.mode == "batch":
         batch = options.batch
         qps = batch.throttle_qps if batch.throttle_enable else None
         limits = Batching(batch.buffer_size, batch.max_size, batch.max_wait, qps, batch.throttle_burst, concurrent)
-        backend = Buffered(backend, limits)
+        backend = Buffered(backend, limits, counts)
     elif options.mode == "blocking":
         backend = IgnoreErrors(backend)
     truncate = options.truncate
-    return Truncated(backend, truncate.max_event_size, truncate.max_batch_size) if truncate.enabled else backend
+    if not truncate.enabled:
+        return backend
+    return Truncated(backend, truncate.max_event_size, truncate.max_batch_size, counts)
 
 
 # ----------------------------------------------------------------- validation

@@ -235,3 +235,4 @@ def test_a_webhook_gets_batches(tmp_path: Path) -> None:
     (batch,) = got
     assert (batch["kind"], batch["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
     assert [event["stage"] for event in batch["items"]] == ["RequestReceived", "ResponseComplete"]
+    assert not any({"kind", "apiVersion"} & event.keys() for event in batch["items"])

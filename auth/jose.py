@@ -6,26 +6,37 @@ Upstream: gopkg.in/go-jose/go-jose.v2 {jws.go,shared.go,jwt,json}. Signatures th
 
 import base64
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import RefusedError
 
 BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
 _NOT_A_DATE: Final = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
 _NOT_AN_AUDIENCE: Final = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
-_SEGMENT: Final = re.compile(r"[A-Za-z0-9_-]*")
+_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9_\r\n-]")
 _SPACE: Final = re.compile(r"\s+")
-_PUBLIC_KEYS: Final = frozenset({"RSA", "EC", "OKP"})
 _INT64: Final = 1 << 63
+
+
+class MalformedError(ValueError):
+    """What is no JWS in its compact form, in go-jose's words."""
 
 
 class JSONObject(dict[str, Any]):
     """An object that remembers the first key it has twice."""
 
     duplicate: str | None = None
+
+
+class OutOfRange(float):
+    """A number that no float64 holds, as it was written."""
+
+    text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +51,6 @@ class Signed:
     @property
     def kid(self) -> str:
         return self.header.get("kid") or ""
-
-    @property
-    def issuer(self) -> str | None:
-        """Whoever the token says has issued it, unverified; None where it doesn't say. Keys match in any case here."""
-        found: Any = None
-        for key, value in (self.payload or {}).items():
-            if key.lower() == "iss" and value is not None:
-                found = value
-        return found if isinstance(found, str) else None
 
     def check_header(self) -> str:
         """The algorithm. RefusedError when there is none that can be checked, or a header that must be understood isn't."""
@@ -65,19 +67,41 @@ class Signed:
         return str(algorithm)
 
 
-def parse(token: str) -> Signed | None:
-    """None for what is no JWS in its compact form."""
-    parts = _SPACE.sub("", token).split(".")
-    if len(parts) != 3 or not all(map(_SEGMENT.fullmatch, parts)):
+def untrusted_issuer(token: str) -> str | None:
+    """Whoever the token says has issued it, unverified; None for what is no token. Go's JSON minds neither the case of names nor
+    repeated ones here."""
+    parts = token.split(".")
+    if len(parts) != 3:
         return None
     try:
-        head, payload, signature = map(_bytes, parts)
-        header = loads(head) if head else JSONObject()
+        claims = loads(_bytes(parts[1]))
     except ValueError:
         return None
-    header = JSONObject() if header is None else header
-    if not isinstance(header, JSONObject) or not _well_formed(header):
+    if claims is None:
+        return ""
+    if not isinstance(claims, JSONObject):
         return None
+    found = folded(claims).get("iss") or ""
+    return found if isinstance(found, str) else None
+
+
+def folded(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Claims by their names in lower case, as Go's structs take them; what is null leaves the one before as it is."""
+    found: dict[str, Any] = {}
+    for key, value in claims.items():
+        name = key.replace("ſ", "s").lower()
+        if value is not None or name not in found:
+            found[name] = value
+    return found
+
+
+def parse(token: str) -> Signed:
+    """MalformedError."""
+    parts = _SPACE.sub("", token).split(".")
+    if len(parts) != 3:
+        raise MalformedError("go-jose/go-jose: compact JWS format must have three parts")
+    head, payload, signature = map(_bytes, parts)
+    header = _header(head) if head else JSONObject()
     try:
         claims = loads(payload)
     except ValueError:
@@ -86,19 +110,117 @@ def parse(token: str) -> Signed | None:
     return Signed(header, found, f"{parts[0]}.{parts[1]}".encode(), signature)
 
 
-def _well_formed(header: JSONObject) -> bool:
+def _header(data: bytes) -> JSONObject:
+    """MalformedError."""
+    try:
+        header = loads(data)
+    except ValueError:
+        raise MalformedError(_syntax_error(data)) from None
+    if header is None:
+        return JSONObject()
+    if not isinstance(header, JSONObject):
+        raise MalformedError(f"json: cannot unmarshal {json_kind(header)} into Go value of type jose.rawHeader")
     if header.duplicate is not None:
-        return False
-    if not all(isinstance(header.get(name), str | None) for name in ("alg", "kid", "nonce")):
-        return False
-    key, chain = header.get("jwk"), header.get("x5c")
-    return (key is None or (isinstance(key, dict) and key.get("kty") in _PUBLIC_KEYS)) and not chain
+        raise MalformedError(f"json: duplicate key '{header.duplicate}' in object")
+    for name, called in (("alg", "algorithm"), ("kid", "key ID"), ("nonce", "nonce")):
+        value = header.get(name)
+        if not isinstance(value, str | None):
+            why = f"json: cannot unmarshal {json_kind(value)} into Go value of type string"
+            raise MalformedError(f"failed to unmarshal {called}: {why}: {_shown(value)}")
+    try:
+        _check_key(header.get("jwk"))
+    except MalformedError:
+        raise
+    except ValueError as error:
+        raise MalformedError(f"failed to unmarshal JWK: {error}: {_shown(header['jwk'])}") from None
+    try:
+        _check_chain(header.get("x5c"))
+    except ValueError as error:
+        raise MalformedError(f"failed to unmarshal x5c header: {error}: {_shown(header['x5c'])}") from None
+    return header
+
+
+def _check_key(jwk: Any) -> None:
+    """A key that a token brings along is never used, but it must be a public one. ValueError."""
+    if jwk is None:
+        return
+    if not isinstance(jwk, dict):
+        raise ValueError(f"json: cannot unmarshal {json_kind(jwk)} into Go value of type jose.rawJSONWebKey")
+    kind, curve = jwk.get("kty") or "", jwk.get("crv") or ""
+    if kind == "RSA":
+        if not jwk.get("n") or not jwk.get("e"):
+            raise ValueError("go-jose/go-jose: invalid RSA key, missing n/e values")
+    elif kind == "EC":
+        if curve not in ("P-256", "P-384", "P-521"):
+            raise ValueError(f"go-jose/go-jose: unsupported elliptic curve '{curve}'")
+        _check_point(jwk, curve)
+    elif kind == "OKP":
+        if curve != "Ed25519" or not jwk.get("x"):
+            raise ValueError(f"go-jose/go-jose: unknown curve {curve}'")
+    elif kind != "oct":
+        raise ValueError(f"go-jose/go-jose: unknown json web key type '{kind}'")
+    if kind == "oct" or jwk.get("d") is not None:
+        raise MalformedError("go-jose/go-jose: invalid embedded jwk, must be public key")
+
+
+def _check_point(jwk: Mapping[str, Any], curve: str) -> None:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    if not jwk.get("x") or not jwk.get("y"):
+        raise ValueError("go-jose/go-jose: invalid EC key, missing x/y values")
+    x, y = _bytes(str(jwk["x"])), _bytes(str(jwk["y"]))
+    curves = {"P-256": (32, ec.SECP256R1), "P-384": (48, ec.SECP384R1), "P-521": (66, ec.SECP521R1)}
+    size, kind = curves[curve]
+    for name, value in (("x", x), ("y", y)):
+        if len(value) != size:
+            raise ValueError(f"go-jose/go-jose: invalid EC public key, wrong length for {name}")
+    try:
+        ec.EllipticCurvePublicNumbers(int.from_bytes(x), int.from_bytes(y), kind()).public_key()
+    except ValueError:
+        raise ValueError("go-jose/go-jose: invalid EC key, X/Y are not on declared curve") from None
+
+
+def _check_chain(chain: Any) -> None:
+    """A chain that a token brings along is never used, but it must be one. ValueError."""
+    if chain is None:
+        return
+    if not isinstance(chain, list):
+        raise ValueError(f"json: cannot unmarshal {json_kind(chain)} into Go value of type []string")
+    from cryptography import x509
+
+    for item in chain:
+        if not isinstance(item, str):
+            raise ValueError(f"json: cannot unmarshal {json_kind(item)} into Go value of type string")
+        try:
+            x509.load_der_x509_certificate(base64.b64decode(item, validate=True))
+        except ValueError:
+            raise ValueError("x509: malformed certificate") from None
+
+
+def _shown(value: Any) -> str:
+    from fakeapiserver.apimachinery.serializer.json import encode
+
+    return go_quote(encode(value).decode())
+
+
+def _syntax_error(data: bytes) -> str:
+    """What Go's JSON says of what Python's doesn't take."""
+    from fakeapiserver.apimachinery.serializer.json import DecodeError, decode
+
+    try:
+        decode(data)
+    except DecodeError as error:
+        return str(error)
+    return "unexpected end of JSON input"
 
 
 def loads(data: bytes) -> Any:
-    """JSON as Go reads it: bytes that aren't UTF-8 become U+FFFD. ValueError."""
+    """JSON as Go reads it: bytes that aren't UTF-8, and halves of surrogate pairs, become U+FFFD. ValueError."""
     try:
-        return json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_object, parse_constant=_no_constant)
+        found = json.loads(
+            data.decode("utf-8", "replace"), object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_number
+        )
+        return _whole(found) if b"\\u" in data else found
     except RecursionError:
         raise ValueError("exceeded max depth") from None
 
@@ -115,8 +237,37 @@ def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isfinite(value):
+        return value
+    beyond = OutOfRange(value)
+    beyond.text = text
+    return beyond
+
+
+def _whole(value: Any) -> Any:
+    """Without halves of surrogate pairs."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, JSONObject):
+        found = JSONObject({_whole(key): _whole(item) for key, item in value.items()})
+        found.duplicate = value.duplicate
+        return found
+    return value
+
+
 def _bytes(segment: str) -> bytes:
-    return base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
+    """Base64 as tokens have it. MalformedError in the words of Go's decoder."""
+    text = segment.encode("utf-8", "surrogateescape")
+    if bad := _NOT_BASE64.search(text):
+        raise MalformedError(f"illegal base64 data at input byte {bad.start()}")
+    digits = text.replace(b"\r", b"").replace(b"\n", b"")
+    if len(digits) % 4 == 1:
+        raise MalformedError(f"illegal base64 data at input byte {len(text) - 1}")
+    return base64.urlsafe_b64decode(digits + b"=" * (-len(digits) % 4))
 
 
 # ------------------------------------------------------------------- claims

@@ -66,10 +66,10 @@ class Credentials:
     def flags(self, area: str) -> list[str]:
         """The area's flags, with places filled in; files with places as well."""
         for template in (HERE / "area_files").glob("*"):
-            (self.folder / template.name).write_text(self._placed(template.read_text()))
-        return [self._placed(flag) for flag in _flags(area)]
+            (self.folder / template.name).write_text(self.placed(template.read_text()))
+        return [self.placed(flag) for flag in _flags(area)]
 
-    def _placed(self, text: str) -> str:
+    def placed(self, text: str) -> str:
         authority = (self.folder / "ca.crt").read_text()
         indented = authority.replace("\n", "\n      ").rstrip()
         return text.replace("{folder}", str(self.folder)).replace("{issuer}", self.url).replace("{authority}", indented)
@@ -77,10 +77,10 @@ class Credentials:
     def token(self, spec: Mapping[str, Any]) -> str:
         """A signed token; `spoilt` is put in the place of its signature."""
         name = spec.get("key", "first")
-        key, algorithm = _key(self.folder, name), spec.get("algorithm", KEYS[name])
+        key, algorithm = key_of(self.folder, name), spec.get("algorithm", KEYS[name])
         header = {
             "alg": algorithm,
-            **({"kid": kid} if (kid := spec.get("kid", _key_id(key))) else {}),
+            **({"kid": kid} if (kid := spec.get("kid", key_id(key))) else {}),
             **spec.get("header", {}),
         }
         claims = json.loads(_TIME.sub(lambda found: str(int(time.time()) + int(found[1])), json.dumps(spec["claims"])))
@@ -180,7 +180,7 @@ def make(folder: Path) -> None:
         (folder / f"{name}.pub").write_bytes(public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
         if name in _PUBLISHED:
             jwk = get_default_algorithms()[algorithm].to_jwk(public, as_dict=True)
-            published.append({**jwk, "kid": _key_id(signing), "use": "sig", "alg": algorithm})
+            published.append({**jwk, "kid": key_id(signing), "use": "sig", "alg": algorithm})
     (folder / "jwks.json").write_text(json.dumps({"keys": published}))
 
 
@@ -190,11 +190,11 @@ def _new_key(algorithm: str) -> Any:
     return ec.generate_private_key(ec.SECP256R1() if algorithm == "ES256" else ec.SECP384R1())
 
 
-def _key(folder: Path, name: str) -> Any:
+def key_of(folder: Path, name: str) -> Any:
     return load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
 
 
-def _key_id(key: Any) -> str:
+def key_id(key: Any) -> str:
     """As kube-apiserver derives it."""
     der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashes.Hash(hashes.SHA256())
@@ -203,7 +203,7 @@ def _key_id(key: Any) -> str:
 
 
 def _authority(folder: Path, name: str) -> tuple[x509.Certificate, Any]:
-    return x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes()), _key(folder, name)
+    return x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes()), key_of(folder, name)
 
 
 def _name(common_name: str, organizations: Any = ()) -> x509.Name:

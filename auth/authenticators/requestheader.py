@@ -6,9 +6,9 @@ Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheade
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.apimachinery.go_url import path_unescape
 from fakeapiserver.auth.interfaces import Credentials, UserInfo
 from fakeapiserver.clock import Clock
 
@@ -63,7 +63,7 @@ class RequestHeader:
         for prefix in config.prefixes:
             for header, value in headers:
                 if header.startswith(prefix):
-                    key = unquote(header[len(prefix) :].decode("latin-1"))
+                    key = path_unescape(header[len(prefix) :].decode("latin-1"))
                     extra[key] = (*extra.get(key, ()), _text(value))
         return UserInfo(name, _first(headers, config.uid_headers), groups, extra)
 
@@ -110,4 +110,4 @@ def _values(headers: Sequence[tuple[bytes, bytes]], header: str) -> Iterator[str
 
 
 def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
+    return value.decode("utf-8", "replace")

@@ -54,7 +54,7 @@ class WebhookTokens:
             "kind": "TokenReview",
             "apiVersion": f"{_GROUP}/{self._version}",
             "metadata": {},
-            "spec": {"token": token, "audiences": list(audiences)},
+            "spec": {"token": _valid(token), "audiences": list(audiences)},
             "status": {"user": {}},
         }
         try:
@@ -84,6 +84,11 @@ def _review_type() -> BuiltinType:
 def _user(user: dict[str, Any]) -> UserInfo:
     extra = {str(key): _texts(values) for key, values in (user.get("extra") or {}).items()}
     return UserInfo(str(user.get("username") or ""), str(user.get("uid") or ""), _texts(user.get("groups")), extra)
+
+
+def _valid(token: str) -> str:
+    """As JSON has it: bytes that aren't UTF-8 are U+FFFD."""
+    return token.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _texts(values: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Upstream: net/url/url.go
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from fakeapiserver.apimachinery.field import go_quote
@@ -16,6 +16,32 @@ _NOT_OF_USER: Final = re.compile(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]")
 # Only bytes beyond ASCII may be escaped, and the sign of escapes itself.
 _NOT_OF_HOST: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>\"\[\]~]|%(?!25|[89a-fA-F][0-9a-fA-F])")
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
+
+
+class URL(NamedTuple):
+    """What a URL says. `authority` is `user:password@host:port`."""
+
+    scheme: str
+    authority: str
+    query: str
+    fragment: str
+
+
+def parse(text: str) -> URL:
+    """ValueError in url.Parse's words."""
+    if problem := url_problem(text):
+        raise ValueError(problem)
+    rest, _, fragment = text.partition("#")
+    found = SCHEME.match(rest)
+    rest, _, query = rest[found.end() if found else 0 :].partition("?")
+    is_path = not rest.startswith("//") or (not found and rest.startswith("///"))
+    authority = "" if is_path else rest[2:].partition("/")[0]
+    return URL(found.group(1).lower() if found else "", authority, query, fragment)
+
+
+def path_unescape(text: str) -> str:
+    """The text without its escapes; as it stands where one of them is none. Bytes that aren't UTF-8 are U+FFFD."""
+    return text if ESCAPED.search(text) else unquote(text)
 
 
 def url_problem(text: str) -> str:

@@ -1,7 +1,6 @@
 """WebSockets: the handshake as golang.org/x/net/websocket checks it, messages, and watches sent as messages.
 
-Upstream: k8s.io/streaming/pkg/httpstream/wsstream, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
-pkg/authentication/request/websocket/protocol.go.
+Upstream: k8s.io/streaming/pkg/httpstream/wsstream, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS).
 
 A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is lenient where golang.org/x/net/
 websocket is: reserved bits and opcodes, codes of closes and texts that are none pass; each frame is a message, whole or a piece.
@@ -9,55 +8,28 @@ websocket is: reserved bits and opcodes, codes of closes and texts that are none
 
 import asyncio
 import base64
-import binascii
 import hashlib
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import new_unauthorized
 from fakeapiserver.apimachinery.go_url import request_uri_problem
-from fakeapiserver.endpoints.request import HIJACK, Headers, Receive, Request, Response, Send
+from fakeapiserver.auth.authenticators.websocket import BEARER, asks_for_websocket, protocols
+from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Send
 
 _ACCEPT_SALT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_BEARER: Final = "base64url.bearer.authorization.k8s.io."
 _NORMAL: Final = 1000
 _PROTOCOL_ERROR: Final = 1002
 _TEXT, _BINARY, _CLOSE, _PING, _PONG = 1, 2, 8, 9, 10
 _MAX_MESSAGE: Final = 32 << 20
 _MAX_CONTROL: Final = 125
 _LENGTH_BYTES: Final = 4  # in front of each event of a binary watch
-_BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 Serve = Callable[["WebSocket"], Awaitable[None]]
 
 
 def is_websocket_request(request: Request) -> bool:
     """The client asks for it, and the server below can hand a connection over."""
-    if request.header(b"upgrade").lower() != "websocket":
-        return False
-    asks = any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection")
-    return asks and HIJACK in request.scope.get("extensions", {})
-
-
-def bearer_token(headers: Headers) -> str:
-    """The token that a browser sends as a subprotocol, since it can set no header; empty when there is none.
-    StatusError 401 for one that can't be read or stands alone."""
-    protocols = _protocols(headers)
-    tokens = [protocol.removeprefix(_BEARER) for protocol in protocols if protocol.startswith(_BEARER)]
-    if not tokens or not any(tokens):
-        return ""
-    if len(tokens) > 1 or len(protocols) == 1 or not _BASE64URL.fullmatch(tokens[0]):
-        raise new_unauthorized()
-    try:
-        return base64.urlsafe_b64decode(tokens[0] + "=" * (-len(tokens[0]) % 4)).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        raise new_unauthorized() from None
-
-
-def _protocols(headers: Headers) -> list[str]:
-    values = [value.decode("latin-1") for name, value in headers if name == b"sec-websocket-protocol"]
-    return [protocol.strip() for value in values for protocol in value.split(",")]
+    return asks_for_websocket(request.headers) and HIJACK in request.scope.get("extensions", {})
 
 
 def accept(request: Request, serve: Serve) -> Response:
@@ -74,14 +46,14 @@ def accept(request: Request, serve: Serve) -> Response:
     # Browsers send one, and so must others.
     if request_uri_problem(request.header(b"origin")):
         return _refused(403)
-    protocols = [protocol for protocol in _protocols(request.headers) if not protocol.startswith(_BEARER)]
-    if protocols == [""]:
-        protocols = []
-    if len(protocols) > 1:
+    chosen = [protocol for protocol in protocols(request.headers) if not protocol.startswith(BEARER)]
+    if chosen == [""]:
+        chosen = []
+    if len(chosen) > 1:
         return _refused(400)
     answer = base64.b64encode(hashlib.sha1(key.encode("latin-1") + _ACCEPT_SALT).digest())
     headers = [(b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"), (b"Sec-WebSocket-Accept", answer)]
-    headers += [(b"Sec-WebSocket-Protocol", protocol.encode("latin-1")) for protocol in protocols]
+    headers += [(b"Sec-WebSocket-Protocol", protocol.encode("latin-1")) for protocol in chosen]
 
     async def takeover(receive: Receive, send: Send) -> None:
         socket = WebSocket(receive, send)

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
 
 from fakeapiserver.admission.interfaces import Getter
+from fakeapiserver.apimachinery import go_url
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
@@ -25,6 +25,7 @@ from fakeapiserver.auth.authenticators.serviceaccount import (
     SignedTokens,
 )
 from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
+from fakeapiserver.auth.authenticators.websocket import WebSocketProtocol
 from fakeapiserver.auth.authenticators.x509 import X509
 from fakeapiserver.auth.interfaces import Authenticator, Credentials, TokenAuthenticator, TokenReviewer, UserInfo
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
@@ -93,7 +94,7 @@ def authentication(
     if config.authentication_token_webhook_config_file is not None:
         tokens.append(_webhook(config, clock))
     bearer = BearerToken(tokens, audiences, clock)
-    union = Union([*methods, bearer], structured.anonymous)
+    union = Union([*methods, bearer, WebSocketProtocol(bearer, audiences)], structured.anonymous)
     return Authentication(union, bearer, background)
 
 
@@ -224,29 +225,21 @@ def _oidc_errors(config: Config) -> list[str]:
     return []
 
 
-def _url_problem(issuer: str) -> str:
-    """What net/url finds wrong with an issuer that looks like a URL; empty for a good one."""
-    try:
-        parts = urlsplit(issuer)
-        parts.port  # noqa: B018
-    except ValueError:
-        port = parts.netloc.rpartition(":")[2]
-        return f"parse {go_quote(issuer)}: invalid port {go_quote(':' + port)} after host"
-    return ""
-
-
 def _service_account_errors(config: Config) -> list[str]:
     errors, seen = [], set()
     for issuer in config.service_account_issuer:
-        if not issuer:
-            errors.append("service-account-issuer should not be an empty string")
-        elif problem := _url_problem(issuer):
+        if ":" in issuer and (problem := go_url.url_problem(issuer)):
             told = f"contained a ':' but was not a valid URL: {problem}"
             errors.append(f"service-account-issuer {go_quote(issuer)} {told}")
+        elif not issuer:
+            errors.append("service-account-issuer should not be an empty string")
         elif issuer in seen:
-            errors.append(f'service-account-issuer "{issuer}" is already specified')
+            errors.append(f"service-account-issuer {go_quote(issuer)} is already specified")
         seen.add(issuer)
-    uri = config.service_account_jwks_uri
-    if uri and not uri.startswith("https://"):
-        errors.append(f"service-account-jwks-uri requires https scheme, parsed as: {uri}")
+    if uri := config.service_account_jwks_uri:
+        try:
+            if go_url.parse(uri).scheme != "https":
+                errors.append(f"service-account-jwks-uri requires https scheme, parsed as: {uri}")
+        except ValueError as error:
+            errors.append(f"service-account-jwks-uri must be a valid URL: {error}")
     return errors

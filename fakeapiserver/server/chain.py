@@ -181,25 +181,14 @@ def _selected_name(text: str) -> str:
 
 
 def credentials(request: Request) -> Credentials:
-    """StatusError 401 for a token in a WebSocket's subprotocols that can't be read."""
     tls = request.scope.get("extensions", {}).get("tls")
     chain = tls.get("client_cert_der", ()) if tls else ()
-    authorization = request.header(b"authorization") or _websocket_token(request)
+    authorization = request.first_headers.get(b"authorization", b"").decode("utf-8", "surrogateescape")
     if chain:
         return Credentials(
             authorization, chain[0], tuple(chain[1:]), request.headers, (), request.path, request.warnings
         )
     return Credentials(authorization, b"", (), request.headers, (), request.path, request.warnings)
-
-
-def _websocket_token(request: Request) -> str:
-    """Browsers can set no header on a WebSocket: they send the token as a subprotocol."""
-    if not request.header(b"sec-websocket-protocol"):
-        return ""
-    from fakeapiserver.endpoints import websocket
-
-    token = websocket.bearer_token(request.headers) if websocket.is_websocket_request(request) else ""
-    return f"Bearer {token}" if token else ""
 
 
 def selectors(request: Request) -> Selectors | None:

@@ -6,11 +6,11 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation (KEP-5284, constr
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import unquote
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
 from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.go_url import path_unescape
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.endpoints.request import Request
@@ -77,7 +77,7 @@ def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
     extra: dict[str, tuple[str, ...]] = {}
     for header, value in found:
         if header.startswith(_EXTRA):
-            key = unquote(header.removeprefix(_EXTRA).decode("latin-1"))
+            key = path_unescape(header.removeprefix(_EXTRA).decode("latin-1"))
             extra[key] = (*extra.get(key, ()), value)
     user = UserInfo(name, uid, groups, extra)
     if name:

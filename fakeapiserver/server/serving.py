@@ -15,6 +15,11 @@ from uvicorn.config import Config
 
 from fakeapiserver.server.protocol import EdgeProtocol, EdgeState, Limits
 
+# What Go's crypto/tls signs with and asks clients for; pyOpenSSL has no method of its own to say so.
+_SIGNATURES = (
+    b"rsa_pss_rsae_sha256:ecdsa_secp256r1_sha256:ed25519:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:"
+    b"rsa_pkcs1_sha256:rsa_pkcs1_sha384:rsa_pkcs1_sha512:ecdsa_secp384r1_sha384:ecdsa_secp521r1_sha512"
+)
 RECORD = 16384  # a TLS record never carries more plain text
 
 
@@ -177,6 +182,8 @@ def _requesting_context(certificate: bytes, key: bytes) -> RequestingContext:
     openssl.check_privatekey()
     openssl.set_verify(SSL.VERIFY_PEER, lambda *_: True)
     openssl.set_alpn_select_callback(_select_alpn)
+    # clients present no certificate that is signed or signs otherwise
+    SSL._lib.SSL_CTX_set1_sigalgs_list(openssl._context, _SIGNATURES)  # type: ignore[attr-defined]
     # a resumed session would come without the client's chain
     openssl.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     openssl.set_options(SSL.OP_NO_TICKET)

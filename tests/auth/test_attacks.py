@@ -221,6 +221,8 @@ def who(cluster: Cluster, headers: bytes) -> tuple[int, str]:
 
 ADMIN = b"Authorization: Bearer TOKEN\r\n"
 AS_JANE = ADMIN + b"Impersonate-User: jane\r\n"
+SOCKET = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: v4, "
+SUBPROTOCOL = b"base64url.bearer.authorization.k8s.io."
 NOBODY = (
     403,
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource '
@@ -245,6 +247,11 @@ UNAUTHORIZED = (401, "Unauthorized")
         (b"Authorization: Bearer TOKEN,\r\n", UNAUTHORIZED),
         (b"Authorization: Bearer %b\r\n" % (b"a" * 900_000), UNAUTHORIZED),
         (b"Authorization: Bearer nope\r\n" + ADMIN, UNAUTHORIZED),
+        (SOCKET + SUBPROTOCOL + b"bm9wZQ\r\n", UNAUTHORIZED),
+        (SOCKET + SUBPROTOCOL + b"_w\r\n", UNAUTHORIZED),
+        (b"Authorization: Basic YTpi\r\n" + SOCKET + SUBPROTOCOL + b"bm9wZQ\r\n", UNAUTHORIZED),
+        (SOCKET + b", ".join([SUBPROTOCOL] * 2) + b"\r\n", UNAUTHORIZED),
+        (b"Sec-WebSocket-Protocol: v4, " + SUBPROTOCOL + b"bm9wZQ\r\n", NOBODY),
         (b"Authorization: Bearer nope\r\nImpersonate-User: jane\r\n", UNAUTHORIZED),
         (AS_JANE, (201, "jane")),
         (AS_JANE + b"Impersonate-User: bob\r\n", (201, "jane")),

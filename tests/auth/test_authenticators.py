@@ -170,7 +170,15 @@ def test_spaces_before_the_token_are_warned_about() -> None:
 
 @pytest.mark.parametrize(
     ("header", "token"),
-    [("Bearer a", "a"), ("BEARER a b", "a"), (" Bearer a ", "a"), ("Bearer  a", ""), ("Bearer", ""), ("Token a", "")],
+    [
+        ("Bearer a", "a"),
+        ("BEARER a b", "a"),
+        (" Bearer a ", "a"),
+        ("Bearer  a", ""),
+        ("Bearer", ""),
+        ("Token a", ""),
+        ("Bearer a\u00a0", "a"),
+    ],
 )
 def test_bearer_token(header: str, token: str) -> None:
     assert bearer_token(header) == token

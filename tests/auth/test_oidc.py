@@ -82,6 +82,10 @@ def test_another_issuers_token_is_left_to_others(credentials: Credentials) -> No
         ({"aud": "other"}, 'expected audience "app" got \\["other"\\]'),
         ({"nbf": "now+90"}, "before the nbf"),
         ({"sub": 5}, "cannot unmarshal number into Go struct field idToken.sub of type string"),
+        ({"nbf": "1e400"}, 'strconv.ParseFloat: parsing "1e400": value out of range'),
+        ({"exp": "NaN"}, "invalid number literal"),
+        ({"exp": "9_999_999_999"}, "invalid number literal"),
+        ({"exp": "1e30"}, "token is expired"),
         ({"key": "stranger"}, "failed to verify id token signature"),
     ],
 )

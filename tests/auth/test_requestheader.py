@@ -44,6 +44,13 @@ def test_all_that_a_user_is() -> None:
     assert told(headers) == UserInfo("zoë", "7", ("a", "b"), {"example.com/scope": ("x", "y")})
 
 
+def test_what_is_no_text_and_no_escape_is_taken_as_go_takes_it() -> None:
+    sent = [(b"x-remote-user", b"a\xffb"), (b"x-remote-group", b"\xff"), (b"x-remote-extra-%41%", b"\xff")]
+    credentials = Credentials(peer_certificate=der(PROXY), headers=sent)
+    found = asyncio.run(RequestHeader(CONFIG, SystemClock()).authenticate(credentials))
+    assert found == UserInfo("a\ufffdb", "", ("\ufffd",), {"%41%": ("\ufffd",)})
+
+
 @pytest.mark.parametrize("headers", [{}, {"X-Remote-User": ""}, {"X-Remote-Group": "system:masters"}])
 def test_nobody_is_named(headers: Headers) -> None:
     assert told(headers) is None

@@ -205,6 +205,10 @@ def test_a_symmetric_signature_with_the_public_key_is_refused(tokens: SignedToke
         f"{HEAD}.{segment([])}.{SIGNATURE}",
         f"{segment({'alg': 5})}.{PAYLOAD}.{SIGNATURE}",
         f"{segment({'alg': 'ES256', 'kid': 5})}.{PAYLOAD}.{SIGNATURE}",
+        signed(claims(), jwk={"kty": "RSA"}),
+        signed(claims(), jwk={"kty": "oct", "k": "AA"}),
+        signed(claims(), jwk={"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}),
+        signed(claims(), x5c=["AA=="]),
         f"{segment([1])}.{PAYLOAD}.{SIGNATURE}",
         f"{segment({'alg': 'ES256', 'jwk': {}})}.{PAYLOAD}.{SIGNATURE}",
     ]

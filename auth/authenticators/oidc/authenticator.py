@@ -74,8 +74,7 @@ class JWTAuthenticator:
         return Verifier(issuer, self._audiences, self._algorithms, keys, self._clock)
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
-        signed = jose.parse(token)
-        if signed is None or _schemed(signed.issuer) != self._issuer:
+        if _schemed(jose.untrusted_issuer(token)) != self._issuer:
             return None
         if self._verifier is None:
             raise RefusedError("oidc: authenticator not initialized")
@@ -264,12 +263,11 @@ class _ClaimResolver:
             token = await self._authenticator.fetch_claims(url, access_token)
         except RefusedError as error:
             raise RefusedError(f"while getting distributed claim {go_quote(self._claim)}: {error}") from error
-        signed = jose.parse(token)
-        if signed is None or signed.payload is None:
+        issuer = _schemed(jose.untrusted_issuer(token))
+        if issuer is None:
             raise RefusedError(
                 f"getting untrusted issuer from endpoint {url} failed for claim {go_quote(self._claim)}: malformed token"
             )
-        issuer = signed.issuer or ""
         try:
             verifier = await self._verifier(issuer)
         except ProviderError as error:

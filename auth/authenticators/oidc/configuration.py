@@ -6,10 +6,9 @@ Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery import field as fields
-from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery import go_url, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.auth.authenticators.oidc.expressions import Expression, of_claims, of_user
 from fakeapiserver.transport.certificates import check_bundle
@@ -106,12 +105,12 @@ def _url(url: str, path: Path, disallowed: Collection[str]) -> ErrorList:
         shown = " ".join(sorted(disallowed))
         errors.append(fields.invalid(path, url, f"URL must not overlap with disallowed issuers: [{shown}]"))
     try:
-        parts = urlsplit(url)
+        parts = go_url.parse(url)
     except ValueError as error:
-        return [*errors, fields.invalid(path, url, f"parse {fields.go_quote(url)}: {error}")]
+        return [*errors, fields.invalid(path, url, str(error))]
     if parts.scheme != "https":
         errors.append(fields.invalid(path, url, "URL scheme must be https"))
-    if "@" in parts.netloc:
+    if "@" in parts.authority:
         errors.append(fields.invalid(path, url, "URL must not contain a username or password"))
     if parts.query:
         errors.append(fields.invalid(path, url, "URL must not contain a query"))

@@ -6,7 +6,7 @@ Upstream: github.com/coreos/go-oidc (v2) {oidc.go,jwks.go,verify.go}.
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -27,6 +27,11 @@ _EXPIRY_DELTA: Final = 30.0
 _NBF_LEEWAY: Final = 60.0
 _MAX_AGE: Final = re.compile(r"(?:^|[\s,])max-age=\"?(\d+)", re.IGNORECASE)
 _NOT_CACHEABLE: Final = re.compile(r"\b(no-store|no-cache|private)\b", re.IGNORECASE)
+
+
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+
+Claims = Mapping[str, Any]
 
 
 class ProviderError(ValueError):
@@ -152,9 +157,12 @@ class Verifier:
 
     async def verify(self, token: str) -> jose.JSONObject:
         """The claims. RefusedError."""
-        signed = jose.parse(token)
-        if signed is None or signed.payload is None:
+        if token.count(".") > 2:
             raise RefusedError("oidc: malformed jwt")
+        try:
+            signed = jose.parse(token)
+        except jose.MalformedError as error:
+            raise RefusedError(f"oidc: malformed jwt: {error}") from None
         algorithm = signed.header.get("alg") or ""
         if algorithm not in self._algorithms:
             wanted = " ".join(map(go_quote, self._algorithms))
@@ -165,10 +173,11 @@ class Verifier:
             await self._keys.check(signed)
         except RefusedError as error:
             raise RefusedError(f"failed to verify signature: {error}") from error
-        self._check_claims(signed.payload)
-        return signed.payload
+        claims = jose.JSONObject() if signed.payload is None else signed.payload
+        self._check_claims(jose.folded(claims))
+        return claims
 
-    def _check_claims(self, claims: jose.JSONObject) -> None:
+    def _check_claims(self, claims: Claims) -> None:
         for name in ("iss", "sub", "nonce", "at_hash"):
             if not isinstance(claims.get(name), str | None):
                 raise _mismatch(claims[name], name, "string")
@@ -200,7 +209,7 @@ def _mismatch(value: Any, name: str, go_type: str) -> RefusedError:
     return RefusedError(f"oidc: failed to unmarshal claims: {text}")
 
 
-def _audiences(claims: jose.JSONObject) -> list[str]:
+def _audiences(claims: Claims) -> list[str]:
     found = claims.get("aud", [])
     if isinstance(found, str | None):
         return [found or ""]
@@ -212,7 +221,7 @@ def _audiences(claims: jose.JSONObject) -> list[str]:
     return [item or "" for item in found]
 
 
-def _time(claims: jose.JSONObject, name: str) -> float | None:
+def _time(claims: Claims, name: str) -> float | None:
     """Seconds since the Unix epoch; None where it isn't said."""
     value = claims.get(name)
     if value is None:
@@ -220,18 +229,20 @@ def _time(claims: jose.JSONObject, name: str) -> float | None:
             raise RefusedError('oidc: failed to unmarshal claims: strconv.ParseFloat: parsing "": invalid syntax')
         return None
     if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
+        if not _NUMBER.fullmatch(value):
             quoted = go_quote(go_quote(value))
             text = f"json: invalid number literal, trying to unmarshal {quoted} into Number"
-            raise RefusedError(f"oidc: failed to unmarshal claims: {text}") from None
+            raise RefusedError(f"oidc: failed to unmarshal claims: {text}")
+        value = jose.loads(value.encode())
     if jose.json_kind(value) != "number":
         raise _mismatch(value, name, "json.Number")
-    return float(value)
+    if isinstance(value, jose.OutOfRange):
+        text = f"strconv.ParseFloat: parsing {go_quote(value.text)}: value out of range"
+        raise RefusedError(f"oidc: failed to unmarshal claims: {text}")
+    return jose.numeric_date(value)
 
 
-def _check_sources(claims: jose.JSONObject) -> None:
+def _check_sources(claims: Claims) -> None:
     """Distributed claims must name sources that are there."""
     claim_names, sources = claims.get("_claim_names"), claims.get("_claim_sources")
     for name, value in (("_claim_names", claim_names), ("_claim_sources", sources)):

@@ -35,10 +35,13 @@ class SignedTokens:
     validator: Validator
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
-        signed = jose.parse(token)
-        if signed is None or signed.payload is None or signed.issuer not in self.issuers:
+        if jose.untrusted_issuer(token) not in self.issuers:
             return None
-        claims = signed.payload
+        try:
+            signed = jose.parse(token)
+        except jose.MalformedError:
+            return None
+        claims = jose.JSONObject() if signed.payload is None else signed.payload
         self._verify(signed, claims)
         issuer = claims.get("iss") or ""
         if issuer not in self.issuers:

@@ -100,6 +100,9 @@ class Versions(Protocol):
         """Brings what a plugin has made into the kind's form, with its defaults, in place, and tells what a built-in kind has no
         place for. ValueError in the words of Go's decoder."""
 
+    def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
+        """ValueError in Go's words where the server doesn't know the kind, or the object doesn't fit it."""
+
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         """As which resource a kind is served, and whether in namespaces; None: it isn't."""
 
@@ -120,6 +123,9 @@ class NoVersions:
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
         return []
+
+    def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
+        pass
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         return None

@@ -233,11 +233,14 @@ FAULTS: Final = (*OBJECT_FAULTS, *REVIEW_FAULTS, *(name for name in RAW if name 
 
 
 class Webhook(TLSServer):
-    """Runs in a thread, as a context manager. `fault` is one for all paths while it is set; `calls` counts."""
+    """Runs in a thread, as a context manager. `fault` is one for all paths while it is set; `calls` counts. A path with a plan is
+    answered by it, and what it was asked is kept: (path, request)."""
 
     def __init__(self) -> None:
         self.fault = ""
         self.calls = 0
+        self.plans: dict[str, ReviewFault] = {}
+        self.asked: list[tuple[str, Object]] = []
         super().__init__(_handler(self))
         self.url = f"https://127.0.0.1:{self.port}"
 
@@ -258,9 +261,19 @@ def _handler(webhook: Webhook) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            mode = webhook.fault or self.path.partition("?")[0].strip("/")
+            path = self.path.partition("?")[0].strip("/")
+            mode = webhook.fault or path
             webhook.calls += 1
             review = json.loads(data)
+            if (plan := webhook.plans.get(path)) is not None:
+                webhook.asked.append((self.path, {**review, "request": {**review["request"], "uid": "UID"}}))
+                found = plan(answer(review, ""))
+                if isinstance(found, str):  # a fault's name
+                    mode = found
+                else:
+                    mode = ""
+                    self._say(200, "application/json", json.dumps(found).encode())
+                    return
             if mode in RAW:
                 self._say(*RAW[mode])
             elif mode == "closes":

@@ -8,14 +8,13 @@ from fakeapiserver.admission.interfaces import Attributes, Reinvocation
 from fakeapiserver.admission.webhook.configuration import Hook
 from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
 from fakeapiserver.admission.webhook.matching import in_version, is_exempt
-from fakeapiserver.admission.webhook.patching import why_not
 from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch import json as json_patch
-from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.transport.review import no_object
+from fakeapiserver.apimachinery.serializer import json, type_meta
 
 
 class MutatingAdmissionWebhook(Webhook):
@@ -84,16 +83,17 @@ class MutatingAdmissionWebhook(Webhook):
 
     def _settled(self, patched: Object, subject: Subject) -> Object:
         """In its kind's form and with its defaults. StatusError 500."""
-        kind = subject.kind
-        for key, wanted in (("kind", kind.kind), ("apiVersion", str(kind.group_version))):
-            if not patched.get(key):
-                patched[key] = wanted
-            elif patched[key] != wanted:
-                raise new_internal_error(
-                    f"converting ({kind.version}.{patched['kind']}) to ({kind.group or 'core'}.{kind.kind}): unknown conversion"
-                )
+        kind, versions = subject.kind, self.initializer.versions
+        patched["kind"] = patched.get("kind") or kind.kind
+        patched["apiVersion"] = patched.get("apiVersion") or str(kind.group_version)
+        found = GroupVersionKind(*GroupVersion.parse(patched["apiVersion"]), patched["kind"])
         try:
-            self.initializer.versions.settle(patched, kind)
+            if found != kind:
+                versions.recognize(patched, found)
+                raise ValueError(
+                    f"converting ({found.version}.{found.kind}) to ({kind.group or 'core'}.{kind.kind}): unknown conversion"
+                )
+            versions.settle(patched, kind)
         except ValueError as error:
             raise new_internal_error(str(error)) from None
         return patched
@@ -106,13 +106,13 @@ def _annotation(hook: Hook, **told: object) -> str:
 def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:
     """A new object; nothing in it is shared with the old one. StatusError 500 in the words of upstream's library."""
     try:
-        found = json_patch.apply(obj, operations)
-    except StatusError:
-        raise new_internal_error(why_not(obj, operations)) from None
-    if not isinstance(found, dict):
-        raise new_internal_error(no_object(found))
-    settled: Object = json.decode(json.encode(found))
-    return settled
+        found = json_patch.applied(obj, operations)
+    except json_patch.Inapplicable as error:
+        raise new_internal_error(str(error)) from None
+    try:
+        return type_meta.read(json.encode(found)).content
+    except ValueError as error:
+        raise new_internal_error(str(error)) from None
 
 
 def _restore_owners(attributes: Attributes, owners: list[Object] | None) -> None:

@@ -4,10 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.matching import namespace_of
@@ -16,20 +15,49 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.transport.review import BadReview, ReviewKind, check_uid
+from fakeapiserver.transport.review import (
+    KIND,
+    RAW,
+    RESOURCE,
+    STATUS,
+    UID,
+    BadReview,
+    ReviewKind,
+    check_uid,
+    named_text,
+    struct,
+)
 
+_TEXT: Final = {"type": "string"}
+_USER: Final = struct("io.k8s.api.authentication.v1.UserInfo")
 _REVIEW: Final = ReviewKind(
     "admission.k8s.io",
     "AdmissionReview",
-    "AdmissionResponse",
-    {
-        "uid": (str, "types.UID"),
-        "allowed": (bool, "bool"),
-        "status": (dict, "v1.Status"),
-        "patch": (str, "[]uint8"),
-        "patchType": (str, "v1.PatchType"),
-        "auditAnnotations": (dict, "map[string]string"),
-        "warnings": (list, "[]string"),
+    request={
+        "uid": UID,
+        "kind": struct(KIND),
+        "resource": struct(RESOURCE),
+        "subResource": _TEXT,
+        "requestKind": struct(KIND, pointer=True),
+        "requestResource": struct(RESOURCE, pointer=True),
+        "requestSubResource": _TEXT,
+        "name": _TEXT,
+        "namespace": _TEXT,
+        "operation": named_text("{version}.Operation!"),
+        "userInfo": _USER,
+        "object": RAW,
+        "oldObject": RAW,
+        "dryRun": {"type": "boolean", "x-go-type": "*bool"},
+        "options": RAW,
+    },
+    response={
+        "uid": UID,
+        "allowed": {"type": "boolean"},
+        "status": struct(STATUS, pointer=True),
+        "patch": {"type": "string", "format": "byte"},
+        "patchType": named_text("*{version}.PatchType"),
+        "auditAnnotations": {"type": "object", "additionalProperties": _TEXT},
+        "warnings": {"type": "array", "items": _TEXT},
     },
 )
 
@@ -110,9 +138,7 @@ def _resource(gvr: GroupVersionResource) -> Object:
 
 def decode(data: bytes, version: str) -> Object:
     """The body of a webhook's answer as an AdmissionReview of `version`. BadReview when it is something else."""
-    found = _REVIEW.decode(data, version)
-    _patch_of(found.get("response") or {})
-    return found
+    return _REVIEW.decode(data, version)
 
 
 def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
@@ -120,7 +146,7 @@ def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict
     answer = found.get("response")
     if answer is None:
         raise BadReview("webhook response was absent")
-    patch, patch_type = _patch_of(answer), answer.get("patchType")
+    patch, patch_type = base64.b64decode(answer.get("patch") or ""), answer.get("patchType")
     if version == "v1":
         check_uid(uid, answer)
         _REVIEW.check_kind(found, version)
@@ -132,16 +158,9 @@ def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict
         patch if mutating else b"",
         patch_type or "",
         answer.get("status"),
-        tuple(map(str, answer.get("warnings") or ())),
+        tuple(answer.get("warnings") or ()),
         answer.get("auditAnnotations") or {},
     )
-
-
-def _patch_of(answer: Mapping[str, Any]) -> bytes:
-    try:
-        return base64.b64decode(answer.get("patch") or "", validate=True)
-    except binascii.Error:
-        raise BadReview("illegal base64 data at input byte 0") from None
 
 
 def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:
@@ -161,9 +180,10 @@ def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:
 def rejection(name: str, status: Status | None) -> StatusError:
     """The webhook's own Status, as a failure, saying whose it is."""
     denied = f"admission webhook {go_quote(name)} denied the request"
-    found: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, **(status or {})}
+    found: Status = {"metadata": {}, **(status or {}), "kind": "Status", "apiVersion": "v1"}
     found["status"] = "Failure" if found.get("status") in (None, "", "Success") else found["status"]
-    found["code"] = max(int(found.get("code") or 0), 400)
+    found["code"] = max(found.get("code") or 0, 400)
     explanation = found.get("message") or found.get("reason")
     found["message"] = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
-    return StatusError(found)
+    retry_after = (found.get("details") or {}).get("retryAfterSeconds") or 0
+    return StatusError(found, (("Retry-After", str(retry_after)),) if retry_after > 0 else ())

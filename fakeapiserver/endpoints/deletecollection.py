@@ -23,7 +23,7 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     for item in found.items:
         namespace, _, name = item.key.removeprefix(store.prefix).rpartition("/")
         wanted = delete_request(request, scope, deletion, name)
-        wanted.namespace = namespace
+        wanted.namespace, wanted.of_collection = namespace, True
         try:
             await store.delete(wanted, deletion_of(deletion))
         except StatusError as error:

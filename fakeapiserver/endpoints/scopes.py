@@ -18,7 +18,7 @@ from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.body import KnownKind
+from fakeapiserver.endpoints.body import KnownKind, not_registered
 from fakeapiserver.endpoints.negotiation import SUPPORTED
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
@@ -127,7 +127,7 @@ class RequestScopes:
             resource=row,
             kind=kind,
             clock=self.clock,
-            recognizes=self._recognizes,
+            recognizes=self.recognizes,
             store=store,
             row=strategy.table_row if type(strategy).table_row is not Strategy.table_row else None,
             virtual=self.virtual.get(row.gvr.group_resource),
@@ -158,7 +158,7 @@ class RequestScopes:
         assert scope is not None
         return scope.kind
 
-    def _recognizes(self, gvk: GroupVersionKind) -> KnownKind | None:
+    def recognizes(self, gvk: GroupVersionKind) -> KnownKind | None:
         """Served kinds are decoded; what is known besides (old versions, lists, options) is taken as it is."""
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
@@ -239,6 +239,12 @@ class ServedVersions:
         unknown = scope.kind.decode(obj)
         scope.kind.default(obj)
         return [] if scope.kind.custom else unknown
+
+    def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
+        known = self._scopes.recognizes(kind)
+        if known is None:
+            raise ValueError(not_registered(kind))
+        known.decode(dict(obj))
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         row = self._scopes.table.for_kind(kind)

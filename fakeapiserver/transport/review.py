@@ -1,64 +1,90 @@
 """Reviews: what webhooks answer with, AdmissionReview and ConversionReview alike, as Go's codecs read it.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}.
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}, k8s.io/api/admission/v1/types.go.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.builtin import BuiltinType
 
 VERSIONS: Final = ("v1", "v1beta1")
-_GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_TEXT: Final[Schema] = {"type": "string"}
+RAW: Final[Schema] = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.runtime.RawExtension"}
 
 
 class BadReview(ValueError):
     """The answer is none; the text is upstream's."""
 
 
-def no_object(found: Any) -> str:
-    """What Go's decoder says of JSON that has no fields to find a type in."""
-    into = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-    what = f"cannot unmarshal {_GO_NAMES[type(found)]} into Go value of type {into}"
-    return f"couldn't get version/kind; json parse error: json: {what}"
+def struct(name: str, *, pointer: bool = False) -> Schema:
+    """A member that is a struct: the definition's name."""
+    target = {"$ref": f"#/components/schemas/{name}"}
+    return {"allOf": [target], "x-go-type": f"{'*' * pointer}{'.'.join(name.rsplit('.', 2)[1:])}"}
 
 
-@dataclass(frozen=True, slots=True)
+def named_text(go_type: str) -> Schema:
+    """A member that is text, of a type of its own; `*{version}.PatchType` is a pointer, `types.UID!` is never left out."""
+    return {**_TEXT, "x-go-type": go_type}
+
+
+UID: Final = named_text("types.UID!")
+KIND: Final = _META + "GroupVersionKind"
+RESOURCE: Final = _META + "GroupVersionResource"
+STATUS: Final = _META + "Status"
+
+
+@dataclass(frozen=True, eq=False)
 class ReviewKind:
-    """One kind of review. `answer` is the Go type of its member `response`, `fields` are that one's members:
-    dotted path -> Python's type, and Go's."""
+    """One kind of review; `request` and `response` are the members of its two parts."""
 
     group: str
     kind: str
-    answer: str
-    fields: Mapping[str, tuple[type, str]]
+    request: Mapping[str, Schema]
+    response: Mapping[str, Schema]
 
     def version_of(self, accepted: list[str]) -> str:
         """The first version that both sides know, empty without one."""
         return next((version for version in accepted if version in VERSIONS), "")
 
     def decode(self, data: bytes, version: str) -> Object:
-        """The body of a webhook's answer as a review of `version`. BadReview when it is something else."""
+        """The body of a webhook's answer as a review of `version`, with what Go's types have of it. BadReview when it is something
+        else."""
+        from fakeapiserver.apimachinery.serializer import type_meta
+
         try:
-            found = json.decode(data)
-        except json.DecodeError as error:
-            if data.lstrip()[:1] in b"{[":
-                raise BadReview(f"couldn't get version/kind; json parse error: {error}") from None
-            found = data.decode("utf-8", "replace")  # what YAML would make of it
-        if found is None:
-            found = {}
-        if not isinstance(found, dict):
-            raise BadReview(no_object(found))
+            document = type_meta.read(data)
+        except ValueError as error:
+            raise BadReview(str(error)) from None
         expected = f"{self.group}/{version}"
         # What is missing is taken from what was expected.
-        kind, api_version = found.get("kind") or self.kind, found.get("apiVersion") or expected
+        kind, api_version = document.kind or self.kind, document.version or expected
         if (kind, api_version) != (self.kind, expected):
+            self._check_other(document.content, kind, api_version)
             raise BadReview(self._other_kind(kind, api_version, version))
-        self._check_types(found, version)
+        return self._settled(document.content, version)
+
+    def _check_other(self, found: Object, kind: str, api_version: str) -> None:
+        """A review of the other version is read before it turns out to be one."""
+        group, _, version = api_version.rpartition("/")
+        if (kind, group) == (self.kind, self.group) and version in VERSIONS:
+            self._settled(found, version)
+
+    def _settled(self, found: Object, version: str) -> Object:
+        try:
+            _compiled(self, version).decode(found)
+        except ValueError as error:
+            raise BadReview(str(error)) from None
         return found
 
     def _other_kind(self, kind: str, api_version: str, version: str) -> str:
@@ -71,28 +97,42 @@ class ReviewKind:
         shown = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
         return f'{shown} in scheme "pkg/runtime/scheme.go:111"'
 
-    def _check_types(self, found: Object, version: str) -> None:
-        answer = found.get("response")
-        if answer is not None and not isinstance(answer, dict):
-            what = _GO_NAMES[type(answer)]
-            field = f"Go struct field {self.kind}.response of type {version}.{self.answer}"
-            raise BadReview(f"json: cannot unmarshal {what} into {field}")
-        for path, (wanted, go_type) in self.fields.items():
-            value: Any = answer
-            for name in path.split("."):
-                value = value.get(name) if isinstance(value, dict) else None
-            if value is not None and type(value) is not wanted:
-                what = _GO_NAMES[type(value)]
-                struct = "Status" if "." in path else self.answer
-                field = f"{struct}.response.{path}"
-                raise BadReview(f"json: cannot unmarshal {what} into Go struct field {field} of type {go_type}")
-
     def check_kind(self, found: Object, version: str) -> None:
         """BadReview unless it says what it is, which v1 asks for."""
         kind, api_version = found.get("kind") or "", found.get("apiVersion") or ""
         if not (kind and api_version):
             wanted = f"{self.group}/{version}, Kind={self.kind}"
             raise BadReview(f"expected webhook response of {wanted}, got {api_version or '/'}, Kind={kind}")
+
+
+def _of_version(member: Schema, version: str) -> Schema:
+    go_type = member.get("x-go-type", "")
+    return {**member, "x-go-type": go_type.replace("{version}", version)}
+
+
+@cache
+def _compiled(review: ReviewKind, version: str) -> "BuiltinType":
+    """The Go types of a review, built from those that are recorded."""
+    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+    from fakeapiserver.apis import scheme
+
+    place, stem = f"io.k8s.{review.group}.{version}.", review.kind.removesuffix("Review")
+    parts = {f"{place}{stem}Request": review.request, f"{place}{stem}Response": review.response}
+    own: dict[str, Schema] = {
+        name: {"type": "object", "properties": {key: _of_version(member, version) for key, member in members.items()}}
+        for name, members in parts.items()
+    }
+    members = {"kind": _TEXT, "apiVersion": _TEXT}
+    request, response = (struct(name, pointer=True) for name in parts)
+    own[place + review.kind] = {
+        "type": "object",
+        "properties": {**members, "request": request, "response": response},
+        "x-kubernetes-group-version-kind": [],
+    }
+    for name, word in ((KIND, "kind"), (RESOURCE, "resource")):
+        own[name] = {"type": "object", "properties": dict.fromkeys(("group", "version", word), _TEXT)}
+    definitions: Definitions = ChainMap(own, scheme.load().definitions)  # type: ignore[arg-type]
+    return compile_builtin(definitions, place + review.kind)
 
 
 def check_uid(uid: str, answer: Mapping[str, Any]) -> None:

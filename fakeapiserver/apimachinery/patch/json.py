@@ -6,23 +6,25 @@ Upstream: gopkg.in/evanphx/json-patch.v4/patch.go, k8s.io/apiserver/pkg/endpoint
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.patch.operations import MAX_OPERATIONS, Operation, complaints, decode
 from fakeapiserver.apimachinery.patch.texts import Panic, equal, go_text, plain, with_texts
 from fakeapiserver.apimachinery.serializer import json
 
-__all__ = ["MAX_OPERATIONS", "Operation", "apply", "complaints", "decode"]
+__all__ = ["MAX_OPERATIONS", "Inapplicable", "Operation", "applied", "apply", "complaints", "decode"]
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024  # of all copies in one patch
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 _ESCAPE: Final = re.compile("~[01]")
 
 
-class _Failed(Exception):
-    """The patch does not apply. Why is lost on the way: the server shows one message for all reasons."""
+class Inapplicable(Exception):
+    """The patch does not apply; the text is upstream's library's. Clients aren't told why, webhooks' users are."""
 
 
 def apply(doc: Any, operations: Sequence[Operation]) -> Any:
@@ -30,14 +32,19 @@ def apply(doc: Any, operations: Sequence[Operation]) -> Any:
 
     Raises StatusError 422, with the one text upstream shows, for an operation that does not apply and for a failed test.
     """
-    document = _Document(doc, any(operation.op == "test" for operation in operations))
     try:
-        for operation in operations:
-            _STEPS.get(operation.op, _unknown)(document, operation)
-    except (_Failed, RecursionError):
+        return applied(doc, operations)
+    except (Inapplicable, RecursionError):
         raise _does_not_apply() from None
     except Panic:
         raise new_bad_request("Invalid JSON Patch") from None
+
+
+def applied(doc: Any, operations: Sequence[Operation]) -> Any:
+    """As `apply`. Inapplicable; Panic where upstream's library does."""
+    document = _Document(doc, any(operation.op == "test" for operation in operations))
+    for operation in operations:
+        _STEPS.get(operation.op, _unknown)(document, operation)
     return plain(document.root) if document.written else document.root
 
 
@@ -55,24 +62,28 @@ class _Document:
         self._tested = tested
         self._owned: dict[int, Any] = {}  # by id; holds the containers, so that no id is used again
 
-    def read(self, path: str | None) -> tuple[Any, str]:
-        """The container `path` ends in and the key there."""
+    def read(self, path: str, missing: str) -> tuple[Any, str]:
+        """The container `path` ends in and the key there. Inapplicable: `missing`, and the path."""
         words, key = _words(path)
         node = self.root
         for word in words:
-            node = _get(node, word)
+            node = _child(node, word)
             if type(node) not in (dict, list):
-                raise _Failed
+                raise Inapplicable(f"{missing}: missing value")
+        if key is None:
+            raise Inapplicable(f"{missing}: missing value")
         return node, key
 
-    def change(self, path: str | None) -> tuple[Any, str]:
+    def change(self, path: str, missing: str) -> tuple[Any, str]:
         """As read(), with a container that may be written to."""
         words, key = _words(path)
+        if key is None:
+            raise Inapplicable(f"{missing}: missing value")
         node = self.root = self._own(self.root)
         for word in words:
-            child = _get(node, word)
+            child = _child(node, word)
             if type(child) not in (dict, list):
-                raise _Failed
+                raise Inapplicable(f"{missing}: missing value")
             owned = self._own(child)
             node[word if type(node) is dict else _index(node, word)] = owned
             node = owned
@@ -94,28 +105,40 @@ class _Document:
         return copy
 
 
-def _words(path: str | None) -> tuple[list[str], str]:
-    if path is None:
-        raise _Failed
+def _words(path: str) -> tuple[list[str], str | None]:
+    """The containers on the way, and the key in the last; no key where the path leads nowhere."""
     words = path.split("/")
     if len(words) < 2:
-        raise _Failed
+        return [], None
     if "~" in path:
         words = [_ESCAPE.sub(lambda match: "/" if match[0] == "~1" else "~", word) for word in words]
     return words[1:-1], words[-1]
 
 
 def _number(key: str) -> int:
-    if not _INDEX.fullmatch(key) or len(key) > 19:
-        raise _Failed
+    if not _INDEX.fullmatch(key):
+        raise Inapplicable(f"strconv.Atoi: parsing {go_quote(key)}: invalid syntax")
+    if not -(2**63) <= int(key) < 2**63:
+        raise Inapplicable(f"strconv.Atoi: parsing {go_quote(key)}: value out of range")
     return int(key)
 
 
-def _index(array: list[Any], key: str) -> int:
-    index = _number(key)
-    if not -len(array) <= index < len(array):
-        raise _Failed
+def _in_range(index: int, size: int) -> int:
+    if not -size <= index < size:
+        raise Inapplicable(f"Unable to access invalid index: {index}: invalid index referenced")
     return index
+
+
+def _index(array: list[Any], key: str) -> int:
+    return _in_range(_number(key), len(array))
+
+
+def _child(container: Any, key: str) -> Any:
+    """None where the way ends."""
+    try:
+        return _get(container, key)
+    except Inapplicable:
+        return None
 
 
 def _get(container: Any, key: str) -> Any:
@@ -129,68 +152,120 @@ def _put(container: Any, key: str, value: Any) -> None:
     elif key == "-":
         container.append(value)
     else:
-        index, size = _number(key), len(container) + 1
-        if not -size <= index < size:
-            raise _Failed
+        try:
+            number = _number(key)
+        except Inapplicable as error:
+            raise Inapplicable(f"value was not a proper array index: '{key}': {error}") from None
+        size = len(container) + 1
+        index = _in_range(number, size)
         container.insert(index + size if index < 0 else index, value)
 
 
 def _delete(container: Any, key: str) -> None:
     if type(container) is dict and key not in container:
-        raise _Failed
+        raise Inapplicable(f"Unable to remove nonexistent key: {key}: missing value")
     del container[key if type(container) is dict else _index(container, key)]
 
 
+@contextmanager
+def _saying(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Inapplicable as error:
+        raise Inapplicable(f"{what}: {error}") from None
+
+
+def _path(operation: Operation, *, told: bool = True) -> str:
+    """Two operations don't tell what is wrong with their path."""
+    if operation.path is None:
+        why = (operation.mistyped or "operation missing path field: missing value") if told else "missing value"
+        raise Inapplicable(f"{operation.op} operation failed to decode path: {why}")
+    return operation.path
+
+
+def _source(operation: Operation) -> str:
+    if operation.source is None:
+        why = operation.mistyped_source or "operation, missing from field: missing value"
+        raise Inapplicable(f"{operation.op} operation failed to decode from: {why}")
+    return operation.source
+
+
 def _add(document: _Document, operation: Operation) -> None:
-    container, key = document.change(operation.path)
-    _put(container, key, document.value_of(operation))
+    path = _path(operation, told=False)
+    container, key = document.change(path, f'add operation does not apply: doc is missing path: "{path}"')
+    with _saying(f"error in add for path: '{path}'"):
+        _put(container, key, document.value_of(operation))
 
 
 def _remove(document: _Document, operation: Operation) -> None:
-    _delete(*document.change(operation.path))
+    path = _path(operation, told=False)
+    container, key = document.change(path, f'remove operation does not apply: doc is missing path: "{path}"')
+    with _saying(f"error in remove for path: '{path}'"):
+        _delete(container, key)
 
 
 def _replace(document: _Document, operation: Operation) -> None:
-    if operation.path == "":
+    path = _path(operation)
+    if path == "":
         if operation.text is None:
             raise Panic
         if type(operation.value) not in (dict, list):
-            raise _Failed
+            raise Inapplicable("replace operation value must be object or array: %!w(<nil>)")
         document.root = document.value_of(operation)
         return
-    container, key = document.change(operation.path)
-    container[key if type(container) is dict else _index(container, key)] = document.value_of(operation)
+    container, key = document.change(path, f"replace operation does not apply: doc is missing path: {path}")
+    try:
+        index = key if type(container) is dict else _index(container, key)
+    except Inapplicable:
+        raise Inapplicable(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
+    container[index] = document.value_of(operation)
 
 
 def _move(document: _Document, operation: Operation) -> None:
-    container, key = document.change(operation.source)
-    value = _get(container, key)
-    _delete(container, key)
-    container, key = document.change(operation.path)
-    _put(container, key, value)
+    source = _source(operation)
+    container, key = document.change(source, f"move operation does not apply: doc is missing from path: {source}")
+    with _saying(f"error in move for path: '{key}'"):
+        value = _get(container, key)
+        _delete(container, key)
+    path = _path(operation)
+    container, key = document.change(path, f"move operation does not apply: doc is missing destination path: {path}")
+    with _saying(f"error in move for path: '{path}'"):
+        _put(container, key, value)
 
 
 def _copy(document: _Document, operation: Operation) -> None:
-    value = _get(*document.read(operation.source))
-    container, key = document.change(operation.path)
+    source = _source(operation)
+    container, key = document.read(source, f"copy operation does not apply: doc is missing from path: {source}")
+    with _saying(f"error in copy for from: '{source}'"):
+        value = _get(container, key)
+    path = _path(operation, told=False)
+    container, key = document.change(path, f"copy operation does not apply: doc is missing destination path: {path}")
     text = go_text(plain(value) if document.written else value)
     document.copied += 0 if value is None else len(text)
     if document.copied > MAX_COPIED_BYTES:
-        raise _Failed
+        raise Inapplicable(
+            f"Unable to complete the copy, the accumulated size increase of copy is {document.copied}, exceeding the limit "
+            f"{MAX_COPIED_BYTES}"
+        )
     # Two places that share a container would change together in whatever changes the result.
-    _put(container, key, json.decode(text) if type(value) in (dict, list) else value)
+    with _saying("error while adding value during copy"):
+        _put(container, key, json.decode(text) if type(value) in (dict, list) else value)
 
 
 def _test(document: _Document, operation: Operation) -> None:
-    if operation.path == "":
+    path = _path(operation)
+    failed = Inapplicable(f"testing value {path} failed: test failed")
+    if path == "":
         if operation.text is None:
             raise Panic
         if not equal(document.root, operation.text):
-            raise _Failed
+            raise failed
         return
-    value = _get(*document.read(operation.path))
+    container, key = document.read(path, f"test operation does not apply: is missing path: {path}")
+    with _saying(f"error in test for path: '{path}'"):
+        value = _get(container, key)
     if not (_is_null(operation) if value is None else operation.text is not None and equal(value, operation.text)):
-        raise _Failed
+        raise failed
 
 
 def _is_null(operation: Operation) -> bool:
@@ -198,7 +273,7 @@ def _is_null(operation: Operation) -> bool:
 
 
 def _unknown(document: _Document, operation: Operation) -> None:
-    raise _Failed
+    raise Inapplicable(f"Unexpected kind: {operation.op}")
 
 
 _STEPS: Final[dict[str, Callable[[_Document, Operation], None]]] = {

@@ -19,7 +19,8 @@ _GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step. `path` and `source` (the member `from`) are None where missing.
+    """One step. `path` and `source` (the member `from`) are None where missing, and where they are no text: `mistyped` and
+    `mistyped_source` say that in Go's words.
 
     `text` is the value as written, None where it is missing.
     """
@@ -29,6 +30,8 @@ class Operation:
     source: str | None
     value: Any
     text: bytes | None
+    mistyped: str = ""
+    mistyped_source: str = ""
 
 
 def decode(data: bytes, *, field_validation: str = "Warn") -> list[Operation]:
@@ -95,9 +98,17 @@ def _operations(data: bytes, items: list[Any]) -> list[Operation]:
                 source if isinstance(source, str) else None,
                 (item or {}).get("value"),
                 text,
+                _no_text(path),
+                _no_text(source),
             )
         )
     return found
+
+
+def _no_text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return ""
+    return f"json: cannot unmarshal {_GO_NAMES[type(value)]} into Go value of type string"
 
 
 def _value_texts(data: bytes, items: list[Any]) -> list[bytes | None]:

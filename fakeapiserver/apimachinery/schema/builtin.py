@@ -3,7 +3,8 @@
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/json.go, sigs.k8s.io/json (a fork of encoding/json).
 
 A kind's definition is compiled once, on first use, into decoders that walk the body in its own order, because Go tells the
-first mismatch and the unknown fields in that order. What OpenAPI does not know of Go's types is recorded in go_types.json.
+first mismatch and the unknown fields in that order. What OpenAPI does not know of Go's types is recorded in go_types.json, or
+stands beside a property as `x-go-type` where definitions are this package's own.
 
     pod = compile_builtin(definitions, "io.k8s.api.core.v1.Pod")
     pod.decode({"spec": {"foo": 1}})      # ['unknown field "spec.foo"']
@@ -159,7 +160,11 @@ class _Compiler:
         schema, recorded = self.definitions[name], recorded_go_types().get(name, {})
         required = schema.get("required", ())
         found = {
-            key: self._field(prop, recorded.get(key) or expected_go_type(prop, key in required), name.startswith(_API))
+            key: self._field(
+                prop,
+                recorded.get(key) or prop.get("x-go-type") or expected_go_type(prop, key in required),
+                name.startswith(_API),
+            )
             for key, prop in schema.get("properties", {}).items()
         }
         if "x-kubernetes-group-version-kind" in schema:

@@ -15,19 +15,14 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.transport.review import BadReview, ReviewKind, check_uid
+from fakeapiserver.transport.review import RAW, STATUS, UID, BadReview, ReviewKind, check_uid, struct
 
+_OBJECTS: Final = {"type": "array", "items": RAW, "x-go-type": "[]runtime.RawExtension!"}
 _REVIEW: Final = ReviewKind(
     "apiextensions.k8s.io",
     "ConversionReview",
-    "ConversionResponse",
-    {
-        "uid": (str, "types.UID"),
-        "convertedObjects": (list, "[]runtime.RawExtension"),
-        "result": (dict, "v1.Status"),
-        "result.status": (str, "string"),
-        "result.message": (str, "string"),
-    },
+    request={"uid": UID, "desiredAPIVersion": {"type": "string"}, "objects": _OBJECTS},
+    response={"uid": UID, "convertedObjects": _OBJECTS, "result": struct(STATUS)},
 )
 _GO_TYPES: Final = {
     dict: "map[string]interface {}",

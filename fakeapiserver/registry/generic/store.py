@@ -85,7 +85,8 @@ _WRITE_ATTEMPTS: Final = 100
 @dataclass(slots=True)
 class WriteRequest:
     """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
-    transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words."""
+    transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words;
+    `of_collection`: nobody has asked for this object by its name, so admission isn't told one."""
 
     kind: Kind
     user: UserInfo
@@ -101,6 +102,7 @@ class WriteRequest:
     empties: "Empties" = field(default_factory=dict)
     view: "View | None" = None
     annotations: Annotations | None = None
+    of_collection: bool = False
 
 
 class Guard(Protocol):
@@ -591,7 +593,7 @@ class Store:
         gvk, view, options = request.kind.gvk, request.view, request.options
         if view is not None:
             obj, old = view.sent()
-        name = request.name or str(metadata(obj or {}).get("name", ""))
+        name = "" if request.of_collection else request.name or str(metadata(obj or {}).get("name", ""))
         if operation != "DELETE" and options:  # a patch is one of the two as well
             options = {**options, "kind": _OPTIONS[operation]}
         return Attributes(

@@ -63,7 +63,7 @@ _PATCH_TYPES: Final = (
     None,
     "jsonpatch",
 )
-_VALUES: Final = (
+_VALUES: Final[tuple[Any, ...]] = (
     "text", "", 5, -1, 1.5, True, None, {}, [], {"a": "b"}, ["a"], {"a": {"b": 1}}, [{"name": "x"}], "2020-01-01T00:00:00Z", "5m",
 )  # fmt: skip
 _PATHS: Final = (
@@ -128,7 +128,8 @@ class Random:
             name = self.pick(*(name for name in RAW if name not in ("302", "huge")), "closes")
             return lambda review: name
         faults = REVIEW_FAULTS if kind == "review" else ADMISSION
-        return faults[self.pick(*(name for name in faults if name != "many-objects"))]
+        sort: str = self.pick(*(name for name in faults if name != "many-objects"))
+        return faults[sort]
 
     def response(self, *, mutating: bool) -> Object:
         found: Object = {"allowed": self.chance(0.8)}
@@ -175,7 +176,7 @@ class Random:
 
     def _operation(self) -> Object:
         if self.chance(0.35):
-            return self.pick(
+            usual: Object = self.pick(
                 {"op": "add", "path": "/metadata/labels/a", "value": "b"},
                 {"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}},
                 {"op": "add", "path": "/data", "value": {"a": "patched"}},
@@ -184,6 +185,7 @@ class Random:
                 {"op": "remove", "path": "/metadata/labels/skip"},
                 {"op": "replace", "path": "/spec/replicas", "value": 3},
             )
+            return usual
         found: Object = {"op": self.pick(*_OPERATIONS), "path": self.pick(*_PATHS), "value": self.pick(*_VALUES)}
         if found["op"] in ("move", "copy") or self.chance(0.02):
             found["from"] = self.pick(*_PATHS)

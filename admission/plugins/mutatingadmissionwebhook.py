@@ -4,7 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/mutating/{dispatcher,rei
 k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go.
 """
 
-from fakeapiserver.admission.interfaces import Attributes, Reinvocation
+import msgspec
+
+from fakeapiserver.admission.interfaces import Attributes, Reinvocation, Versions
 from fakeapiserver.admission.webhook.configuration import Hook
 from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
 from fakeapiserver.admission.webhook.matching import in_version, is_exempt
@@ -93,10 +95,19 @@ class MutatingAdmissionWebhook(Webhook):
                 raise ValueError(
                     f"converting ({found.version}.{found.kind}) to ({kind.group or 'core'}.{kind.kind}): unknown conversion"
                 )
-            versions.settle(patched, kind)
+            _settle(patched, kind, versions)
         except ValueError as error:
             raise new_internal_error(str(error)) from None
         return patched
+
+
+def _settle(obj: Object, kind: GroupVersionKind, versions: Versions) -> None:
+    """ValueError with the mistake that Go comes upon first: patches leave an object's members in the order of their names."""
+    try:
+        versions.settle(obj, kind)
+    except ValueError:
+        versions.settle(json.decode(msgspec.json.encode(obj, order="sorted")), kind)
+        raise
 
 
 def _annotation(hook: Hook, **told: object) -> str:

@@ -18,11 +18,9 @@ from fakeapiserver.admission.policy.expressions import (
     compiled_variables,
     hold,
 )
-from fakeapiserver.admission.webhook.patching import why_not
 from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT, Environment
 from fakeapiserver.apimachinery.cel.functions import CONVERSIONS
 from fakeapiserver.apimachinery.cel.values import Duration, Made, Timestamp
-from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.serializer import json
@@ -129,12 +127,11 @@ def _json_patched(operations: list[Made], obj: Object) -> Object:
     patch = [_operation(operation.fields) for operation in operations]
     decoded = json_patch.decode(json.encode(patch), field_validation="Ignore")
     try:
-        found = json_patch.apply(obj, decoded)
-    except StatusError:
-        why = why_not(obj, decoded)
-        if why.endswith("test failed"):
+        found = json_patch.applied(obj, decoded)
+    except json_patch.Inapplicable as error:
+        if str(error).endswith("test failed"):
             return obj
-        raise MutationError(f"JSON Patch: {why}") from None
+        raise MutationError(f"JSON Patch: {error}") from None
     copied: Object = json.decode(json.encode(found))
     return copied
 

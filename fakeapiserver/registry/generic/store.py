@@ -405,11 +405,20 @@ class Store:
         attributes = self._attributes(request, "DELETE", None, old)
         if self.strategy.ends_in_two_steps:
             attributes.options = {**attributes.options, "preconditions": {"uid": metadata(old).get("uid", "")}}
+        elif plan.marked is not None and self.strategy.graceful and not is_terminating(old):
+            period = metadata(plan.marked)["deletionGracePeriodSeconds"]
+            attributes.options = {**attributes.options, "gracePeriodSeconds": period}
         await self._admission.admit(attributes)
         await self._admission.validate(attributes)
         if refused := self.strategy.check_deletion(old):
             raise refused
-        return await self._carry_out(plan, current, old, request.dry_run)
+
+        async def admit_again(marked: Object) -> None:
+            attributes.old_object, attributes.reinvocation = marked, None
+            await self._admission.admit(attributes)
+            await self._admission.validate(attributes)
+
+        return await self._carry_out(plan, current, old, request.dry_run, admit_again)
 
     # ------------------------------------- what a registry does of its own accord
 
@@ -439,7 +448,7 @@ class Store:
             if refused:
                 raise refused
             try:
-                await self._carry_out(self._plan(old, options), current, old, dry_run)
+                await self._carry_out(self._plan(old, options), current, old, dry_run, _admitted)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
             return
@@ -459,8 +468,16 @@ class Store:
             return deletion.Plan(None, ends=False)
         return deletion.plan(old, options, strategy, now)
 
-    async def _carry_out(self, plan: deletion.Plan, current: StoredObject, old: Object, dry_run: bool) -> Written:
-        """Watchers see an object that is given time being marked, and then going if that time is none."""
+    async def _carry_out(
+        self,
+        plan: deletion.Plan,
+        current: StoredObject,
+        old: Object,
+        dry_run: bool,
+        admit_again: Callable[[Object], Awaitable[None]],
+    ) -> Written:
+        """Watchers see an object that is given time being marked, and then going if that time is none; admission is asked of either
+        step."""
         if plan.marked is not None:
             written = Written(current.value) if plan.marked == old else await self._put(current, plan.marked, dry_run)
             if not plan.ends:
@@ -469,6 +486,7 @@ class Store:
             if found is None:
                 return Written(written.value, deleted=True)
             current, old = found, plan.marked
+            await admit_again(self.decode(found.value))
         removed = current if dry_run else await self._remove(current, old)
         return Written(removed.value, deleted=True)
 
@@ -759,6 +777,10 @@ def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
     if found.group_version != wanted.group_version:
         errors.append(field_errors.invalid("apiVersion", str(found.group_version), f"must be {wanted.group_version}"))
     return new_invalid(found.group_kind, str(metadata(obj).get("name", "")), errors) if errors else None
+
+
+async def _admitted(marked: Object) -> None:
+    """Where admission isn't asked."""
 
 
 def _too_large(error: RequestTooLarge) -> StatusError:

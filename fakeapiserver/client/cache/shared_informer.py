@@ -117,6 +117,10 @@ class Registration:
             self._told.clear()
             await self._told.wait()
 
+    def remove(self) -> None:
+        """Tells the handler nothing more, not even what waits."""
+        self._informer.remove_event_handler(self)
+
     def added(self, obj: Object, initial: bool) -> None:
         handler = self._handler
         self._tell(lambda: handler.on_add(obj, initial), initial)

@@ -205,6 +205,14 @@ class WorkQueue(Generic[T]):
         if not self._processing and not self._dirty:
             self._drained.set()
 
+    def drop_ready(self) -> None:
+        """Forgets what nobody works on."""
+        self._ready.clear()
+        self._order.clear()
+        self._dirty.clear()
+        while self._getters:
+            self._wake()
+
     async def shut_down_with_drain(self) -> None:
         """`shut_down`, and waits until everything in it is done."""
         self.shut_down()

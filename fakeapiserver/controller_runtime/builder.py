@@ -1,0 +1,131 @@
+"""A controller in a few words (upstream: sigs.k8s.io/controller-runtime/pkg/builder/controller.go).
+
+controller_managed_by(manager).for_(WIDGET).owns(DEPLOYMENT).complete(WidgetReconciler())
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
+from fakeapiserver.controller_runtime.handler import (
+    EnqueueRequestForOwner,
+    EventHandler,
+    enqueue_request_for_object,
+)
+from fakeapiserver.controller_runtime.manager import Manager
+from fakeapiserver.controller_runtime.predicate import Predicate
+from fakeapiserver.controller_runtime.reconcile import Reconciler
+from fakeapiserver.controller_runtime.scheme import Kind, gvk_for
+from fakeapiserver.controller_runtime.source import Kind as KindSource
+from fakeapiserver.controller_runtime.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    kind: GroupVersionKind
+    handler: EventHandler
+    predicates: Sequence[Predicate]
+    metadata_only: bool
+
+
+class Builder:
+    """Every method answers the builder, `complete` and `build` end it. Kinds are types of scheme.kind, or GroupVersionKinds."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._for: GroupVersionKind | None = None
+        self._watches: list[_Watch] = []
+        self._owned: list[tuple[GroupVersionKind, Sequence[Predicate], bool, bool]] = []
+        self._sources: list[Source] = []
+        self._filters: list[Predicate] = []
+        self._name = ""
+        self._options = ControllerOptions()
+
+    def for_(self, kind: Kind, *predicates: Predicate, metadata_only: bool = False) -> Self:
+        """The kind that is reconciled: its objects' events make requests for them. ValueError: there is one already."""
+        if self._for is not None:
+            raise ValueError(
+                "For(...) should only be called once, could not assign multiple objects for reconciliation"
+            )
+        self._for = gvk_for(kind)
+        self._watches.append(_Watch(self._for, enqueue_request_for_object, predicates, metadata_only))
+        return self
+
+    def owns(
+        self, kind: Kind, *predicates: Predicate, match_every_owner: bool = False, metadata_only: bool = False
+    ) -> Self:
+        """A kind whose objects the reconciled ones control; with `match_every_owner` own is enough."""
+        self._owned.append((gvk_for(kind), predicates, match_every_owner, metadata_only))
+        return self
+
+    def watches(self, kind: Kind, handler: EventHandler, *predicates: Predicate) -> Self:
+        """Another kind, of whose events `handler` makes requests."""
+        self._watches.append(_Watch(gvk_for(kind), handler, predicates, False))
+        return self
+
+    def watches_metadata(self, kind: Kind, handler: EventHandler, *predicates: Predicate) -> Self:
+        """`watches`, of the objects' metadata only: cheaper where nothing else is read."""
+        self._watches.append(_Watch(gvk_for(kind), handler, predicates, True))
+        return self
+
+    def watches_raw_source(self, source: Source) -> Self:
+        """Any other source."""
+        self._sources.append(source)
+        return self
+
+    def with_event_filter(self, predicate: Predicate) -> Self:
+        """Of all that is watched, only what it wants."""
+        self._filters.append(predicate)
+        return self
+
+    def with_options(self, options: ControllerOptions) -> Self:
+        self._options = options
+        return self
+
+    def named(self, name: str) -> Self:
+        """In metrics and logs; by default the kind, in lower case."""
+        self._name = name
+        return self
+
+    def complete(self, reconciler: Reconciler) -> None:
+        """The manager runs the controller."""
+        self.build(reconciler)
+
+    def build(self, reconciler: Reconciler) -> Controller:
+        """`complete`, and answers the controller. ValueError when something is missing."""
+        if not self._watches and not self._sources:
+            raise ValueError("there are no watches configured, controller will never get triggered")
+        if self._owned and self._for is None:
+            raise ValueError("Owns() can only be used together with For()")
+        name = self._name or (self._for.kind.lower() if self._for else "")
+        if not name:
+            raise ValueError("controller must have a name: use named(…)")
+        about = {"controllerGroup": self._for.group, "controllerKind": self._for.kind} if self._for else {}
+        controller = Controller(name, reconciler, metrics=self._manager.metrics, options=self._options, values=about)
+        for watch in (*self._watches, *self._owner_watches()):
+            predicates = (*self._filters, *watch.predicates)
+            controller.add_source(
+                KindSource(
+                    self._manager.cache, watch.kind, watch.handler, *predicates, metadata_only=watch.metadata_only
+                )
+            )
+        for source in self._sources:
+            controller.add_source(source)
+        self._manager.add(controller)
+        return controller
+
+    def _owner_watches(self) -> Sequence[_Watch]:
+        owner = self._for
+        if owner is None:
+            return ()
+        return [
+            _Watch(kind, EnqueueRequestForOwner(owner, not every_owner), predicates, metadata_only)
+            for kind, predicates, every_owner, metadata_only in self._owned
+        ]
+
+
+def controller_managed_by(manager: Manager) -> Builder:
+    """Begins one."""
+    return Builder(manager)

@@ -1,0 +1,231 @@
+"""Informers by kind, started when somebody first asks, and reads from them.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/cache.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.errors import new_not_found
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.client.cache.delta_fifo import TransformFunc
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.shared_informer import (
+    Registration,
+    ResourceEventHandler,
+    SharedInformer,
+    strip_managed_fields,
+)
+from fakeapiserver.client.dynamic import DynamicClient, ListOptions
+from fakeapiserver.client.rest_mapper import RESTMapper
+
+# Makes the values under which an object is found by a field index.
+FieldIndexFunc = Callable[[Object], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ByObject:
+    """What is kept of one kind. `namespaces` None: those of the cache. `transform` None: the cache's."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    namespaces: Sequence[str] | None = None
+    transform: TransformFunc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """namespaces: only objects of these, and cluster-scoped ones; none: of all.
+
+    transform: what is kept of objects; managed fields aren't by default.
+    sync_period: seconds after which everything is looked at again (upstream: 10 h); 0: never.
+    """
+
+    namespaces: Sequence[str] = ()
+    by_object: Mapping[GroupVersionKind, ByObject] = field(default_factory=dict)
+    transform: TransformFunc | None = strip_managed_fields
+    sync_period: float = 36_000.0
+
+
+class Cache:
+    """`run()` it; informers asked for before are started then, those asked for later at once."""
+
+    def __init__(self, client: DynamicClient, mapper: RESTMapper, options: CacheOptions | None = None) -> None:
+        self._client = client
+        self._mapper = mapper
+        self._options = options or CacheOptions()
+        self._informers: dict[tuple[GroupVersionKind, bool], Informers] = {}
+        self._indexes: dict[GroupVersionKind, dict[str, FieldIndexFunc]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] | None = None
+        self._started = asyncio.Event()
+        self._lock = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        self._failure = asyncio.get_running_loop().create_future()
+        self._started.set()
+        for informers in self._informers.values():
+            self._start(informers)
+        try:
+            await self._failure
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._started.clear()
+
+    async def wait_for_sync(self) -> None:
+        """Until all informers that were asked for have their first list."""
+        await self._started.wait()
+        await asyncio.gather(*(informers.wait_for_sync() for informers in [*self._informers.values()]))
+
+    async def informer_for(self, kind: GroupVersionKind, *, metadata_only: bool = False) -> "Informers":
+        """The kind's informer; `metadata_only` has PartialObjectMetadata. NoMatchError: the server has no such kind."""
+        key = (kind, metadata_only)
+        async with self._lock:
+            if key not in self._informers:
+                mapping = await self._mapper.mapping_of(kind)
+                by_object = self._options.by_object.get(kind, ByObject())
+                wanted = by_object.namespaces if by_object.namespaces is not None else self._options.namespaces
+                selection = ListOptions(
+                    label_selector=by_object.label_selector, field_selector=by_object.field_selector
+                )
+                made = {
+                    namespace: SharedInformer(
+                        self._client.resource(mapping.gvr, namespace, metadata_only=metadata_only),
+                        name=str(mapping.gvr.group_resource),
+                        selection=selection,
+                        resync_period=self._options.sync_period,
+                        transform=by_object.transform or self._options.transform,
+                        indexers=self._indexes.get(kind),
+                    )
+                    for namespace in (wanted if mapping.namespaced and wanted else ("",))
+                }
+                self._informers[key] = Informers(kind, mapping.gvr.group_resource, made)
+                if self._started.is_set():
+                    self._start(self._informers[key])
+            return self._informers[key]
+
+    def index_field(self, kind: GroupVersionKind, name: str, function: FieldIndexFunc) -> None:
+        """Lists of the kind may then ask for `fields={name: value}`. ValueError: the name is taken, or the kind's informer
+        runs already."""
+        indexes = self._indexes.setdefault(kind, {})
+        if name in indexes:
+            raise ValueError(f"indexer conflict: {name}")
+        if any(known == kind for known, _ in self._informers):
+            raise ValueError(
+                f"the informer of {kind} is there already: index fields before anything is read or watched"
+            )
+        indexes[name] = function
+
+    async def get(
+        self, kind: GroupVersionKind, name: str, namespace: str = "", *, metadata_only: bool = False
+    ) -> Object:
+        """A copy of the caller's own. StatusError (404) when it isn't there."""
+        informers = await self._synced(kind, metadata_only)
+        return copied(informers.get(name, namespace))
+
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        fields: Mapping[str, str] | None = None,
+        metadata_only: bool = False,
+    ) -> list[Object]:
+        """Copies of the caller's own. `fields` by indexes. ValueError: there is no such index."""
+        informers = await self._synced(kind, metadata_only)
+        return [copied(obj) for obj in informers.list(namespace, label_selector, fields or {})]
+
+    async def _synced(self, kind: GroupVersionKind, metadata_only: bool) -> "Informers":
+        if not self._started.is_set():
+            raise RuntimeError("the cache is not started, can not read objects: start the manager first")
+        informers = await self.informer_for(kind, metadata_only=metadata_only)
+        await informers.wait_for_sync()
+        return informers
+
+    def _start(self, informers: "Informers") -> None:
+        for informer in informers.by_namespace.values():
+            task = asyncio.ensure_future(informer.run())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._failure is not None and not self._failure.done():
+            self._failure.set_exception(error)
+
+
+class Informers:
+    """A kind's informers: one for everything, or one for each of several namespaces."""
+
+    def __init__(
+        self, kind: GroupVersionKind, resource: GroupResource, by_namespace: Mapping[str, SharedInformer]
+    ) -> None:
+        self.kind = kind
+        self.resource = resource
+        self.by_namespace = by_namespace
+
+    def add_event_handler(self, handler: ResourceEventHandler) -> Sequence[Registration]:
+        """Tells `handler` of what comes from all of them."""
+        return [informer.add_event_handler(handler) for informer in self.by_namespace.values()]
+
+    async def wait_for_sync(self) -> None:
+        """Until all have their first list."""
+        for informer in self.by_namespace.values():
+            await informer.wait_for_sync()
+
+    @property
+    def has_synced(self) -> bool:
+        return all(informer.has_synced for informer in self.by_namespace.values())
+
+    def get(self, name: str, namespace: str) -> Object:
+        """Shared: not to be changed. StatusError."""
+        key = f"{namespace}/{name}" if namespace else name
+        for informer in self._of(namespace):
+            found = informer.indexer.get_by_key(key)
+            if found is not None:
+                return found
+        raise new_not_found(self.resource, name)
+
+    def list(self, namespace: str, label_selector: str, fields: Mapping[str, str]) -> list[Object]:
+        """Shared: not to be changed."""
+        found: list[Object] = []
+        for informer in self._of(namespace):
+            indexer = informer.indexer
+            for name in fields:
+                if name not in indexer.indexers:
+                    raise ValueError(f"Index with name {name} does not exist: index_field makes it")
+            if fields:
+                first, *rest = fields.items()
+                keys = set(indexer.index_keys(*first))
+                for row in rest:
+                    keys &= set(indexer.index_keys(*row))
+                objects = [obj for key in sorted(keys) if (obj := indexer.get_by_key(key)) is not None]
+                found += [obj for obj in objects if namespace in ("", obj["metadata"].get("namespace"))]
+            else:
+                found += indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else indexer.list()
+        if label_selector:
+            selector = labels.parse(label_selector)
+            found = [obj for obj in found if selector.matches(obj["metadata"].get("labels") or {})]
+        return found
+
+    def _of(self, namespace: str) -> Iterable[SharedInformer]:
+        if namespace and "" not in self.by_namespace:
+            if namespace not in self.by_namespace:
+                raise ValueError(f"unable to get: {namespace} because of unknown namespace for the cache")
+            return (self.by_namespace[namespace],)
+        return self.by_namespace.values()
+
+
+def copied(obj: Object) -> Object:
+    """A deep copy of what JSON can hold."""
+    found: Object = msgspec.json.decode(msgspec.json.encode(obj))
+    return found

@@ -1,0 +1,318 @@
+"""Reads from the cache, writes to the server, of dicts or typed objects.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/client (client.go, dryrun.go, fieldowner.go, fieldvalidation.go, namespaced_client.go,
+interceptor/).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, overload
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.client.dynamic import (
+    MERGE_PATCH,
+    DeleteOptions,
+    DynamicClient,
+    ListOptions,
+    ResourceClient,
+    WriteOptions,
+)
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.client.pager import each_item
+from fakeapiserver.client.rest_mapper import RESTMapper
+from fakeapiserver.controller_runtime.scheme import Kind, Object, from_object, gvk_for, to_object
+
+T = TypeVar("T")
+
+
+class Reader(Protocol):
+    """Where reads come from."""
+
+    async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object:
+        """StatusError (404) when it isn't there."""
+
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Sequence[Object]:
+        """ValueError for a field that can't be asked for."""
+
+
+class APIReader:
+    """Reads from the server itself; `fields` are its field selectors."""
+
+    def __init__(self, client: DynamicClient, mapper: RESTMapper) -> None:
+        self._client = client
+        self._mapper = mapper
+
+    async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object:
+        mapping = await self._mapper.mapping_of(kind)
+        return await self._client.resource(mapping.gvr, namespace if mapping.namespaced else "").get(name)
+
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Sequence[Object]:
+        mapping = await self._mapper.mapping_of(kind)
+        source = self._client.resource(mapping.gvr, namespace if mapping.namespaced else "")
+        selector = ",".join(f"{key}={value}" for key, value in (fields or {}).items())
+        return [obj async for obj in each_item(source, label_selector=label_selector, field_selector=selector)]
+
+
+class Interceptor(Protocol):
+    """Stands before every write: looks at it, changes it, refuses it by raising, or does something else.
+
+    `write` does what was asked; `verb` is create, update, patch, apply, delete or deletecollection."""
+
+    async def __call__(
+        self, verb: str, obj: Object, subresource: str, write: Callable[[Object], Awaitable[Object]]
+    ) -> Object: ...
+
+
+class Client:
+    """Objects are dicts, or of types that `scheme.kind` decorates: what goes in as one comes out as one.
+
+    reader: the manager's cache, or an APIReader. What was written shows in the cache a moment later only.
+    namespace: of namespaced objects that name none.
+    field_owner: the fieldManager of every write.
+    field_validation: Strict, Warn or Ignore, for every write.
+    dry_run: nothing is stored.
+    """
+
+    def __init__(
+        self,
+        client: DynamicClient,
+        mapper: RESTMapper,
+        reader: Reader | None = None,
+        *,
+        namespace: str = "",
+        field_owner: str = "",
+        field_validation: str = "",
+        dry_run: bool = False,
+        interceptor: Interceptor | None = None,
+    ) -> None:
+        self._client = client
+        self._mapper = mapper
+        self._reader = reader or APIReader(client, mapper)
+        self._namespace = namespace
+        self._field_owner = field_owner
+        self._field_validation = field_validation
+        self._dry_run = dry_run
+        self._interceptor = interceptor
+
+    def with_options(
+        self,
+        *,
+        namespace: str | None = None,
+        field_owner: str | None = None,
+        field_validation: str | None = None,
+        dry_run: bool | None = None,
+        interceptor: Interceptor | None = None,
+    ) -> "Client":
+        """The same client with some of its options changed."""
+        return Client(
+            self._client,
+            self._mapper,
+            self._reader,
+            namespace=self._namespace if namespace is None else namespace,
+            field_owner=self._field_owner if field_owner is None else field_owner,
+            field_validation=self._field_validation if field_validation is None else field_validation,
+            dry_run=self._dry_run if dry_run is None else dry_run,
+            interceptor=interceptor or self._interceptor,
+        )
+
+    # ------------------------------------------------------------------------- reads
+
+    @overload
+    async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object: ...
+
+    @overload
+    async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
+
+    async def get(self, kind: Kind, name: str, namespace: str = "") -> Any:
+        """StatusError (404) when it isn't there."""
+        found = await self._reader.get(gvk_for(kind), name, namespace or self._namespace)
+        return _typed(found, kind)
+
+    @overload
+    async def find(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object | None: ...
+
+    @overload
+    async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None: ...
+
+    async def find(self, kind: Kind, name: str, namespace: str = "") -> Any:
+        """`get`, but None when it isn't there."""
+        try:
+            return await self.get(kind, name, namespace)
+        except StatusError as error:
+            if is_not_found(error):
+                return None
+            raise
+
+    @overload
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        labels: str | Mapping[str, str] = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Sequence[Object]: ...
+
+    @overload
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str = "",
+        labels: str | Mapping[str, str] = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Sequence[T]: ...
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str | Mapping[str, str] = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Any:
+        """`labels`: a selector such as `app in (a,b)`, or labels that must be there. `fields`: by field indexes where reads come
+        from the cache."""
+        selector = labels if isinstance(labels, str) else ",".join(f"{key}={value}" for key, value in labels.items())
+        found = await self._reader.list(
+            gvk_for(kind), namespace=namespace or self._namespace, label_selector=selector, fields=fields
+        )
+        return [_typed(obj, kind) for obj in found]
+
+    # ------------------------------------------------------------------------ writes
+
+    async def create(self, obj: T, subresource: str = "") -> T:
+        """What was stored. StatusError."""
+
+        async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            return await source.create(found, *_parts(subresource), **options)
+
+        return await self._write("create", obj, subresource, created)
+
+    async def update(self, obj: T, subresource: str = "") -> T:
+        """Replaces it. StatusError (409) when it changed since it was read."""
+
+        async def updated(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            return await source.update(found, *_parts(subresource), **options)
+
+        return await self._write("update", obj, subresource, updated)
+
+    async def patch(
+        self, obj: T, patch: Object | Sequence[Object], subresource: str = "", *, patch_type: str = MERGE_PATCH
+    ) -> T:
+        """Patches the object that `obj` names. `patch_type` as in client.dynamic."""
+
+        async def patched(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            name = found["metadata"]["name"]
+            return await source.patch(name, patch, *_parts(subresource), patch_type=patch_type, **options)
+
+        return await self._write("patch", obj, subresource, patched)
+
+    async def apply(self, obj: T, subresource: str = "", *, force: bool = False) -> T:
+        """Server-side apply: of `obj` only what the field owner is to own. `force` takes fields from others (ForceOwnership)."""
+        if not self._field_owner:
+            raise ValueError("apply needs a field owner: client.with_options(field_owner=…)")
+
+        async def applied(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            return await source.apply(found, *_parts(subresource), force=force, **options)
+
+        return await self._write("apply", obj, subresource, applied)
+
+    async def update_status(self, obj: T) -> T:
+        """`update` of the status subresource."""
+        return await self.update(obj, "status")
+
+    async def patch_status(self, obj: T, patch: Object) -> T:
+        """`patch` of the status subresource: `{"status": …}`."""
+        return await self.patch(obj, patch, "status")
+
+    async def get_subresource(self, obj: Any, subresource: str) -> Object:
+        """`scale`, say. StatusError."""
+        found = to_object(obj)
+        source = await self._source(found)
+        return await source.get(found["metadata"]["name"], subresource)
+
+    async def delete(self, obj: Any, *, propagation_policy: str = "", grace_period_seconds: int | None = None) -> None:
+        """Deletes the object that `obj` names; if it has a uid or resourceVersion, only that one. StatusError (404)."""
+        metadata = to_object(obj)["metadata"]
+
+        async def deleted(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            wanted = DeleteOptions(dry_run=self._dry_run)
+            if metadata.get("uid"):
+                wanted["uid"] = metadata["uid"]
+            if propagation_policy:
+                wanted["propagation_policy"] = propagation_policy
+            if grace_period_seconds is not None:
+                wanted["grace_period_seconds"] = grace_period_seconds
+            await source.delete(metadata["name"], **wanted)
+            return found
+
+        await self._write("delete", to_object(obj), "", deleted)
+
+    async def delete_all_of(self, kind: Kind, *, namespace: str = "", labels: str = "") -> None:
+        """Deletes everything that `labels` select."""
+        found = gvk_for(kind)
+        metadata = {"namespace": namespace} if namespace else {}
+        named = {"apiVersion": str(found.group_version), "kind": found.kind, "metadata": metadata}
+
+        async def deleted(source: ResourceClient, obj: Object, options: WriteOptions) -> Object:
+            await source.delete_collection(ListOptions(label_selector=labels), dry_run=self._dry_run)
+            return obj
+
+        await self._write("deletecollection", named, "", deleted)
+
+    async def _write(
+        self,
+        verb: str,
+        obj: T,
+        subresource: str,
+        write: "_Write",
+    ) -> T:
+        source = await self._source(to_object(obj))
+        options = WriteOptions(
+            dry_run=self._dry_run, field_manager=self._field_owner, field_validation=self._field_validation
+        )
+
+        async def written(found: Object) -> Object:
+            return await write(source, found, options)
+
+        found = to_object(obj)
+        if self._interceptor is None:
+            stored = await written(found)
+        else:
+            stored = await self._interceptor(verb, found, subresource, written)
+        return stored if isinstance(obj, dict) else from_object(stored, type(obj))  # type: ignore[return-value]
+
+    async def _source(self, obj: Object) -> ResourceClient:
+        mapping = await self._mapper.mapping_of(gvk_for(obj))
+        metadata = obj.setdefault("metadata", {})
+        if not mapping.namespaced:
+            return self._client.resource(mapping.gvr)
+        namespace = metadata.get("namespace") or self._namespace
+        if not namespace:
+            raise ValueError(f"{obj['kind']} {metadata.get('name')!r} names no namespace")
+        return self._client.resource(mapping.gvr, namespace)
+
+
+_Write = Callable[[ResourceClient, Object, WriteOptions], Awaitable[Object]]
+
+
+def _parts(subresource: str) -> tuple[str, ...]:
+    return (subresource,) if subresource else ()
+
+
+def _typed(obj: Object, kind: Kind) -> Any:
+    return obj if isinstance(kind, GroupVersionKind) else from_object(obj, kind)

@@ -1,0 +1,190 @@
+"""Requests from sources, one reconcile at a time for each.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/internal/controller/controller.go, pkg/controller/controller.go.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final
+
+from fakeapiserver.client.workqueue import RateLimiter, ShutDown, WorkQueue
+from fakeapiserver.clock import Clock
+from fakeapiserver.controller_runtime import logging as runtime_logging
+from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.controller_runtime.reconcile import Reconciler, Request, Result, TerminalError
+from fakeapiserver.controller_runtime.source import Source
+
+log = logging.getLogger(__name__)
+
+# What Python raises for mistakes in a program, where Go would panic.
+_PANICS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """max_concurrent_reconciles: so many requests at once, never one twice.
+
+    cache_sync_timeout: seconds until the caches must have come.
+    recover_panic: a mistake in the reconciler is a failure like any other; False: it ends the manager.
+    need_leader_election: runs on the leader only.
+    reconciliation_timeout: seconds for one reconcile; 0: no limit.
+    rate_limiter: None is 5 ms to 1,000 s by item, 10 a second altogether.
+    """
+
+    max_concurrent_reconciles: int = 1
+    cache_sync_timeout: float = 120.0
+    recover_panic: bool = True
+    need_leader_election: bool = True
+    reconciliation_timeout: float = 0.0
+    rate_limiter: RateLimiter | None = None
+
+
+class Controller:
+    """`run()` it. Cancelled, it takes no more requests and waits for those it works on; cancelled again, it ends at once."""
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        *,
+        metrics: Metrics,
+        options: ControllerOptions | None = None,
+        values: dict[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self.options = options or ControllerOptions()
+        if self.options.max_concurrent_reconciles < 1:
+            raise ValueError(f"controller {name}: max_concurrent_reconciles must be at least 1")
+        self.queue = WorkQueue[Request](
+            name, rate_limiter=self.options.rate_limiter, metrics=metrics.of_queue(name), clock=clock
+        )
+        self._reconciler = reconciler
+        self._metrics = metrics
+        self._sources: list[Source] = []
+        self._values = {"controller": name, **(values or {})}
+        self._started = False
+        metrics.watch_queue(name, self.queue)
+        metrics.of_controller(name, self.options.max_concurrent_reconciles)
+
+    @property
+    def need_leader_election(self) -> bool:
+        return self.options.need_leader_election
+
+    def add_source(self, source: Source) -> None:
+        """Before it runs. RuntimeError afterwards: use `watch`."""
+        if self._started:
+            raise RuntimeError(f"controller {self.name} runs already: use `await controller.watch(source)`")
+        self._sources.append(source)
+
+    async def watch(self, source: Source) -> None:
+        """Another source; started at once if the controller runs."""
+        self._sources.append(source)
+        if self._started:
+            await source.start(self.queue)
+
+    async def run(self) -> None:
+        """TimeoutError when the caches don't come in time; what a reconciler raised, without recover_panic."""
+        if self._started:
+            raise RuntimeError(f"controller {self.name} was started more than once: make another one")
+        self._started = True
+        log.info("starting controller %s", self.name)
+        for source in self._sources:
+            await source.start(self.queue)
+        await self._wait_for_caches()
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self.options.max_concurrent_reconciles)]
+        try:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                worker.result()
+        except asyncio.CancelledError:
+            self.queue.shut_down()
+            self.queue.drop_ready()  # what nobody works on yet is left for the next start
+            await asyncio.gather(*workers)  # a second cancel goes to the workers
+            raise
+        finally:
+            for source in self._sources:
+                source.stop()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            log.info("controller %s has stopped", self.name)
+
+    async def _wait_for_caches(self) -> None:
+        try:
+            async with asyncio.timeout(self.options.cache_sync_timeout):
+                for source in [*self._sources]:
+                    await source.wait_for_sync()
+        except TimeoutError:
+            raise TimeoutError(
+                f"failed to wait for {self.name} caches to sync: timed out after {self.options.cache_sync_timeout:g} s"
+            ) from None
+
+    async def _work(self) -> None:
+        queue, active = self.queue, self._metrics.active_workers.labels(self.name)
+        with suppress(ShutDown):
+            while True:
+                request, priority = await queue.get_with_priority()
+                active.inc()
+                try:
+                    await self._reconcile(request, priority)
+                finally:
+                    active.dec()
+                    queue.done(request)
+
+    async def _reconcile(self, request: Request, priority: int) -> None:
+        metrics, name, start = self._metrics, self.name, perf_counter()
+        token = runtime_logging.values.set(
+            {**self._values, "namespace": request.namespace, "name": request.name, "reconcileID": str(uuid.uuid4())}
+        )
+        try:
+            result = await self._call(request) or Result()
+        except Exception as error:
+            if isinstance(error, _PANICS):
+                metrics.panics.labels(name).inc()
+                if not self.options.recover_panic:
+                    raise
+            if isinstance(error, TerminalError):
+                metrics.terminal_errors.labels(name).inc()
+            else:
+                self.queue.add_rate_limited(request, priority)
+            metrics.reconcile_errors.labels(name).inc()
+            metrics.reconcile_total.labels(name, "error").inc()
+            log.error("reconciler error: %s of %s: %s", name, request, error, exc_info=isinstance(error, _PANICS))
+        else:
+            self._follow_up(request, result, priority if result.priority is None else result.priority)
+        finally:
+            metrics.reconcile_time.labels(name).observe(perf_counter() - start)
+            runtime_logging.values.reset(token)
+
+    def _follow_up(self, request: Request, result: Result, priority: int) -> None:
+        if result.requeue_after > 0:
+            outcome = "requeue_after"
+            self.queue.forget(request)
+            self.queue.add_after(request, result.requeue_after, priority)
+        elif result.requeue:
+            outcome = "requeue"
+            self.queue.add_rate_limited(request, priority)
+        else:
+            outcome = "success"
+            self.queue.forget(request)
+        self._metrics.reconcile_total.labels(self.name, outcome).inc()
+
+    async def _call(self, request: Request) -> Result | None:
+        if not self.options.reconciliation_timeout:
+            return await self._reconciler.reconcile(request)
+        try:
+            async with asyncio.timeout(self.options.reconciliation_timeout) as deadline:
+                return await self._reconciler.reconcile(request)
+        except TimeoutError:
+            if deadline.expired():
+                self._metrics.timeouts.labels(self.name).inc()
+            raise
+
+
+__all__: Sequence[str] = ("Controller", "ControllerOptions")

@@ -1,0 +1,110 @@
+"""Which requests an event makes (upstream: sigs.k8s.io/controller-runtime/pkg/handler)."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.workqueue import WorkQueue
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from fakeapiserver.controller_runtime.reconcile import Request
+
+Queue = WorkQueue[Request]
+# What was there before, and what didn't change, waits for what did.
+LOW_PRIORITY: Final = -100
+
+
+class EventHandler(Protocol):
+    """Puts the requests of an event into a queue."""
+
+    def __call__(self, event: Event, queue: Queue) -> Awaitable[None] | None: ...
+
+
+MapFunc = Callable[[Object], Iterable[Request] | Awaitable[Iterable[Request]]]
+
+
+def priority_of(event: Event) -> int:
+    """LOW_PRIORITY for an object of the first list, and for one that didn't change."""
+    if isinstance(event, CreateEvent):
+        return LOW_PRIORITY if event.is_in_initial_list else 0
+    if isinstance(event, UpdateEvent):
+        old, new = event.object_old["metadata"], event.object_new["metadata"]
+        return LOW_PRIORITY if old.get("resourceVersion") == new.get("resourceVersion") else 0
+    return 0
+
+
+def request_for(obj: Object) -> Request:
+    """The object itself."""
+    metadata = obj["metadata"]
+    return Request(metadata.get("namespace", ""), metadata["name"])
+
+
+def enqueue_request_for_object(event: Event, queue: Queue) -> None:
+    """The object itself is to be looked at."""
+    obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+    queue.add(request_for(obj), priority_of(event))
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueRequestForOwner:
+    """The owners of this kind are to be looked at; only the controller with `only_controller_owner`.
+
+    `namespaced`: whether owners are in their objects' namespace, as opposed to cluster-scoped ones."""
+
+    owner: GroupVersionKind
+    only_controller_owner: bool = True
+    namespaced: bool = True
+
+    def __call__(self, event: Event, queue: Queue) -> None:
+        objects = (event.object_old, event.object_new) if isinstance(event, UpdateEvent) else (event.object,)
+        priority = priority_of(event)
+        for request in dict.fromkeys(request for obj in objects for request in self._owners(obj)):
+            queue.add(request, priority)
+
+    def _owners(self, obj: Object) -> Iterable[Request]:
+        metadata = obj["metadata"]
+        for reference in metadata.get("ownerReferences") or ():
+            if self.only_controller_owner and not reference.get("controller"):
+                continue
+            group = GroupVersion.parse(reference["apiVersion"]).group
+            if (group, reference["kind"]) == (self.owner.group, self.owner.kind):
+                yield Request(metadata.get("namespace", "") if self.namespaced else "", reference["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueRequestsFromMapFunc:
+    """The requests that a function makes of the object; of an update, of both states. It may be an `async def`."""
+
+    map: MapFunc
+
+    async def __call__(self, event: Event, queue: Queue) -> None:
+        objects = (event.object_old, event.object_new) if isinstance(event, UpdateEvent) else (event.object,)
+        priority = priority_of(event)
+        seen: dict[Request, None] = {}
+        for obj in objects:
+            found = self.map(obj)
+            seen.update(dict.fromkeys(await found if isinstance(found, Awaitable) else found))
+        for request in seen:
+            queue.add(request, priority)
+
+
+@dataclass(frozen=True, slots=True)
+class Funcs:
+    """A function for each sort of event; where there is none, nothing happens."""
+
+    create: Callable[[CreateEvent, Queue], Awaitable[None] | None] | None = None
+    update: Callable[[UpdateEvent, Queue], Awaitable[None] | None] | None = None
+    delete: Callable[[DeleteEvent, Queue], Awaitable[None] | None] | None = None
+    generic: Callable[[GenericEvent, Queue], Awaitable[None] | None] | None = None
+
+    def __call__(self, event: Event, queue: Queue) -> Awaitable[None] | None:
+        match event:
+            case CreateEvent():
+                return self.create(event, queue) if self.create else None
+            case UpdateEvent():
+                return self.update(event, queue) if self.update else None
+            case DeleteEvent():
+                return self.delete(event, queue) if self.delete else None
+            case GenericEvent():
+                return self.generic(event, queue) if self.generic else None

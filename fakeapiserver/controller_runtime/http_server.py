@@ -1,0 +1,105 @@
+"""A small ASGI application behind a port of its own: metrics, health, webhooks (upstream: controller-runtime/pkg/manager/server.go)."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+
+log = logging.getLogger(__name__)
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class HTTPServer:
+    """`bind()` it, then `run()` it; cancelled, it answers what has come and ends.
+
+    address: `host:port`, or `:port` for every address of this machine; port 0 takes a free one.
+    """
+
+    def __init__(self, name: str, application: Application, address: str, tls: ssl.SSLContext | None = None) -> None:
+        self.name = name
+        self._application = application
+        self._address = address
+        self.tls = tls
+        self._socket: socket.socket | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once it is bound."""
+        if self._socket is None:
+            raise RuntimeError(f"the {self.name} server is not bound yet")
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def bind(self) -> None:
+        """Takes the port. OSError with one sentence when it is somebody else's."""
+        host, _, port = self._address.rpartition(":")
+        host = host.strip("[]")
+        try:
+            self._socket = socket.create_server(
+                (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+            )
+        except OSError as error:
+            raise OSError(f"the {self.name} server can't listen on {self._address}: {error.strerror}") from error
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        if self._socket is None:
+            self.bind()
+        config = uvicorn.Config(
+            self._application,
+            interface="asgi3",
+            lifespan="off",
+            proxy_headers=False,
+            log_config=None,
+            log_level=logging.WARNING,
+            access_log=False,
+        )
+        config.load()
+        config.ssl = self.tls
+        server = _Server(config)
+        serving = asyncio.ensure_future(server.serve(sockets=[self._socket] if self._socket else None))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
+
+
+class _Server(uvicorn.Server):
+    def install_signal_handlers(self) -> None:
+        """Signals are the program's."""
+
+    def capture_signals(self) -> Any:
+        """The same."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+
+async def read_body(receive: Receive, limit: int) -> bytes:
+    """The request's body. ValueError when it is longer than `limit` bytes."""
+    body = b""
+    while True:
+        message = await receive()
+        piece: bytes = message.get("body", b"")
+        body += piece
+        if len(body) > limit:
+            raise ValueError(f"request entity is too large; limit is {limit} bytes")
+        if not message.get("more_body"):
+            return body
+
+
+async def respond(send: Send, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
+    """A whole answer."""
+    headers = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

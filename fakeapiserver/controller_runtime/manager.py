@@ -1,0 +1,311 @@
+"""Everything an operator runs, started in order and stopped in order.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/manager/{manager,internal,runnable_group}.go, pkg/cluster.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import uuid
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock
+from fakeapiserver.client.record import EventBroadcaster, EventRecorder
+from fakeapiserver.client.rest import RESTClient, RoundTripper
+from fakeapiserver.client.rest_mapper import RESTMapper
+from fakeapiserver.controller_runtime.cache import Cache, CacheOptions, FieldIndexFunc
+from fakeapiserver.controller_runtime.client import APIReader, Client
+from fakeapiserver.controller_runtime.healthz import Checker, Health
+from fakeapiserver.controller_runtime.http_server import Application, HTTPServer, Receive, Scope, Send, respond
+from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.controller_runtime.scheme import Kind, gvk_for
+from fakeapiserver.controller_runtime.webhook.server import WebhookServer
+
+log = logging.getLogger(__name__)
+
+_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+class Runnable(Protocol):
+    """Something that runs as long as the manager does. If it has `need_leader_election` and that is False, it runs before
+    leadership is won, and goes on without it."""
+
+    def run(self) -> Coroutine[Any, Any, None]:
+        """Until it is cancelled. What it raises ends the manager; to return is fine."""
+
+
+class _Order(IntEnum):
+    """Groups in the order they are started; they are stopped the other way round, but for the last two."""
+
+    HTTP_SERVERS = 0
+    WEBHOOKS = 1
+    CACHES = 2
+    OTHERS = 3
+    LEADER_ELECTION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerOptions:
+    """leader_election: needs leader_election_id, the Lease's name; leader_election_namespace is the pod's by default.
+
+    lease_duration, renew_deadline, retry_period: seconds, see LeaderElector.
+    leader_election_release_on_cancel: gives the Lease back when it stops: only for programs that end with the manager.
+    metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "" is none.
+    graceful_shutdown_timeout: seconds that everything may take to stop; negative: as long as it takes.
+    """
+
+    cache: CacheOptions = field(default_factory=CacheOptions)
+    leader_election: bool = False
+    leader_election_id: str = ""
+    leader_election_namespace: str = ""
+    leader_election_release_on_cancel: bool = False
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    metrics_bind_address: str = "0"
+    health_probe_bind_address: str = "0"
+    graceful_shutdown_timeout: float = 30.0
+    webhook_server: WebhookServer | None = None
+    field_owner: str = ""
+
+
+class Manager:
+    """client: reads from the cache, writes to the server. api_reader: reads from the server. metrics.registry takes metrics of
+    your own.
+
+    manager = Manager(kubeconfig.load())
+    builder.controller_managed_by(manager).for_(WIDGET).complete(WidgetReconciler(manager.client))
+    asyncio.run(manager.run())
+
+    `transport`: see RESTClient. ValueError for options that don't go together.
+    """
+
+    def __init__(
+        self, config: RESTConfig, options: ManagerOptions | None = None, *, transport: RoundTripper | None = None
+    ) -> None:
+        self.config = config
+        self.options = options or ManagerOptions()
+        if self.options.leader_election and not self.options.leader_election_id:
+            raise ValueError("leader election needs leader_election_id, the name of its Lease")
+        self.rest = RESTClient(config, transport)
+        self.dynamic = DynamicClient(self.rest)
+        self.mapper = RESTMapper(MemoryCache(DiscoveryClient(self.rest)))
+        self.cache = Cache(self.dynamic, self.mapper, self.options.cache)
+        self.client = Client(self.dynamic, self.mapper, self.cache, field_owner=self.options.field_owner)
+        self.api_reader = APIReader(self.dynamic, self.mapper)
+        self.metrics = Metrics()
+        self.health = Health()
+        self.elected = asyncio.Event()
+        self.health_server = _server("health probe", self.health, self.options.health_probe_bind_address)
+        self.metrics_server = _server("metrics", self._serve_metrics, self.options.metrics_bind_address)
+        self._broadcaster = EventBroadcaster(self.dynamic)
+        self._runnables: dict[_Order, list[Runnable]] = {order: [] for order in _Order}
+        self._running: dict[_Order, list[asyncio.Task[None]]] = {order: [] for order in _Order}
+        self._begun: set[_Order] = set()
+        self._failure: asyncio.Future[None] | None = None
+        self._webhook_server = self.options.webhook_server
+        if self._webhook_server is not None:
+            self._runnables[_Order.WEBHOOKS].append(self._webhook_server)
+
+    # ---------------------------------------------------------------------- setting up
+
+    def add(self, runnable: Runnable) -> None:
+        """Runs with the manager; at once, if that has come so far."""
+        order = _Order.LEADER_ELECTION if getattr(runnable, "need_leader_election", True) else _Order.OTHERS
+        self._runnables[order].append(runnable)
+        if order in self._begun:
+            self._start(order, runnable)
+
+    def add_healthz_check(self, name: str, check: Checker) -> None:
+        self.health.add_healthz_check(name, check)
+
+    def add_readyz_check(self, name: str, check: Checker) -> None:
+        self.health.add_readyz_check(name, check)
+
+    def event_recorder(self, name: str, instance: str = "") -> EventRecorder:
+        """Tells events as the controller `name`, `example.com/widget-controller` say."""
+        return self._broadcaster.new_recorder(name, instance)
+
+    def index_field(self, kind: Kind, name: str, function: FieldIndexFunc) -> None:
+        """See Cache.index_field."""
+        self.cache.index_field(gvk_for(kind), name, function)
+
+    @property
+    def webhook_server(self) -> WebhookServer:
+        """The webhook server, made with its defaults if the options named none."""
+        if self._webhook_server is None:
+            self._webhook_server = WebhookServer()
+            self._runnables[_Order.WEBHOOKS].append(self._webhook_server)
+        return self._webhook_server
+
+    # ------------------------------------------------------------------------- running
+
+    async def run(self) -> None:
+        """Until it is cancelled (then it stops gracefully), or something it runs fails, which is raised. A lost leadership is a
+        RuntimeError. ExceptionGroup: what didn't stop in time."""
+        if self._failure is not None:
+            raise RuntimeError("manager already started")
+        self._failure = asyncio.get_running_loop().create_future()
+        try:
+            await self._start_all()
+            await self._failure
+        finally:
+            await self._stop_all()
+
+    async def run_until_signal(self) -> None:
+        """`run` until SIGTERM or SIGINT; a second one ends the process at once."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(self.run())
+
+        def stop(number: signal.Signals) -> None:
+            task.cancel()
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop, number)
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def _start_all(self) -> None:
+        for server in (self.metrics_server, self.health_server):
+            if server is not None:
+                server.bind()
+                self._runnables[_Order.HTTP_SERVERS].append(server)
+        self._start_group(_Order.HTTP_SERVERS)
+        self._start_group(_Order.WEBHOOKS)
+        if self._webhook_server is not None:
+            await self._or_failure(self._webhook_server.wait_until_ready())
+        self._runnables[_Order.CACHES] += [self.cache, self._broadcaster]
+        self._start_group(_Order.CACHES)
+        await self._or_failure(self.cache.wait_for_sync())
+        self._start_group(_Order.OTHERS)
+        if self.options.leader_election:
+            elector = self._elector()
+            self.health.add_healthz_check("leaderElection", lambda: elector.check(20.0))
+            self._track(_Order.OTHERS, self._lead(elector))
+        else:
+            self._start_leading()
+
+    async def _or_failure(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Waits, unless something fails meanwhile."""
+        assert self._failure is not None
+        task = asyncio.ensure_future(waiting)
+        try:
+            await asyncio.wait((task, self._failure), return_when=asyncio.FIRST_COMPLETED)
+            if self._failure.done():
+                self._failure.result()
+            await task
+        finally:
+            task.cancel()
+
+    def _start_leading(self) -> None:
+        self.elected.set()
+        self._start_group(_Order.LEADER_ELECTION)
+
+    def _elector(self) -> LeaderElector:
+        options = self.options
+        namespace = options.leader_election_namespace or (
+            _NAMESPACE.read_text().strip() if _NAMESPACE.exists() else self.config.namespace
+        )
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        gauge = self.metrics.leader.labels(options.leader_election_id)
+        gauge.set(0)
+
+        async def lead() -> None:
+            gauge.set(1)
+            self._start_leading()
+            await asyncio.Event().wait()
+
+        return LeaderElector(
+            LeaseLock(self.dynamic, namespace, options.leader_election_id, identity),
+            on_started_leading=lead,
+            on_stopped_leading=lambda: gauge.set(0),
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
+            release_on_cancel=options.leader_election_release_on_cancel,
+        )
+
+    async def _lead(self, elector: LeaderElector) -> None:
+        await elector.run()
+        # whoever lost it may not work on for a moment longer than it takes to stop
+        for task in self._running[_Order.LEADER_ELECTION]:
+            task.cancel()
+        raise RuntimeError("leader election lost")
+
+    def _start_group(self, order: _Order) -> None:
+        self._begun.add(order)
+        for runnable in self._runnables[order]:
+            self._start(order, runnable)
+
+    def _start(self, order: _Order, runnable: Runnable) -> None:
+        self._track(order, runnable.run())
+
+    def _track(self, order: _Order, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._running[order].append(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._failure is not None and not self._failure.done():
+            self._failure.set_exception(error)
+
+    async def _stop_all(self) -> None:
+        """Reconciles that go on may end; reads and probes are answered until they have."""
+        assert self._failure is not None
+        self._failure.cancel()
+        seconds = self.options.graceful_shutdown_timeout
+        late: list[str] = []
+        try:
+            async with asyncio.timeout(None if seconds < 0 else seconds):
+                for order in (
+                    _Order.LEADER_ELECTION,
+                    _Order.OTHERS,
+                    _Order.CACHES,
+                    _Order.WEBHOOKS,
+                    _Order.HTTP_SERVERS,
+                ):
+                    await _cancelled(self._running[order])
+        except TimeoutError:
+            late = [repr(task) for tasks in self._running.values() for task in tasks if not task.done()]
+        for tasks in self._running.values():
+            for task in tasks:
+                task.cancel()  # a second time: at once
+        self.rest.close()
+        if late and seconds > 0:
+            raise TimeoutError(f"failed waiting for all runnables to end within grace period of {seconds:g} s")
+
+    async def _serve_metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] != "/metrics":
+            await respond(send, 404, b"404 page not found\n")
+            return
+        from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+        await respond(send, 200, generate_latest(self.metrics.registry), CONTENT_TYPE_LATEST)
+
+
+def _server(name: str, application: Application, address: str) -> HTTPServer | None:
+    return HTTPServer(name, application, address) if address not in ("", "0") else None
+
+
+async def _cancelled(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+__all__ = ["Manager", "ManagerOptions", "Runnable"]

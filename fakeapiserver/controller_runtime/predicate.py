@@ -1,0 +1,79 @@
+"""Which events a controller wants (upstream: sigs.k8s.io/controller-runtime/pkg/predicate)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+
+
+class Predicate(Protocol):
+    """Whether an event counts."""
+
+    def __call__(self, event: Event) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Funcs:
+    """A function for each sort of event; where there is none, all count."""
+
+    create: Callable[[CreateEvent], bool] | None = None
+    update: Callable[[UpdateEvent], bool] | None = None
+    delete: Callable[[DeleteEvent], bool] | None = None
+    generic: Callable[[GenericEvent], bool] | None = None
+
+    def __call__(self, event: Event) -> bool:
+        match event:
+            case CreateEvent():
+                return self.create is None or self.create(event)
+            case UpdateEvent():
+                return self.update is None or self.update(event)
+            case DeleteEvent():
+                return self.delete is None or self.delete(event)
+            case GenericEvent():
+                return self.generic is None or self.generic(event)
+
+
+def _changes(what: Callable[[Mapping[str, Any]], object]) -> Predicate:
+    """Of updates, those where something of the metadata changed."""
+    return Funcs(update=lambda event: what(event.object_old["metadata"]) != what(event.object_new["metadata"]))
+
+
+# Something changed: leaves out what is only looked at again.
+ResourceVersionChanged: Predicate = _changes(lambda metadata: metadata.get("resourceVersion"))
+# The spec changed: leaves out status and metadata, for kinds that have a status of their own.
+GenerationChanged: Predicate = _changes(lambda metadata: metadata.get("generation"))
+AnnotationChanged: Predicate = _changes(lambda metadata: metadata.get("annotations") or {})
+LabelChanged: Predicate = _changes(lambda metadata: metadata.get("labels") or {})
+
+
+def objects(keeps: Callable[[Object], bool]) -> Predicate:
+    """By the object alone; of an update, by the new one (upstream: NewPredicateFuncs)."""
+
+    def wanted(event: Event) -> bool:
+        return keeps(event.object_new if isinstance(event, UpdateEvent) else event.object)
+
+    return wanted
+
+
+def label_selector(selector: str) -> Predicate:
+    """Objects that the selector selects, `app in (a,b)`. ValueError."""
+    parsed = labels.parse(selector)
+    return objects(lambda obj: parsed.matches(obj["metadata"].get("labels") or {}))
+
+
+def and_(*predicates: Predicate) -> Predicate:
+    """What all want."""
+    return lambda event: all(predicate(event) for predicate in predicates)
+
+
+def or_(*predicates: Predicate) -> Predicate:
+    """What one of them wants."""
+    return lambda event: any(predicate(event) for predicate in predicates)
+
+
+def not_(predicate: Predicate) -> Predicate:
+    """What it doesn't want."""
+    return lambda event: not predicate(event)

@@ -1,0 +1,52 @@
+"""What a controller is asked to do, and what it answers (upstream: sigs.k8s.io/controller-runtime/pkg/reconcile)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Request(NamedTuple):
+    """The object that is to be looked at. `namespace` is "" for what is in none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is to happen next with the request.
+
+    requeue_after: seconds until it is looked at again; 0: when something changes.
+    requeue: look again soon, later with each time in a row.
+    priority: of that; None: the one it had.
+    """
+
+    requeue_after: float = 0.0
+    requeue: bool = False
+    priority: int | None = None
+
+
+class Reconciler(Protocol):
+    """Brings the world closer to what the object wants."""
+
+    async def reconcile(self, request: Request) -> Result | None:
+        """None is Result(). What it raises is logged, and the request tried again, later each time; not after TerminalError.
+
+        The object may be gone; nothing is told of what changed: look at how things are."""
+
+
+class TerminalError(Exception):
+    """Trying again is of no use until something changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcilerFunc:
+    """A function as a Reconciler."""
+
+    function: Callable[[Request], Awaitable[Result | None]]
+
+    async def reconcile(self, request: Request) -> Result | None:
+        return await self.function(request)

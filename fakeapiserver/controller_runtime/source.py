@@ -1,0 +1,142 @@
+"""Where a controller's events come from (upstream: sigs.k8s.io/controller-runtime/pkg/source)."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
+from fakeapiserver.client.cache.shared_informer import Registration, SharedInformer, Tombstone
+from fakeapiserver.controller_runtime.cache import Cache
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from fakeapiserver.controller_runtime.handler import EventHandler, Queue
+from fakeapiserver.controller_runtime.predicate import Predicate
+
+
+class Source(Protocol):
+    """Events, from when it is started."""
+
+    async def start(self, queue: Queue) -> None:
+        """Begins to fill the queue; returns at once."""
+
+    async def wait_for_sync(self) -> None:
+        """Until the queue was told of everything that was there in the beginning."""
+
+    def stop(self) -> None:
+        """Fills it no more."""
+
+
+class _Forwarding:
+    """An informer's handler: events that the predicates want go to the event handler."""
+
+    def __init__(self, handler: EventHandler, predicates: Sequence[Predicate], queue: Queue) -> None:
+        self._handler = handler
+        self._predicates = predicates
+        self._queue = queue
+
+    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
+        return self._tell(CreateEvent(obj, is_in_initial_list))
+
+    def on_update(self, old: Object, new: Object) -> object:
+        return self._tell(UpdateEvent(old, new))
+
+    def on_delete(self, obj: Tombstone) -> object:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return self._tell(DeleteEvent(obj.object, delete_state_unknown=True))
+        return self._tell(DeleteEvent(obj))
+
+    def _tell(self, event: Event) -> object:
+        for predicate in self._predicates:
+            if not predicate(event):
+                return None
+        return self._handler(event, self._queue)
+
+
+class Kind:
+    """The objects of a kind, from the manager's cache."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        kind: GroupVersionKind,
+        handler: EventHandler,
+        *predicates: Predicate,
+        metadata_only: bool = False,
+    ) -> None:
+        self._cache = cache
+        self._kind = kind
+        self._handler = handler
+        self._predicates = predicates
+        self._metadata_only = metadata_only
+        self._starting: asyncio.Task[Sequence[Registration]] | None = None
+
+    def __str__(self) -> str:
+        return f"kind source: {self._kind}"
+
+    async def start(self, queue: Queue) -> None:
+        self._starting = asyncio.ensure_future(self._register(queue))
+
+    async def _register(self, queue: Queue) -> Sequence[Registration]:
+        informers = await self._cache.informer_for(self._kind, metadata_only=self._metadata_only)
+        return informers.add_event_handler(_Forwarding(self._handler, self._predicates, queue))
+
+    async def wait_for_sync(self) -> None:
+        assert self._starting is not None
+        for registration in await self._starting:
+            await registration.wait_for_sync()
+
+    def stop(self) -> None:
+        if self._starting is not None and self._starting.done() and not self._starting.exception():
+            for registration in self._starting.result():
+                registration.remove()
+
+
+@dataclass(slots=True)
+class Informer:
+    """The objects of an informer that somebody else runs."""
+
+    informer: SharedInformer
+    handler: EventHandler
+    predicates: Sequence[Predicate] = ()
+    _registration: Registration | None = None
+
+    async def start(self, queue: Queue) -> None:
+        self._registration = self.informer.add_event_handler(_Forwarding(self.handler, self.predicates, queue))
+
+    async def wait_for_sync(self) -> None:
+        assert self._registration is not None
+        await self._registration.wait_for_sync()
+
+    def stop(self) -> None:
+        if self._registration is not None:
+            self._registration.remove()
+
+
+@dataclass(slots=True)
+class Channel:
+    """Objects that come from elsewhere: each makes a GenericEvent."""
+
+    objects: AsyncIterable[Object]
+    handler: EventHandler
+    predicates: Sequence[Predicate] = ()
+    _task: asyncio.Task[None] | None = None
+
+    async def start(self, queue: Queue) -> None:
+        self._task = asyncio.ensure_future(self._run(queue))
+
+    async def wait_for_sync(self) -> None:
+        """Nothing is there in the beginning."""
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, queue: Queue) -> None:
+        async for obj in self.objects:
+            event = GenericEvent(obj)
+            if all(predicate(event) for predicate in self.predicates):
+                told = self.handler(event, queue)
+                if told is not None and inspect.isawaitable(told):
+                    await told

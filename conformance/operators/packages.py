@@ -1,17 +1,18 @@
-"""The operators' packages, `packages.json`, fetched by the ordinary go command: their definitions, and samples of their kinds.
+"""The operators' packages, `packages.json`, fetched by the registries' ordinary clients: their definitions, and samples of their kinds.
 
-A package is read from the archive that the go command keeps, which is there even where the module wants a newer Go.
+A package is read from the archive that its client keeps; a Go module's is there even where the module wants a newer Go.
 """
 
 import fnmatch
 import json
 import re
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -24,7 +25,9 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """`definitions` are globs of files with CustomResourceDefinitions. Samples are looked for everywhere in the package;
+    """`module` is a Go module's path, a Maven artifact's `group:name` or a Python distribution's name, as `registry` tells.
+
+    `definitions` are globs of files with CustomResourceDefinitions. Samples are looked for everywhere in the package;
     `refused` tells why some of those that are tested (`Kind name`) can't be created."""
 
     name: str
@@ -32,6 +35,7 @@ class Package:
     version: str
     definitions: tuple[str, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
+    registry: Literal["go", "maven", "pypi"] = "go"
 
 
 @dataclass(slots=True)
@@ -64,22 +68,46 @@ def table(names: Iterable[str] = ()) -> list[Package]:
 
 
 def fetch(package: Package) -> Path:
-    """The package's archive in the go command's cache. OSError when it can't be had."""
-    command = ["go", "mod", "download", "-json", f"{package.module}@{package.version}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
-    archive = json.loads(done.stdout or "{}").get("Zip")
-    if not archive:
-        raise OSError(
-            f"{package.module}@{package.version} can't be fetched: {done.stderr.strip() or done.stdout.strip()}"
-        )
-    return Path(archive)
+    """The package's archive in its client's cache. OSError when it can't be had."""
+    return {"go": _fetch_module, "maven": _fetch_artifact, "pypi": _fetch_distribution}[package.registry](package)
+
+
+def _fetch_module(package: Package) -> Path:
+    done = _run("go", "mod", "download", "-json", f"{package.module}@{package.version}")
+    return _archive(package, json.loads(done.stdout or "{}").get("Zip"), done)
+
+
+def _fetch_artifact(package: Package) -> Path:
+    artifact = f"{package.module}:{package.version}"
+    done = _run("mvn", "--quiet", "--batch-mode", "dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
+    group, _, name = package.module.partition(":")
+    folder = Path.home() / ".m2/repository" / group.replace(".", "/") / name / package.version
+    return _archive(package, folder / f"{name}-{package.version}.jar", done)
+
+
+def _fetch_distribution(package: Package) -> Path:
+    folder = Path.home() / ".cache/conformance-operators" / package.name
+    requirement = f"{package.module}=={package.version}"
+    done = _run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), requirement)
+    return _archive(package, next(folder.glob("*.whl"), None), done)
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+
+
+def _archive(package: Package, path: str | Path | None, done: subprocess.CompletedProcess[str]) -> Path:
+    if path is None or not Path(path).is_file():
+        why = done.stderr.strip() or done.stdout.strip()
+        raise OSError(f"{package.module} {package.version} can't be fetched: {why}")
+    return Path(path)
 
 
 def read(package: Package, archive: Path, samples_of_a_kind: int) -> Operator:
     """The definitions, and the first so many samples of each kind, in the order of the package's files."""
     operator = Operator(package.name, refused=package.refused)
     with zipfile.ZipFile(archive) as files:
-        root = f"{package.module}@{package.version}/"
+        root = f"{package.module}@{package.version}/" if package.registry == "go" else ""
         paths = [name.removeprefix(root) for name in files.namelist() if name.endswith((".yaml", ".yml", ".md"))]
         wanted = [path for path in paths if any(_matches(path, pattern) for pattern in package.definitions)]
         for path in sorted(wanted):

@@ -19,7 +19,7 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     options = list_options(request.query)
     deletion = await read_delete_options(request, scope.kind.definitions)
     warn_of_orphans(request, scope, deletion)
-    found = await find(request, scope, options)
+    found = await find(request, scope, options, pages=True)
     for item in found.items:
         namespace, _, name = item.key.removeprefix(store.prefix).rpartition("/")
         wanted = delete_request(request, scope, deletion, name)

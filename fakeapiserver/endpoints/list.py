@@ -11,6 +11,7 @@ from fakeapiserver.endpoints.negotiation import CBOR, PROTOBUF, Accept
 from fakeapiserver.endpoints.options import ListOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage import continue_token
 from fakeapiserver.storage.interface import Compacted, ListResult, ResourceVersionTooLarge
 
@@ -23,8 +24,8 @@ async def list_(request: Request, scope: RequestScope) -> Response:
     return await answer(request, scope, accept, await find(request, scope, options))
 
 
-async def find(request: Request, scope: RequestScope, options: ListOptions) -> ListResult:
-    """What the options ask for. StatusError 400, 410 and 504 where it can't be had."""
+async def find(request: Request, scope: RequestScope, options: ListOptions, *, pages: bool = False) -> ListResult:
+    """What the options ask for. StatusError 400, 410, 429 and 504 where it can't be had. `pages`: upstream asks page by page."""
     store = scope.store
     assert store is not None
     prefix = store.collection(request.info.namespace)
@@ -38,6 +39,11 @@ async def find(request: Request, scope: RequestScope, options: ListOptions) -> L
         found = await store.storage.list(
             prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
         )
+    except NotConverted as error:
+        # Pages of everything don't need a cache.
+        raise (
+            error if error.unready is None or (predicate is None and (position.limit or pages)) else error.unready
+        ) from None
     except ResourceVersionTooLarge as error:
         raise too_large(position.revision, error.current, retry_after=retry_after) from None
     except Compacted as error:

@@ -48,6 +48,8 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     form = Form(request, scope, accept)
     try:
         stream = await _stream(scope, store.collection(request.info.namespace), predicate, options, form, revision)
+    except NotConverted as error:
+        raise error.unready or error from None
     except StatusError as error:
         # Past this point upstream has no answer but the stream.
         return _answer(form, _only(form.error(error.status)))
@@ -73,6 +75,8 @@ async def _stream(
         try:
             found = await storage.list(prefix, predicate=predicate)
         except NotConverted as error:
+            if error.unready is not None:
+                raise
             # Upstream watches from a cache, which has come no further.
             raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
         if revision > found.revision:

@@ -320,6 +320,8 @@ class CustomResources:
                 converter=converter,
                 outdated_before=outdated_before,
                 running=self._conversions,
+                clock=self._scopes.clock,
+                since=self._scopes.storage.revision,
             )
             for kind in served
         ]

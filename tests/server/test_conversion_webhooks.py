@@ -12,8 +12,13 @@ from conformance.exchange import Client
 from conformance.webhook import Webhook
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.registry.apiextensions.conversion import Converter
-from fakeapiserver.transport.webhook import Endpoint
+from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
+from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.interfaces import NotConverted
+from fakeapiserver.storage.interface import Index
+from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.transport.webhook import Endpoint, WebhookError
 
 Json = dict[str, Any]
 Ask = Callable[..., Json]
@@ -176,3 +181,86 @@ def test_a_webhook_may_live_in_the_servers_own_event_loop() -> None:
     assert asyncio.run(scenario())["apiVersion"] == "example.com/v2"
     assert steps == [0, 1, 2, 3]
     assert reviews == ["example.com/v2", "example.com/v3", "example.com/v2"]
+
+
+def test_stored_objects_that_cannot_be_converted_keep_the_cache_of_a_new_definition_from_being_filled(
+    ask: Ask, webhook: Webhook
+) -> None:
+    ask("POST", WIDGETS.format("v1"), widget("a", "v1", 3))
+    webhook.fault = "failed"
+    path, merge = f"{DEFINITIONS}/widgets.example.com", "application/merge-patch+json"
+    assert ask("PATCH", path, {"spec": {"names": {"shortNames": ["w"]}}}, type=merge)["status"] == 200
+    asked = {
+        query: ask(method, WIDGETS.format("v2") + query)
+        for method, query in (
+            ("GET", ""),
+            ("GET", "?labelSelector=a&limit=1"),
+            ("GET", "?watch=1&timeoutSeconds=1"),
+            ("GET", "?limit=1"),
+            ("GET", "/a"),
+            ("DELETE", "?dryRun=All"),
+        )
+    }
+    assert {query: answer["status"] for query, answer in asked.items()} == {
+        "": 429,
+        "?labelSelector=a&limit=1": 429,
+        "?watch=1&timeoutSeconds=1": 429,
+        "?limit=1": 500,
+        "/a": 500,
+        "?dryRun=All": 500,
+    }
+    why = asked["/a"]["body"]["message"]
+    assert asked[""]["body"]["message"] == (
+        f"storage is (re)initializing: failed to list example.com/v2, Kind=Widget: {why}"
+    )
+    assert asked[""]["body"]["details"] == {"retryAfterSeconds": 1}
+    webhook.fault = ""
+    assert ask("GET", WIDGETS.format("v2"))["status"] == 200
+
+
+class SteppedClock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    monotonic = now
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(0, None), (30, None), (31, 429), (60, 429)])
+def test_a_cache_tries_for_half_a_minute_to_take_an_event_in(seconds: float, code: int | None) -> None:
+    clock, memory = SteppedClock(), MemoryStorage()
+    kinds = {
+        version: CustomKind(GroupVersionKind("example.com", version, "Widget"), {"type": "object"}, {})
+        for version in SIZES
+    }
+
+    async def down(endpoint: Endpoint, body: bytes, timeout: int) -> bytes:
+        raise WebhookError("connection refused")
+
+    async def scenario() -> NotConverted:
+        view = ConvertedStorage(
+            inner=memory,
+            gvk=kinds["v2"].gvk,
+            stored=kinds["v1"].gvk,
+            kinds=kinds,
+            converter=Converter(Endpoint("https://webhook.example/", "webhook.example", 443), ["v1"], down),
+            outdated_before=0,
+            running=set(),
+            clock=clock,
+            since=memory.revision,
+        )
+        stored = canonical.encode(widget("a", "v1", 3))
+        await memory.create("/w/a", stored, canonical.REVISION_OFFSET, Index(version="v1"))
+        with pytest.raises(NotConverted):
+            await view.list("/w/")
+        clock.seconds += seconds
+        with pytest.raises(NotConverted) as caught:
+            await view.list("/w/")
+        return caught.value
+
+    unready = asyncio.run(scenario()).unready
+    assert (unready.code if unready else None) == code

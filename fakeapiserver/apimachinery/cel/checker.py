@@ -458,9 +458,21 @@ def _format_issues(nodes: list[Expr]) -> Iterator[Issue]:
         if isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal) and node.args:
             args = node.args[0]
             if isinstance(args, ListExpr):
-                found = template_issues(str(node.target.value), [element.type for element in args.elements])
-                for number, message in found:
-                    yield Issue(node.at if number is None else args.elements[number].at, message)
+                given = [list(_written(element)) for element in args.elements]
+                for at, message in template_issues(str(node.target.value), given):
+                    yield Issue(node.at if at is None else at, message)
+
+
+def _written(node: Expr) -> Iterator[tuple[int, Type]]:
+    """The place and type of an expression, and of what is inside if it is a list or a map that is written out."""
+    yield node.at, node.type
+    if isinstance(node, ListExpr):
+        for element in node.elements:
+            yield from _written(element)
+    elif isinstance(node, MapExpr):
+        for entry in node.entries:
+            yield from _written(entry.key)
+            yield from _written(entry.value)
 
 
 def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:

@@ -33,7 +33,7 @@ from fakeapiserver.apimachinery.cel.functions import contains, fits, index, inse
 from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, Cost, cost_of
 from fakeapiserver.apimachinery.cel.text import compile_pattern
 from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
-from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Made, Optional, found_in, key_text, type_of
+from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Made, Optional, found_in, go_type, key_text, type_of
 
 
 class Frame:
@@ -171,6 +171,8 @@ class Evaluator:
         container, key = tree.args
         optional = tree.function != "_[_]"
         if isinstance(key, Literal):
+            if key.value is None or isinstance(key.value, bytes):
+                raise CelError(f"invalid qualifier type: {go_type(key.value)}")
             if tree.function == "_?._" and unwrap_optional(container.type)[0].kind == "struct":
                 return _OptionalField(unescape(str(key.value)), is_struct=True)
             return _OptionalField(key.value, is_struct=False) if optional else _Field(key.value, is_struct=False)
@@ -204,10 +206,10 @@ class Evaluator:
                 value = value.value
             if isinstance(value, Lazy):
                 return value.has(name)
-            if value is None:
-                return False
+            if isinstance(value, list):
+                index(value, name)
             if type(value) is not dict:
-                raise no_such_overload()
+                return False
             if is_struct:
                 return value.get(name) is not None
             return name in value
@@ -233,17 +235,20 @@ class Evaluator:
         args = [self.build(arg) for arg in tree.all_args]
         if tree.function == "@in" and isinstance(args[1], Constant) and _is_plain_list(args[1].value):
             return _member_of(args[0], args[1].value)
-        function = self._function(tree)
+        is_pattern = tree.function in _SEARCHES and isinstance(args[1], Constant)
+        function = self._function(tree, is_plain=is_pattern or tree.function in _PLAIN)
         if tree.function in _CONVERSIONS and isinstance(args[0], Constant):
             return Constant(function(args[0].value))
-        if tree.function in ("find", "findAll") and isinstance(args[1], Constant):
+        if is_pattern and tree.function != "matches" and isinstance(args[1], Constant):
             compile_pattern(args[1].value)
+        if tree.function == "_==_" and _is_stored(tree.args[0]):
+            function = _of_objects(function)
         only = tree.overloads[0] if len(tree.overloads) == 1 else ""
         if (own := cost_of(tree.function, only)) is not None:
             return _costly(function, args, own, aborts=tree.function in _ABORTING)
         return _called(function, args)
 
-    def _function(self, tree: Call) -> Function:
+    def _function(self, tree: Call, *, is_plain: bool) -> Function:
         certain = all(_is_certain(arg.type) for arg in tree.all_args)
         if len(tree.overloads) == 1 and (
             certain or tree.overloads[0] in ("equals", "not_equals", "optional_of", "type")
@@ -258,8 +263,7 @@ class Evaluator:
             and len(overload.args) == len(tree.all_args)
             and (found := _IMPLEMENTED.get(overload.id)) is not None
         ]
-        name = f": {tree.function}" if tree.function == "size" else ""
-        return _dispatched(overloads, name)
+        return _dispatched(overloads, "" if is_plain else tree.function)
 
     # ---------------------------------------------------------- literals
 
@@ -297,12 +301,11 @@ class Evaluator:
                     if not isinstance(value, Optional):
                         raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
                     if not value.has_value:
+                        found.pop(key, None)
                         continue
                     value = value.value
                 if not isinstance(key, bool | int | str):
                     raise CelError(f"unsupported key type: {type_of(key).full_name}")
-                if key in found:
-                    raise CelError(f"Failed with repeated key {key}")
                 found[key] = value
             frame.cost += MAP_CREATE
             return found
@@ -362,9 +365,15 @@ class Evaluator:
         (number,), (within,) = self._bound((tree.accumulator,), (tree.result,))
         assert within is not None
         inner: Step = within
+        aborts = isinstance(tree.result, Call) and tree.result.function in _ABORTING
 
         def bind(frame: Frame) -> Any:
-            frame.variables[number] = value(frame)
+            try:
+                frame.variables[number] = value(frame)
+            except CelError:
+                if aborts:
+                    raise Aborted(_NO_LIST) from None
+                raise
             return inner(frame)
 
         return bind
@@ -503,16 +512,77 @@ def _is_certain(t: Type) -> bool:
     return t.kind not in _UNCERTAIN
 
 
+# Functions that upstream leaves to the values' own types, whose errors don't say what was called, and those that say no more.
+_PLAIN: Final = frozenset(
+    (
+        "contains",
+        "startsWith",
+        "endsWith",
+        "@in",
+        "!_",
+        "-_",
+        "_+_",
+        "_-_",
+        "_*_",
+        "_/_",
+        "_%_",
+        "_<_",
+        "_<=_",
+        "_>_",
+        "_>=_",
+    )
+)
+_NAMED: Final = frozenset({"size", "sort"})
+# Their patterns are compiled ahead where they are constants.
+_SEARCHES: Final = frozenset({"matches", "find", "findAll"})
+
+
 def _dispatched(overloads: list[tuple[Overload, Function]], name: str) -> Function:
-    """The first overload that takes the values it gets."""
+    """The first overload that takes the values it gets; `name` is the function's in errors, empty where they tell none."""
 
     def dispatch(*args: Any) -> Any:
         for overload, function in overloads:
             if all(map(fits, args, overload.args)):
                 return function(*args)
-        raise CelError(f"no such overload{name}")
+        raise _unfit(name, args)
 
     return dispatch
+
+
+def _is_stored(tree: Expr) -> bool:
+    """A part of the object itself, not of a value that the expression has made."""
+    while True:
+        match tree:
+            case Ident():
+                return tree.name in ("self", "oldSelf", "object", "oldObject", "params")
+            case Select() if not tree.is_test:
+                tree = tree.operand
+            case Call() if tree.function in ("_[_]", "dyn") and tree.args:
+                tree = tree.args[0]
+            case _:
+                return False
+
+
+def _of_objects(function: Function) -> Function:
+    """Upstream doesn't compare what is in an object with another kind of value."""
+
+    def compare(one: Any, other: Any) -> Any:
+        kind = dict if isinstance(one, dict) else list if isinstance(one, list) else object
+        if other is not None and not isinstance(other, kind):
+            raise no_such_overload()
+        return function(one, other)
+
+    return compare
+
+
+def _unfit(name: str, args: Sequence[Any]) -> CelError:
+    if not name:
+        return no_such_overload()
+    if name in _NAMED:
+        return CelError(f"no such overload: {name}")
+    given = [type_of(arg).full_name for arg in args]
+    shown = f"{given[0]}.flatten()" if name == "flatten" else f"{name}({', '.join(given)})"
+    return CelError(f"no such overload: {shown}")
 
 
 def _called(function: Function, args: list[Step]) -> Step:
@@ -595,10 +665,18 @@ def _costly(function: Function, args: list[Step], cost: Cost, *, aborts: bool) -
         except (TypeError, AttributeError):
             raise no_such_overload() from None
         finally:
-            frame.cost += cost(values, result)
+            frame.cost += _price(cost, values, result)
         return result
 
     return call
+
+
+def _price(cost: Cost, values: list[Any], result: Any) -> int:
+    """Values of dyn may be none that the cost was made for."""
+    try:
+        return cost(values, result)
+    except (TypeError, AttributeError):
+        return 1
 
 
 def _is_plain_list(value: Any) -> bool:
@@ -646,7 +724,7 @@ def _or(optional: Step, other: Step, *, whole: bool) -> Step:
     def either(frame: Frame) -> Any:
         value = optional(frame)
         if not isinstance(value, Optional):
-            raise no_such_overload()
+            return value
         if value.has_value:
             return value if whole else value.value
         return other(frame)
@@ -671,7 +749,7 @@ _Loop = Callable[[Any, Frame, list[int]], Iterable[None]]
 def _items(values: Any, frame: Frame, numbers: list[int]) -> Iterable[None]:
     """Sets the variable to each item of a list, or key of a map."""
     if not isinstance(values, list | dict):
-        raise no_such_overload()
+        raise CelError(f"got '{go_type(values)}', expected iterable type")
     number = numbers[0]
     for value in values:
         if frame.cost > frame.limit:
@@ -683,7 +761,7 @@ def _items(values: Any, frame: Frame, numbers: list[int]) -> Iterable[None]:
 def _pairs(values: Any, frame: Frame, numbers: list[int]) -> Iterable[None]:
     """Sets two variables: index and item, or key and value."""
     if not isinstance(values, list | dict):
-        raise no_such_overload()
+        raise CelError(f"unsupported comprehension range type: {go_type(values)}")
     first, second = numbers
     for key, value in values.items() if isinstance(values, dict) else enumerate(values):
         if frame.cost > frame.limit:

@@ -6,13 +6,14 @@ k8s.io/apiserver/pkg/cel/library/lists.go
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel import text, times
-from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
+from fakeapiserver.apimachinery.cel.errors import CelError
 from fakeapiserver.apimachinery.cel.types import Type
 from fakeapiserver.apimachinery.cel.values import (
     NONE,
@@ -138,6 +139,11 @@ def _unconverted(value: Any, to: str) -> CelError:
     return CelError(f"type conversion error from '{type_of(value).full_name}' to '{to}'")
 
 
+def _int_to_duration(value: int) -> Duration:
+    """Declared, but integers don't convert themselves to durations."""
+    raise _unconverted(value, "google.protobuf.Duration")
+
+
 def _whole_number(value: str, to: str, *, signed: bool) -> int:
     digits = value[1:] if signed and value[:1] in ("+", "-") else value
     if not (digits.isascii() and digits.isdigit()):
@@ -218,14 +224,14 @@ _CONVERSIONS: Final[dict[str, Function]] = {
     "int64_to_string": str,
     "uint64_to_string": str,
     "timestamp_to_string": times.timestamp_text,
-    "int64_to_duration": Duration,
+    "int64_to_duration": _int_to_duration,
     "string_to_duration": times.to_duration,
     "string_to_timestamp": times.to_timestamp,
     "int64_to_timestamp": lambda a: times.checked_timestamp(a * times.SECOND),
 }
 # What the checker tries literals with.
 CONVERSIONS: Final[dict[str, Function]] = {
-    "duration": lambda a: times.to_duration(a) if isinstance(a, str) else Duration(a),
+    "duration": lambda a: times.to_duration(a) if isinstance(a, str) else _int_to_duration(a),
     "timestamp": lambda a: times.to_timestamp(a) if isinstance(a, str) else times.checked_timestamp(a * times.SECOND),
 }
 
@@ -273,15 +279,10 @@ def _clocks() -> dict[str, Function]:
 def index(container: Any, key: Any) -> Any:
     """`container[key]` and, where a field is selected, `container.key`."""
     if isinstance(container, list):
-        if isinstance(key, float):
-            if key != int(key):
-                raise CelError(f"unsupported index value {go_float(key)} in list")
-            key = int(key)
-        if isinstance(key, bool) or not isinstance(key, int):
-            raise CelError(f"unsupported index type '{type_of(key).full_name}' in list")
-        if not 0 <= key < len(container):
-            raise CelError(f"index out of bounds: {key}")
-        return container[key]
+        place = _place(key)
+        if not 0 <= place < len(container):
+            raise CelError(f"index out of bounds: {place}")
+        return container[place]
     if isinstance(container, dict):
         is_there, value = found_in(container, key)
         if not is_there:
@@ -291,7 +292,18 @@ def index(container: Any, key: Any) -> Any:
         return Optional(True, index(container.value, key)) if container.has_value else container
     if isinstance(container, Lazy):
         return container.get(key)
-    raise CelError(f"no such key: {key_text(key)}") if isinstance(key, str) else no_such_overload()
+    raise CelError(f"no such key: {key_text(key)}")
+
+
+def _place(key: Any) -> int:
+    """Where in a list a key points to."""
+    if isinstance(key, float):
+        if not key.is_integer():
+            raise CelError(f"unsupported index value {go_float(key)} in list")
+        return int(key)
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise CelError(f"unsupported index type '{type_of(key).full_name}' in list")
+    return key
 
 
 def optional_index(container: Any, key: Any) -> Any:
@@ -299,14 +311,12 @@ def optional_index(container: Any, key: Any) -> Any:
     if isinstance(container, Optional):
         return optional_index(container.value, key) if container.has_value else container
     if isinstance(container, list):
-        in_range = isinstance(key, int | float) and not isinstance(key, bool) and 0 <= key < len(container)
-        return Optional(True, container[int(key)]) if in_range else NONE
+        place = _place(key)
+        return Optional(True, container[place]) if 0 <= place < len(container) else NONE
     if isinstance(container, dict):
         is_there, value = found_in(container, key)
         return Optional(True, value) if is_there else NONE
-    if container is None:
-        return NONE
-    raise no_such_overload()
+    return NONE
 
 
 def _in_map(key: Any, container: dict[Any, Any]) -> bool:
@@ -322,7 +332,14 @@ def _in_list(item: Any, items: list[Any]) -> bool:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(compared(a, b) <= 0 for a, b in pairwise(items))
+    return not any(_is_order(a, b, 1) for a, b in pairwise(items))
+
+
+def _is_order(one: Any, other: Any, sign: int) -> bool:
+    """Whether two values compare so; what has no order doesn't."""
+    with suppress(CelError, TypeError):
+        return compared(one, other) == sign
+    return False
 
 
 def _best(name: str, sign: int) -> Function:
@@ -331,7 +348,7 @@ def _best(name: str, sign: int) -> Function:
             raise CelError(f"{name} called on empty list")
         found = items[0]
         for item in items[1:]:
-            if compared(found, item) == sign:
+            if _is_order(found, item, sign):
                 found = item
         return found
 
@@ -552,5 +569,6 @@ def fits(value: Any, wanted: Type) -> bool:
         return True
     kinds = _KINDS.get(wanted.kind)
     if kinds is not None:
-        return type(value) in kinds
+        # Upstream looks at the first item only.
+        return type(value) in kinds and (wanted.kind != "list" or not value or fits(value[0], wanted.params[0]))
     return type_of(value).name == wanted.name

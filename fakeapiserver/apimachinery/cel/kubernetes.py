@@ -27,13 +27,57 @@ Function = Callable[..., Any]
 # -------------------------------------------------------------- quantities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """`is_whole`: written without a fraction, which is all that upstream's AsInt64 takes."""
+    """`value` times ten to the `exponent`. `is_small`: upstream keeps it in 64 bits, which is what makes an integer of it."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.Quantity")
-    amount: Fraction
-    is_whole: bool = field(default=True, compare=False)
+    value: int
+    exponent: int = 0
+    is_small: bool = True
+
+    @property
+    def amount(self) -> Fraction:
+        return self.value * Fraction(10) ** self.exponent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    @property
+    def whole(self) -> int | None:
+        """What upstream's AsInt64 gives."""
+        if not self.is_small or self.exponent < 0:
+            return None
+        found = self.value * 10**self.exponent
+        return found if _is_int64(found) else None
+
+    def plus(self, other: "Quantity", sign: int) -> "Quantity":
+        added = other.value * sign
+        if self.is_small and other.is_small:
+            if not added:
+                return self
+            if not self.value:
+                return Quantity(added, other.exponent)
+        exponent = min(self.exponent, other.exponent)
+        parts = self.value * 10 ** (self.exponent - exponent), added * 10 ** (other.exponent - exponent)
+        fits_in = self.is_small and other.is_small and all(map(_is_int64, (*parts, sum(parts))))
+        return Quantity(sum(parts), exponent, fits_in)
+
+
+def _is_int64(number: int) -> bool:
+    return -(1 << 63) <= number < 1 << 63
+
+
+_WRITTEN: Final = re.compile(r"[+-]?0*(\d*)(?:\.(\d*))?(.*)", re.A | re.S)
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_NANO: Final = -9
+_BELOW: Final = {"n": -9, "u": -6, "m": -3}
+# Digits that upstream takes to fit into 64 bits.
+_DIGITS: Final = 18
+_BINARY_DIGITS: Final = 14
 
 
 def _quantity(text: str) -> Quantity:
@@ -41,9 +85,30 @@ def _quantity(text: str) -> Quantity:
         found = parse_quantity(text)
     except ValueError as error:
         raise CelError(str(error)) from None
-    in_full = found.family == "BinarySI" or ("." not in text and text.rstrip()[-1] not in "num")
-    is_whole = in_full and found.amount.denominator == 1 and -(1 << 63) <= found.amount < 1 << 63
-    return Quantity(found.amount, is_whole)
+    match = _WRITTEN.fullmatch(text.strip())
+    assert match is not None
+    whole, fraction, suffix = match[1] or "0", match[2] or "", match[3]
+    if found.family == "BinarySI":
+        step = _BINARY.index(suffix)
+        if not fraction and len(whole) + 3 * step <= _BINARY_DIGITS:
+            return Quantity(int(found.amount))
+        capped = min(abs(found.amount), Fraction((1 << 63) - 1))
+        return _in_nanos(capped if found.amount > 0 else -capped)
+    # How many digits stand behind the last one that is written.
+    digits = int(whole + fraction)
+    exponent = _BELOW.get(suffix, 0) - len(fraction)
+    if digits:
+        size = abs(found.amount) / digits
+        exponent = len(str(size.numerator)) - len(str(size.denominator))
+    if len(whole) + len(fraction) <= _DIGITS and exponent >= _NANO:
+        return Quantity(digits if found.amount > 0 else -digits, exponent)
+    return _in_nanos(found.amount)
+
+
+def _in_nanos(amount: Fraction) -> Quantity:
+    """Rounded away from zero."""
+    size = -(-abs(amount.numerator) * 10**-_NANO // amount.denominator)
+    return Quantity(size if amount > 0 else -size, _NANO, is_small=False)
 
 
 def _is(parse: Callable[..., Any]) -> Function:
@@ -58,16 +123,14 @@ def _is(parse: Callable[..., Any]) -> Function:
 
 
 def _quantity_int(quantity: Quantity) -> int:
-    if not quantity.is_whole:
+    if quantity.whole is None:
         raise CelError("cannot convert value to integer")
-    return int64(int(quantity.amount))
+    return quantity.whole
 
 
 def _summed(sign: int) -> Function:
     def add(a: Quantity, b: Quantity | int) -> Quantity:
-        other = b if isinstance(b, Quantity) else Quantity(Fraction(b))
-        total = a.amount + sign * other.amount
-        return Quantity(total, a.is_whole and other.is_whole and -(1 << 63) <= total < 1 << 63)
+        return a.plus(b if isinstance(b, Quantity) else Quantity(b), sign)
 
     return add
 
@@ -80,9 +143,9 @@ _QUANTITIES: Final[dict[str, Function]] = {
     "string_to_quantity": _quantity,
     "is_quantity_string": _is(_quantity),
     "quantity_sign": lambda a: _order(a.amount, 0),
-    "quantity_is_integer": lambda a: a.is_whole,
+    "quantity_is_integer": lambda a: a.whole is not None,
     "quantity_get_int": _quantity_int,
-    "quantity_get_float": lambda a: float(a.amount),
+    "quantity_get_float": lambda a: float(a.value) * 10.0**a.exponent if a.exponent else float(a.value),
     "quantity_is_greater_than": lambda a, b: a.amount > b.amount,
     "quantity_is_less_than": lambda a, b: a.amount < b.amount,
     "quantity_compare_to": lambda a, b: _order(a.amount, b.amount),

@@ -50,6 +50,9 @@ class Program:
             return Result(None, frame.cost, str(error))
         except RecursionError:
             return Result(None, frame.cost, "evaluation recursion limit exceeded")
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # Upstream, too, survives what nobody thought of.
+            return Result(None, frame.cost, f"internal error: {error}")
         return Result(value, frame.cost) if frame.cost <= limit else Result(None, frame.cost, LIMIT_MESSAGE)
 
 

@@ -5,7 +5,7 @@ Upstream: github.com/google/cel-go/ext/{strings,formatting}.go, k8s.io/apiserver
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.errors import CelError
@@ -158,8 +158,6 @@ _ALLOWED: Final = {
     "d": "integers",
     "f": "doubles",
     "e": "doubles",
-    "b": "integers and bools",
-    "x": "integers, byte buffers, and strings",
     "o": "integers",
 }
 _CALLED: Final = {
@@ -167,8 +165,6 @@ _CALLED: Final = {
     "d": "decimal",
     "f": "fixed-point",
     "e": "scientific",
-    "b": "binary",
-    "x": "hex",
     "o": "octal",
 }
 _SUPERSCRIPT: Final = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
@@ -212,8 +208,16 @@ def _letter(match: re.Match[str]) -> tuple[str, int]:
     return letter, int(digits) if dot else 6
 
 
+_ONLY: Final = {
+    "b": "integers and bools can be formatted as binary",
+    "x": "integers, byte buffers, and strings can be formatted as hex",
+}
+
+
 def _unfit(letter: str, given: Type) -> str:
     kind = letter.lower()
+    if kind in _ONLY:
+        return f"error during formatting: only {_ONLY[kind]}, was given {given.full_name}"
     problem = f"{_CALLED[kind]} clause can only be used on {_ALLOWED[kind]}, was given {given.full_name}"
     return f"error during formatting: {problem}"
 
@@ -245,16 +249,19 @@ _TAKES: Final = {
         ]
     ),
     "d": frozenset({"int", "uint", "dyn"}),
-    "f": frozenset({"double", "dyn"}),
-    "e": frozenset({"double", "dyn"}),
+    # A text may be "NaN".
+    "f": frozenset({"double", "string", "dyn"}),
+    "e": frozenset({"double", "string", "dyn"}),
     "b": frozenset({"int", "uint", "bool", "dyn"}),
     "x": frozenset({"int", "uint", "string", "bytes", "dyn"}),
     "o": frozenset({"int", "uint", "dyn"}),
 }
 
 
-def template_issues(template: str, given: list[Type]) -> Iterator[tuple[int | None, str]]:
-    """What is known to be wrong before the values are: the argument's number (None: of all) and the message."""
+def template_issues(template: str, given: Sequence[Sequence[tuple[int, Type]]]) -> Iterator[tuple[int | None, str]]:
+    """What is known to be wrong before the values are: where (None: in the template) and the message.
+
+    `given` are the places and types of each argument and of what it is written to hold."""
     used = 0
     for match in _CLAUSE.finditer(template):
         if match.group() == "%%":
@@ -270,10 +277,13 @@ def template_issues(template: str, given: list[Type]) -> Iterator[tuple[int | No
         except CelError as error:
             yield None, str(error)
             return
-        if given[used].kind not in _TAKES[letter.lower()]:
-            yield used, _unfit(letter, given[used])
-            return
+        for at, kind in given[used] if letter == "s" else given[used][:1]:
+            if kind.kind not in _TAKES[letter.lower()]:
+                yield at, _unfit(letter, kind)
+                return
         used += 1
+    if used < len(given):
+        yield None, f"too many arguments supplied to string.format (expected {used}, got {len(given)})"
 
 
 def value_text(value: Any) -> str | None:
@@ -290,10 +300,7 @@ def value_text(value: Any) -> str | None:
         case str():
             return value
         case bytes():
-            try:
-                return value.decode()
-            except UnicodeDecodeError:
-                raise CelError("error during formatting: could not convert argument") from None
+            return _bytes_text(value)
         case Duration():
             return duration_text(value)
         case Timestamp():
@@ -308,6 +315,14 @@ def value_text(value: Any) -> str | None:
     return None
 
 
+def _bytes_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        why = "invalid UTF-8 in bytes, cannot convert to string"
+        raise CelError(f'error during formatting: could not convert argument "{why}" to string') from None
+
+
 def _key(key: Any) -> str:
     if isinstance(key, float):
         raise CelError("error during formatting: no formatting function for map key of type double")
@@ -318,7 +333,7 @@ def _nested(value: Any) -> str:
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, bytes):
-        return f"b{go_quote(value.decode())}"
+        return f"b{go_quote(_bytes_text(value))}"
     if isinstance(value, float):
         text = f"{value:.6f}"
         return {"nan": '"NaN"', "inf": '"+Inf"', "-inf": '"-Inf"'}.get(text, text)

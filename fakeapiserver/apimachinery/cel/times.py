@@ -4,7 +4,8 @@ Upstream: github.com/google/cel-go/common/types/{duration,timestamp}.go, Go's ti
 """
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.errors import CelError
@@ -28,6 +29,8 @@ _MIN_SECONDS: Final = -62135596800
 _MAX_SECONDS: Final = 253402300799
 ZERO_NS: Final = _MIN_SECONDS * SECOND
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# 400 years.
+_CYCLE: Final = timedelta(days=146097)
 _MAX_NS: Final = 1 << 63
 
 
@@ -50,11 +53,11 @@ def to_duration(text: str) -> Duration:
 
 
 def duration_text(duration: Duration) -> str:
-    """Seconds, as protobuf writes durations: `90s`, `1.5s`."""
-    sign, ns = ("-", -duration.ns) if duration.ns < 0 else ("", duration.ns)
-    seconds, rest = divmod(ns, SECOND)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{sign}{seconds}{fraction}s"
+    """Seconds, as protobuf writes durations (`90s`, `1.5s`), yet only as exactly as a double holds them."""
+    sign = -1 if duration.ns < 0 else 1
+    seconds, rest = divmod(abs(duration.ns), SECOND)
+    text = format(Decimal(repr(sign * (float(seconds) + rest / 1e9))), "f")
+    return f"{text.removesuffix('.0')}s"
 
 
 def to_timestamp(text: str) -> Timestamp:
@@ -90,35 +93,51 @@ def moved(timestamp: Timestamp, ns: int) -> Timestamp:
 
 def checked_duration(ns: int) -> Duration:
     if not -_MAX_NS <= ns < _MAX_NS:
-        raise CelError("duration overflow")
+        raise CelError("integer overflow")
     return Duration(ns)
 
 
 def timestamp_text(timestamp: Timestamp) -> str:
     seconds, rest = divmod(timestamp.ns, SECOND)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    clock = in_zone(Timestamp(seconds * SECOND), timezone(timedelta(seconds=timestamp.offset)))
+    clock = _EPOCH + timedelta(seconds=seconds + timestamp.offset)
     hours, minutes = divmod(abs(timestamp.offset) // 60, 60)
     zone = f"{'-' if timestamp.offset < 0 else '+'}{hours:02d}:{minutes:02d}" if timestamp.offset else "Z"
     return f"{clock.replace(tzinfo=None).isoformat()}{fraction}{zone}"
 
 
-def in_zone(timestamp: Timestamp, zone: tzinfo) -> datetime:
-    """The clock there. Fractions of seconds are cut to microseconds."""
-    return (_EPOCH + timedelta(microseconds=timestamp.ns // 1000)).astimezone(zone)
+def in_zone(timestamp: Timestamp, zone: tzinfo | timedelta) -> tuple[datetime, int]:
+    """The clock there, and by how many years it is ahead: Python's calendar ends where Go's goes on, and is the same after each
+    400 years. Fractions of seconds are cut to microseconds."""
+    moment = _EPOCH + timedelta(microseconds=timestamp.ns // 1000)
+    ahead = 400 if moment.year < 2 else -400 if moment.year > 9998 else 0
+    moment += (ahead // 400) * _CYCLE
+    if isinstance(zone, timedelta):
+        return moment + zone, ahead
+    if not ahead:
+        return moment.astimezone(zone), 0
+    return moment + (zone.utcoffset(moment - (ahead // 400) * _CYCLE) or timedelta()), ahead
 
 
-def zone_of(name: str) -> tzinfo:
-    """A zone by name or as `+02:00`."""
+def _atoi(text: str) -> int:
+    if re.fullmatch(r"[+-]?[0-9]+", text) is None:
+        raise CelError(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    if not -(1 << 63) <= (found := int(text[:30])) < 1 << 63:
+        raise CelError(f"strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    return found
+
+
+def zone_of(name: str) -> tzinfo | timedelta:
+    """A zone by name, or an offset as `+02:00`."""
     if ":" in name:
         hours, _, minutes = name.partition(":")
-        try:
-            signed, rest = int(hours), int(minutes)
-        except ValueError as error:
-            bad = str(error).rpartition(": ")[2].strip("'")
-            raise CelError(f"strconv.Atoi: parsing {go_quote(bad)}: invalid syntax") from None
-        return timezone(timedelta(minutes=signed * 60 + (-rest if hours.startswith("-") else rest)))
-    if name in ("UTC", ""):
+        signed, rest = _atoi(hours), _atoi(minutes)
+        # Go computes in 64 bits of nanoseconds, and a day is as far as anybody goes.
+        offset = (signed * 60 + (-rest if hours.startswith("-") else rest)) * 60 * SECOND
+        return timedelta(microseconds=((offset + (1 << 63)) % (1 << 64) - (1 << 63)) // 1000)
+    if ".." in name or name[:1] in ("/", "\\"):
+        raise CelError("time: invalid location name")
+    if name in ("UTC", "", "Local"):
         return UTC
     from zoneinfo import ZoneInfo
 
@@ -128,11 +147,12 @@ def zone_of(name: str) -> tzinfo:
         raise CelError(f"unknown time zone {name}") from None
 
 
-def part(name: str, moment: datetime, ns: int) -> Any:
-    """What a method of timestamps returns."""
+def part(name: str, clock: tuple[datetime, int], ns: int) -> Any:
+    """What a method of timestamps returns. `clock` is what `in_zone` gives."""
+    moment, ahead = clock
     match name:
         case "getFullYear":
-            return moment.year
+            return moment.year - ahead
         case "getMonth":
             return moment.month - 1
         case "getDayOfYear":

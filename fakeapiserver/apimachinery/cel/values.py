@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.errors import CelError
 from fakeapiserver.apimachinery.cel.types import Type
+from fakeapiserver.apimachinery.field import go_float
 
 _INT64: Final = 1 << 63
 
@@ -168,6 +169,15 @@ def type_of(value: Any) -> Type:
     return declared
 
 
+def go_type(value: Any) -> str:
+    """What Go calls a value's type: errors that nobody put into words show it."""
+    if value is None:
+        return "types.Null"
+    if isinstance(value, Optional):
+        return "*types.Optional"
+    return f"types.{type_of(value).full_name.rpartition('.')[2].capitalize()}"
+
+
 def equal(one: Any, other: Any) -> bool:
     """CEL's ==: numbers by value, everything else of the same type only."""
     kind, other_kind = type(one), type(other)
@@ -229,13 +239,13 @@ def found_in(mapping: Mapping[Any, Any], key: Any) -> tuple[bool, Any]:
         return False, None
     if type(key) not in _NUMBERS:
         raise CelError(f"unsupported key type: {type_of(key).full_name}")
-    if key in mapping and not any(k is True or k is False for k in mapping):
-        return True, mapping[key]
-    return False, None
+    if key not in mapping or (key in (0, 1) and any(k is bool(key) for k in mapping)):
+        return False, None
+    return True, mapping[key]
 
 
 def key_text(key: Any) -> str:
     """A key as errors show it."""
     if isinstance(key, bool):
         return "true" if key else "false"
-    return str(key)
+    return go_float(key) if isinstance(key, float) else str(key)

@@ -13,15 +13,17 @@ k8s.io/apiserver/pkg/storage/{etcd3/store.go,cacher/cacher.go}.
 """
 
 import asyncio
+import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import new_internal_error
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, new_too_many_requests
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.clock import Clock
 from fakeapiserver.registry.apiextensions import conversion_review
 from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
@@ -37,6 +39,9 @@ _TIMEOUT: Final = 30
 _AT_ONCE: Final = 16
 # Events that are kept converted for watchers who haven't come to them yet.
 _KEPT_EVENTS: Final = 256
+# Seconds for which a cache tries again to take an event in, and stays as it is meanwhile.
+_RETRIED: Final = 30.0
+_KEPT_FAILURES: Final = 1000
 
 _Items = list[StoredObject]
 Post = Callable[[Endpoint, bytes, int], Awaitable[bytes]]
@@ -106,7 +111,8 @@ class ConvertedStorage:
 
     Objects say in their index which version they are stored in. `kinds` are all versions', `index` makes an object's index;
     what this version has stored before the revision `outdated_before` was stored under an earlier schema. `running` is where
-    conversions are found that outlive who asked for them."""
+    conversions are found that outlive who asked for them. Upstream fills its cache with what there is at the revision `since`, and
+    follows the events from there on."""
 
     inner: Storage
     gvk: GroupVersionKind
@@ -115,11 +121,16 @@ class ConvertedStorage:
     converter: Converter
     outdated_before: int
     running: set["asyncio.Future[StoredObject]"]
+    clock: Clock
+    since: int
     index: Callable[[Object], Index] = lambda obj: Index()
     siblings: Sequence["ConvertedStorage"] = ()
     # By key: the revision that was converted, and the conversion, done or on its way.
     _converted: dict[str, tuple[int, "asyncio.Future[StoredObject]"]] = field(default_factory=dict)
     _events: dict[int, Event] = field(default_factory=dict)
+    # By revision: when an object couldn't be converted first.
+    _failures: dict[int, float] = field(default_factory=dict)
+    _unready_since: float | None = None
 
     # ------------------------------------------------------------------- writes
 
@@ -211,9 +222,19 @@ class ConvertedStorage:
         limit: int = 0,
         predicate: Predicate | None = None,
     ) -> ListResult:
-        if predicate is None:
-            found = await self.inner.list(prefix, revision=revision, start=start, limit=limit)
-            return replace(found, items=await self._all(found.items))
+        try:
+            if predicate is None:
+                found = await self.inner.list(prefix, revision=revision, start=start, limit=limit)
+                listed = replace(found, items=await self._all(found.items))
+            else:
+                listed = await self._selected(prefix, revision, start, limit, predicate)
+        except NotConverted as error:
+            error.unready = self._unready(error)
+            raise
+        self._unready_since = None
+        return listed
+
+    async def _selected(self, prefix: str, revision: int, start: str, limit: int, predicate: Predicate) -> ListResult:
         found = await self.inner.list(prefix, revision=revision, start=start)
         page: _Items = []
         for begin in range(0, len(found.items), _AT_ONCE):
@@ -223,6 +244,18 @@ class ConvertedStorage:
                     if len(page) == limit:
                         return ListResult(page, found.revision, 0, i < len(found.items))
         return ListResult(page, found.revision)
+
+    def _unready(self, error: NotConverted) -> StatusError | None:
+        """What upstream answers as long as its cache isn't filled; None while that still tries to take an event in."""
+        now = self.clock.monotonic()
+        if error.revision > self.since and now - self._failures.get(error.revision, now) <= _RETRIED:
+            return None
+        if self._unready_since is None:
+            self._unready_since = now
+        seconds = min(30.0, max(1.0, math.exp(min(0.06 * (now - self._unready_since), 10.0))))
+        kind = f"{self.gvk.group_version}, Kind={self.gvk.kind}"
+        why = f"failed to list {kind}: {error.status['message']}"
+        return new_too_many_requests(f"storage is (re)initializing: {why}", int(seconds))
 
     async def _all(self, items: Sequence[StoredObject]) -> _Items:
         out: _Items = []
@@ -294,8 +327,13 @@ class ConvertedStorage:
         self._converted[item.key] = item.mod_revision, conversion
 
         def keep_success(done: "asyncio.Future[StoredObject]") -> None:
-            if (done.cancelled() or done.exception()) and self._converted.get(item.key, (0, None))[1] is done:
+            failed = done.cancelled() or done.exception() is not None
+            if failed and self._converted.get(item.key, (0, None))[1] is done:
                 del self._converted[item.key]
+            if failed and not done.cancelled():
+                self._failures.setdefault(item.mod_revision, self.clock.monotonic())
+                if len(self._failures) > _KEPT_FAILURES:
+                    del self._failures[next(iter(self._failures))]
 
         conversion.add_done_callback(keep_success)
         return conversion

@@ -11,11 +11,14 @@ NameGenerator = Callable[[str], str]
 
 
 class NotConverted(StatusError):
-    """A stored object can't be had in the version asked for. `revision` is the object's."""
+    """A stored object can't be had in the version asked for. `revision` is the object's.
+
+    Upstream lists and watches from a cache; `unready` is the answer where such an object keeps that from being filled."""
 
     def __init__(self, why: str, revision: int) -> None:
         super().__init__(status_error(500, "", why).status)
         self.revision = revision
+        self.unready: StatusError | None = None
 
 
 class AdmissionChain(Protocol):

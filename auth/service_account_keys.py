@@ -8,9 +8,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from fakeapiserver.transport.files import read_file
 
 _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 _RSA: Final = ("RS384", "RS512", "PS256", "PS384", "PS512")
@@ -55,12 +58,7 @@ class ServiceAccountKeys:
             from cryptography.hazmat.primitives.asymmetric import ec
 
             return ec.generate_private_key(ec.SECP256R1())
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-        try:
-            return load_pem_private_key(self._signing_file.read_bytes(), None)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{self._signing_file} holds no unencrypted PEM private key") from error
+        return private_key(self._signing_file)
 
     @cached_property
     def _public(self) -> dict[str, Any]:
@@ -70,26 +68,45 @@ class ServiceAccountKeys:
         return {key_id(key): key for key in keys}
 
 
+def private_key(path: Path) -> Any:
+    """The first unencrypted RSA or ECDSA key of a PEM file. OSError; ValueError for none, in upstream's words."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    for block in _BLOCK.finditer(read_file(path)):
+        if block[1].endswith(b"PRIVATE KEY"):
+            with suppress(ValueError, TypeError, UnsupportedAlgorithm):
+                key = load_pem_private_key(block[0], None)
+                algorithm_of(key)
+                return key
+    raise ValueError(f"error reading private key file {path}: data does not contain a valid RSA or ECDSA private key")
+
+
 def public_keys(path: Path) -> list[Any]:
-    """The public keys of a PEM file: its own, those of private keys, those of certificates. OSError; ValueError for none."""
+    """The public keys of a PEM file: its own, those of private keys, those of certificates; other blocks don't matter. OSError;
+    ValueError for none, in upstream's words."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    keys: list[Any] = []
+    for block in _BLOCK.finditer(read_file(path)):
+        with suppress(ValueError, TypeError, UnsupportedAlgorithm):
+            key = _public_key(block[1], block[0])
+            algorithm_of(key)
+            keys.append(key)
+    if not keys:
+        raise ValueError(
+            f"error reading public key file {path}: data does not contain any valid RSA or ECDSA public keys"
+        )
+    return keys
+
+
+def _public_key(kind: bytes, pem: bytes) -> Any:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-    keys: list[Any] = []
-    for block in _BLOCK.finditer(path.read_bytes()):
-        kind, pem = block[1], block[0]
-        try:
-            if kind == b"CERTIFICATE":
-                keys.append(x509.load_pem_x509_certificate(pem).public_key())
-            elif kind.endswith(b"PRIVATE KEY"):
-                keys.append(load_pem_private_key(pem, None).public_key())
-            elif kind.endswith(b"PUBLIC KEY"):
-                keys.append(load_pem_public_key(pem))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path} holds an unusable {kind.decode().lower()}") from error
-    if not keys:
-        raise ValueError(f"{path} holds no public key")
-    return keys
+    if kind == b"CERTIFICATE":
+        return x509.load_pem_x509_certificate(pem).public_key()
+    return load_pem_private_key(pem, None).public_key() if kind.endswith(b"PRIVATE KEY") else load_pem_public_key(pem)
 
 
 def algorithm_of(key: Any) -> str:

@@ -3,11 +3,12 @@
 Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile/tokenfile.go. The file is CSV: `token,user,uid,"group1,group2"`.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.auth.interfaces import Response, UserInfo
+from fakeapiserver.transport.files import read_file
 
 MASTERS = "system:masters"
 
@@ -28,28 +29,21 @@ def admin_token(token: str, name: str = "system:apiserver") -> StaticTokens:
     return StaticTokens({token: UserInfo(name, groups=(MASTERS,))})
 
 
-def load_token_file(path: str | Path) -> StaticTokens:
-    """Reads a token file; ValueError names the file and the line of what is wrong, OSError when it cannot be read."""
-    with open(path, newline="", encoding="utf-8") as file:
-        return StaticTokens(parse_tokens(file.read(), str(path)))
+def load_token_file(path: Path) -> StaticTokens:
+    """ValueError tells the line of what is wrong, OSError that the file can't be read."""
+    return StaticTokens(parse_tokens(read_file(path).decode("utf-8", "surrogateescape"), str(path)))
 
 
 def parse_tokens(text: str, name: str = "tokens") -> dict[str, UserInfo]:
     """Token -> user. Empty lines and lines with an empty token are skipped; of equal tokens the last counts, as upstream."""
     tokens: dict[str, UserInfo] = {}
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    try:
-        for row in reader:
-            if row:
-                _add(tokens, row, f"token file '{name}', line {reader.line_num}")
-    except csv.Error as error:
-        raise ValueError(f"token file '{name}', line {reader.line_num}: {error}") from error
+    for line, record in go_csv.records(text):
+        if len(record) < 3:
+            raise ValueError(
+                f"token file '{name}', line {line}: must have at least 3 columns (token, user name, user uid), "
+                f"found {len(record)}"
+            )
+        if record[0]:
+            groups = tuple(record[3].split(",")) if len(record) > 3 else ()
+            tokens[record[0]] = UserInfo(record[1], record[2], groups)
     return tokens
-
-
-def _add(tokens: dict[str, UserInfo], row: list[str], place: str) -> None:
-    if len(row) < 3:
-        raise ValueError(f"{place}: must have at least 3 columns (token, user name, user uid), found {len(row)}")
-    if row[0]:
-        groups = tuple(row[3].split(",")) if len(row) > 3 else ()
-        tokens[row[0]] = UserInfo(row[1], row[2], groups)

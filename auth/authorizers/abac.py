@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.serializer.component_config import not_registere
 from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, object_field, text_field
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.rules import path_matches
+from fakeapiserver.transport.files import read_file
 
 _VERSION: Final = "abac.authorization.kubernetes.io/v1beta1"
 _EVERYBODY: Final = "system:authenticated"
@@ -77,10 +78,7 @@ class ABAC:
 
 def load_policy_file(path: Path) -> ABAC:
     """ValueError with the line that is no policy; OSError."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
+    lines = read_file(path).split(b"\n")
     policies = []
     for number, raw in enumerate(lines, 1):
         text = raw.removesuffix(b"\r").decode("utf-8", "replace")

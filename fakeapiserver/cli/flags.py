@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.scheme import read_table
@@ -37,6 +38,12 @@ class Parsed:
     warnings: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
+
+
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -69,9 +76,9 @@ def _modes(text: str) -> tuple[str, ...]:
 
 
 def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0", "t", "f"):
+    if text not in _BOOLEANS:
         raise InvalidArgument(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
-    return text.lower() in ("true", "1", "t")
+    return _BOOLEANS[text]
 
 
 def _count(text: str) -> int:
@@ -104,6 +111,14 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _slice(text: str) -> tuple[str, ...]:
+    """Go's StringSlice: one record of CSV."""
+    try:
+        return tuple(go_csv.record(text))
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
+
+
 def _file(text: str) -> Path | None:
     return Path(text) if text else None
 
@@ -112,7 +127,7 @@ def _pair(text: str) -> dict[str, str]:
     """`key=value`, as --oidc-required-claim takes it once per claim."""
     key, equals, value = text.partition("=")
     if not equals:
-        raise UsageError("malformed pair, expect string=string")
+        raise InvalidArgument("malformed pair, expect string=string")
     return {key.strip(): value}
 
 
@@ -132,7 +147,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control-config-file": ("admission_control_config_file", Path),
     "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", _boolean),
     "anonymous-auth": ("anonymous_auth", _boolean),
-    "api-audiences": ("api_audiences", _list),
+    "api-audiences": ("api_audiences", _slice),
     "audit-log-batch-buffer-size": ("audit.log.batch.buffer_size", _integer),
     "audit-log-batch-max-size": ("audit.log.batch.max_size", _integer),
     "audit-log-batch-max-wait": ("audit.log.batch.max_wait", _seconds),
@@ -165,20 +180,20 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "audit-webhook-truncate-max-batch-size": ("audit.webhook.truncate.max_batch_size", _integer),
     "audit-webhook-truncate-max-event-size": ("audit.webhook.truncate.max_event_size", _integer),
     "audit-webhook-version": ("audit.webhook.version", str),
-    "authentication-config": ("authentication_config", Path),
+    "authentication-config": ("authentication_config", _file),
     "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _seconds),
-    "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", Path),
+    "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", _file),
     "authentication-token-webhook-version": ("authentication_token_webhook_version", str),
-    "authorization-config": ("authorization_config", Path),
+    "authorization-config": ("authorization_config", _file),
     "authorization-mode": ("authorization_mode", _modes),
-    "authorization-policy-file": ("authorization_policy_file", Path),
+    "authorization-policy-file": ("authorization_policy_file", _file),
     "authorization-webhook-cache-authorized-ttl": ("authorization_webhook_cache_authorized_ttl", _seconds),
     "authorization-webhook-cache-unauthorized-ttl": ("authorization_webhook_cache_unauthorized_ttl", _seconds),
-    "authorization-webhook-config-file": ("authorization_webhook_config_file", Path),
+    "authorization-webhook-config-file": ("authorization_webhook_config_file", _file),
     "authorization-webhook-version": ("authorization_webhook_version", str),
     "bind-address": ("bind_address", _address),
     "cert-dir": ("cert_dir", Path),
-    "client-ca-file": ("client_ca_file", Path),
+    "client-ca-file": ("client_ca_file", _file),
     "controllers": ("controllers", _list),
     "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", _list),
@@ -190,24 +205,24 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
     "min-request-timeout": ("min_request_timeout", _count),
-    "oidc-ca-file": ("oidc_ca_file", Path),
+    "oidc-ca-file": ("oidc_ca_file", _file),
     "oidc-client-id": ("oidc_client_id", str),
     "oidc-groups-claim": ("oidc_groups_claim", str),
     "oidc-groups-prefix": ("oidc_groups_prefix", str),
     "oidc-issuer-url": ("oidc_issuer_url", str),
     "oidc-required-claim": ("oidc_required_claim", _pair),
-    "oidc-signing-algs": ("oidc_signing_algs", _list),
+    "oidc-signing-algs": ("oidc_signing_algs", _slice),
     "oidc-username-claim": ("oidc_username_claim", str),
     "oidc-username-prefix": ("oidc_username_prefix", str),
     "proxy-client-cert-file": ("proxy_client_cert_file", Path),
     "proxy-client-key-file": ("proxy_client_key_file", Path),
     "request-timeout": ("request_timeout", _seconds),
-    "requestheader-allowed-names": ("requestheader_allowed_names", _list),
-    "requestheader-client-ca-file": ("requestheader_client_ca_file", Path),
-    "requestheader-extra-headers-prefix": ("requestheader_extra_headers_prefix", _list),
-    "requestheader-group-headers": ("requestheader_group_headers", _list),
-    "requestheader-uid-headers": ("requestheader_uid_headers", _list),
-    "requestheader-username-headers": ("requestheader_username_headers", _list),
+    "requestheader-allowed-names": ("requestheader_allowed_names", _slice),
+    "requestheader-client-ca-file": ("requestheader_client_ca_file", _file),
+    "requestheader-extra-headers-prefix": ("requestheader_extra_headers_prefix", _slice),
+    "requestheader-group-headers": ("requestheader_group_headers", _slice),
+    "requestheader-uid-headers": ("requestheader_uid_headers", _slice),
+    "requestheader-username-headers": ("requestheader_username_headers", _slice),
     "secure-port": ("secure_port", _port),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
@@ -215,11 +230,11 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
     "service-account-lookup": ("service_account_lookup", _boolean),
     "service-account-max-token-expiration": ("service_account_max_token_expiration", _seconds),
-    "service-account-signing-key-file": ("service_account_signing_key_file", Path),
+    "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
-    "token-auth-file": ("token_auth_file", Path),
+    "token-auth-file": ("token_auth_file", _file),
     "webhook-cert-dir": ("webhook_cert_dir", Path),
     "webhook-port": ("webhook_port", lambda text: _port(text, "webhook-port")),
     "webhooks": ("webhooks", lambda text: (Path(text),)),
@@ -331,16 +346,8 @@ def _check(config: Config) -> None:
     for flag, path in (
         ("tls-cert-file", config.tls_cert_file),
         ("tls-private-key-file", config.tls_private_key_file),
-        ("client-ca-file", config.client_ca_file),
-        ("token-auth-file", config.token_auth_file),
-        ("authentication-config", config.authentication_config),
-        ("authentication-token-webhook-config-file", config.authentication_token_webhook_config_file),
-        ("oidc-ca-file", config.oidc_ca_file),
         ("proxy-client-cert-file", config.proxy_client_cert_file),
         ("proxy-client-key-file", config.proxy_client_key_file),
-        ("requestheader-client-ca-file", config.requestheader_client_ca_file),
-        ("service-account-signing-key-file", config.service_account_signing_key_file),
-        *(("service-account-key-file", path) for path in config.service_account_key_file),
     ):
         if path is not None and not path.is_file():
             raise UsageError(f"--{flag}: there is no file {path}")

@@ -23,7 +23,6 @@ _REQUIRED: Final = {
     "etcd-servers": "--etcd-servers must be specified",
     "service-account-issuer": "service-account-issuer is a required flag",
     "service-account-key-file": "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set",
-    "service-account-signing-key-file": "--service-account-signing-key-file and --service-account-issuer are required flags",
 }
 # Without effect here, yet not worth a warning: what every envtest gives, and what concerns etcd.
 _SILENT: Final = ("--allow-privileged ", "--etcd-")
@@ -63,8 +62,15 @@ def _check(parsed: Parsed) -> None:
         raise UsageError(f'"kube-apiserver" does not take any arguments, got {parsed.command}')
     given = parsed.given
     missing = [sentence for flag, sentence in _REQUIRED.items() if not given.get(flag)]
+    signing, issuer = given.get("service-account-signing-key-file"), given.get("service-account-issuer")
+    if not (signing or issuer):
+        missing.append("--service-account-signing-key-file and --service-account-issuer are required flags")
+    elif not (signing and issuer):
+        missing.append(
+            "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be specified together"
+        )
     if missing:
-        raise UsageError(f"[{', '.join(missing)}]")
+        raise UsageError(missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]")
 
 
 def _run(parsed: Parsed, parent: int) -> int:

@@ -4,8 +4,9 @@ Upstream: pkg/kubeapiserver/options/authentication.go, pkg/kubeapiserver/authent
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Getter
@@ -28,12 +29,13 @@ from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_
 from fakeapiserver.auth.authenticators.websocket import WebSocketProtocol
 from fakeapiserver.auth.authenticators.x509 import X509
 from fakeapiserver.auth.interfaces import Authenticator, Credentials, TokenAuthenticator, TokenReviewer, UserInfo
-from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys, private_key
 from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.watched_file import WatchedFile
+from fakeapiserver.transport.files import read_file
 
 # What runs until it is cancelled.
 Background = Callable[[], Coroutine[None, None, None]]
@@ -133,16 +135,14 @@ def _structured(config: Config, clock: Clock, background: list[Background]) -> _
         return [JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in found.get("jwt") or ()]
 
     if path is None:
-        for algorithm in config.oidc_signing_algs:
-            if algorithm not in ALGORITHMS:
-                raise ValueError(f"oidc: unsupported signing alg: {go_quote(algorithm)}")
-        jwts = JWTAuthenticators(issuers(authentication_config.from_flags(config), config.oidc_signing_algs))
+        algorithms = config.oidc_signing_algs or ("RS256",)
+        jwts = JWTAuthenticators(issuers(authentication_config.from_flags(config), algorithms))
         background.append(jwts.run)
         return _Structured(anonymous, jwts)
-    content = path.read_bytes()
     try:
+        content = read_file(path)
         decoded = authentication_config.decode(content)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"failed to load authentication configuration from file {go_quote(str(path))}: {error}"
         ) from error
@@ -156,11 +156,11 @@ def _structured(config: Config, clock: Clock, background: list[Background]) -> _
 
     async def use(changed: bytes) -> None:
         try:
-            new = authentication_config.load(changed, disallowed, decoded)
+            new = issuers(authentication_config.load(changed, disallowed, decoded))
         except ValueError as error:
             log.error("failed to reload the authentication configuration: %s", error)
         else:
-            await jwts.replace(issuers(new))
+            await jwts.replace(new)
 
     background += [jwts.run, WatchedFile(path, content, use).run]
     return _Structured(_anonymous(decoded, anonymous), jwts)
@@ -182,13 +182,14 @@ def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
 
     path, version = config.authentication_token_webhook_config_file, config.authentication_token_webhook_version
     assert path is not None
+    endpoint = load_kubeconfig(path)
     if version not in VERSIONS:
         known = ", ".join(map(go_quote, VERSIONS))
         raise ValueError(
             f"unsupported authentication webhook version {go_quote(version)}, supported versions are {known}"
         )
     ttl = config.authentication_token_webhook_cache_ttl
-    remote = Remote(load_kubeconfig(path), _WEBHOOK_TIMEOUT)
+    remote = Remote(endpoint, _WEBHOOK_TIMEOUT)
     return WebhookTokens(remote.post, version, api_audiences(config), ttl, clock)
 
 
@@ -207,11 +208,18 @@ def api_audiences(config: Config) -> tuple[str, ...]:
 
 
 def check_options(config: Config) -> None:
-    """ValueError in upstream's words, all of them at once, for flags that contradict each other."""
+    """ValueError and OSError in upstream's words, for flags that contradict each other (all at once) and files that nothing can be
+    done with."""
     longest, (least, most) = config.service_account_max_token_expiration, _LONGEST_BOUNDS
     if longest and not least <= longest <= most:
         raise ValueError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
-    errors = [*_oidc_errors(config), *_service_account_errors(config)]
+    issuers, signing = config.service_account_issuer, config.service_account_signing_key_file
+    if signing is not None and issuers and issuers[0]:
+        try:
+            private_key(signing)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"failed to parse service-account-issuer-key-file: {error}") from error
+    errors = [*_oidc_errors(config), *_service_account_errors(config), *_request_header_errors(config)]
     if errors:
         raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
@@ -243,3 +251,40 @@ def _service_account_errors(config: Config) -> list[str]:
         except ValueError as error:
             errors.append(f"service-account-jwks-uri must be a valid URL: {error}")
     return errors
+
+
+def _request_header_errors(config: Config) -> Iterator[str]:
+    blank = {
+        "username-headers": config.requestheader_username_headers,
+        "group-headers": config.requestheader_group_headers,
+        "extra-headers-prefix": config.requestheader_extra_headers_prefix,
+        "allowed-names": config.requestheader_allowed_names,
+        "uid-headers": config.requestheader_uid_headers,
+    }
+    for name, values in blank.items():
+        if not all(value.strip() for value in values):
+            yield f'empty value in "requestheader-{name}"'
+    uids = config.requestheader_uid_headers
+    if uids and not any(value.lower() == "x-remote-uid" for value in uids):
+        yield (
+            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation "
+            "will not work"
+        )
+    clients, proxies = config.client_ca_file, config.requestheader_client_ca_file
+    if clients and proxies and not config.requestheader_allowed_names and _overlap(clients, proxies):
+        yield (
+            "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+            "--requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating "
+            "proxy headers for arbitrary users"
+        )
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Whether both bundles hold the same certificate; files that can't be read are told of elsewhere."""
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        found, others = (load_pem_x509_certificates(path.read_bytes()) for path in (one, other))
+    except (OSError, ValueError):
+        return False
+    return any(certificate in others for certificate in found)

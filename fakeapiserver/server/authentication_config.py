@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.auth.authenticators.oidc import validate
 from fakeapiserver.server.config import Config
+from fakeapiserver.transport.files import read_file
 
 _TEXT: Final = "string"
 _KIND: Final = ConfigKind(
@@ -83,7 +84,7 @@ def from_flags(config: Config) -> Object:
         mappings["groups"] = {"claim": config.oidc_groups_claim, "prefix": config.oidc_groups_prefix}
     issuer: Object = {"url": config.oidc_issuer_url, "audiences": [config.oidc_client_id]}
     if config.oidc_ca_file is not None:
-        issuer["certificateAuthority"] = config.oidc_ca_file.read_text()
+        issuer["certificateAuthority"] = read_file(config.oidc_ca_file).decode("utf-8", "replace")
     rules = [{"claim": claim, "requiredValue": value} for claim, value in config.oidc_required_claim.items()]
     found = {"jwt": [{"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}]}
     check(found)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fakeapiserver.server.watched_file import WatchedFile
 from fakeapiserver.transport.certificates import check_bundle
+from fakeapiserver.transport.files import read_file
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ class ClientAuthorities:
         self._own = own
         self._path = path
         self._users: list[Callable[[bytes], None]] = []
-        self._content = path.read_bytes() if path is not None else b""
+        self._content = read_file(path) if path is not None else b""
         if path is not None:
             check_bundle(self._name, self._content)
 

@@ -16,6 +16,7 @@ from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.authentication import check_options
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.front_proxy import FrontProxy
 from fakeapiserver.server.protocol import Limits
@@ -32,6 +33,7 @@ from fakeapiserver.transport.certificates import (
     load_pair,
     save,
 )
+from fakeapiserver.transport.files import read_file
 
 ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class LocalServer:
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
 
     async def start(self) -> None:
+        check_options(self.config)
         certificates = self._certificates = _certificates(self.config)
         api = self.api = APIServer(
             self.config,
@@ -183,7 +186,7 @@ def _front_proxy(config: Config) -> FrontProxy:
     if ca_file is None and client is not None:
         return FrontProxy(client=client)
     if ca_file is not None:
-        bundle = ca_file.read_bytes()
+        bundle = read_file(ca_file)
         check_bundle(f"request-header::{ca_file}", bundle)
         headers = RequestHeaderConfig(
             client_ca=bundle,

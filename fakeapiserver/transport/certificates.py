@@ -3,7 +3,9 @@
 Upstream: k8s.io/client-go/util/cert; cmd/kubeadm/app/util/pkiutil
 """
 
+import base64
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ SERVER_NAMES = (
     "kubernetes.default.svc.cluster.local",
     "10.0.0.1",
 )
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFICATE-----", re.DOTALL)
 LIFETIME = timedelta(days=3650)
 
 
@@ -150,7 +153,7 @@ def check_bundle(name: str, bundle: bytes) -> None:
 
     if not bundle:
         raise ValueError(f'missing content for CA bundle "{name}"')
-    if b"-----BEGIN CERTIFICATE-----" not in bundle:
+    if not any(map(_is_base64, _CERTIFICATE.findall(bundle))):
         raise ValueError(
             f'error loading CA bundle for "{name}": data does not contain any valid RSA or ECDSA certificates'
         )
@@ -158,6 +161,13 @@ def check_bundle(name: str, bundle: bytes) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle.decode("ascii", "replace"))
     except ssl.SSLError:
         raise ValueError(f'error loading CA bundle for "{name}": x509: malformed certificate') from None
+
+
+def _is_base64(text: bytes) -> bool:
+    try:
+        return bool(base64.b64decode(b"".join(text.split()), validate=True))
+    except ValueError:
+        return False
 
 
 class CertificateCache:

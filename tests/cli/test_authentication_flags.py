@@ -6,6 +6,7 @@ import pytest
 
 from fakeapiserver.cli.flags import UsageError, parse
 from fakeapiserver.server.authentication import check_options
+from fakeapiserver.transport.certificates import create_authority
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -38,6 +39,36 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
             "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
         ),
         (
+            ["--service-account-issuer=https://a:b"],
+            "service-account-issuer \"https://a:b\" contained a ':' but was not a valid URL: "
+            'parse "https://a:b": invalid port ":b" after host',
+        ),
+        (
+            ["--service-account-signing-key-file=FILE"],
+            "failed to parse service-account-issuer-key-file: error reading private key file FILE: data does not contain a "
+            "valid RSA or ECDSA private key",
+        ),
+        (["--requestheader-username-headers=a, ,b"], 'empty value in "requestheader-username-headers"'),
+        (
+            ["--requestheader-uid-headers=x-uid"],
+            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will "
+            "not work",
+        ),
+        (
+            ["--client-ca-file=AUTHORITY", "--requestheader-client-ca-file=AUTHORITY"],
+            "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+            "--requestheader-allowed-names must be specified to ensure regular client certificates cannot set "
+            "authenticating proxy headers for arbitrary users",
+        ),
+        (
+            [
+                "--client-ca-file=AUTHORITY",
+                "--requestheader-client-ca-file=AUTHORITY",
+                "--requestheader-allowed-names=front",
+            ],
+            "",
+        ),
+        (
             ["--service-account-jwks-uri=http://a", "--oidc-client-id=b"],
             "[oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set, "
             "service-account-jwks-uri requires https scheme, parsed as: http://a]",
@@ -45,14 +76,16 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
     ],
 )
 def test_what_goes_together(flags: list[str], message: str, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    config = parse([flag.replace("FILE", str(tmp_path / "file")) for flag in flags]).config
+    file, authority = tmp_path / "file", tmp_path / "authority"
+    file.touch()
+    authority.write_bytes(create_authority().certificate)
+    config = parse([flag.replace("FILE", str(file)).replace("AUTHORITY", str(authority)) for flag in flags]).config
     if not message:
         check_options(config)
         return
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         check_options(config)
-    assert str(refused.value) == message
+    assert str(refused.value) == message.replace("FILE", str(file))
 
 
 def test_lists_add_up_and_claims_are_gathered() -> None:
@@ -68,7 +101,7 @@ def test_lists_add_up_and_claims_are_gathered() -> None:
     assert config.oidc_signing_algs == ("ES256", "RS512")
 
 
-@pytest.mark.parametrize("flag", ["--oidc-required-claim=a", "--service-account-lookup=x", "--oidc-ca-file=/none"])
+@pytest.mark.parametrize("flag", ["--oidc-required-claim=a", "--service-account-lookup=x", '--api-audiences="a'])
 def test_values_that_can_not_be_read(flag: str) -> None:
     with pytest.raises(UsageError):
         parse([flag])

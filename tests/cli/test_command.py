@@ -57,7 +57,7 @@ def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, s
         (["--secure-port=x"], "--secure-port must be a number from 0 to 65535, not 'x'"),
         (["--bind-address=here"], "--bind-address must be an IP address, not 'here'"),
         (["--tls-cert-file=a.crt"], "--tls-cert-file and --tls-private-key-file belong together"),
-        (["--token-auth-file=/no/such/file"], "--token-auth-file: there is no file /no/such/file"),
+        (["--tls-cert-file=/no/file", "--tls-private-key-file=/no/file"], "--tls-cert-file: there is no file /no/file"),
         (["--controllers=*,-wizard-controller"], "--controllers: 'wizard-controller' is not in the list"),
         (["--service-cluster-ip-range=10.0.0.0/33"], "--service-cluster-ip-range must be a CIDR"),
         (["--output=xml"], "--output must be text or json, not 'xml'"),

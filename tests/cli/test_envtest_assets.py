@@ -308,12 +308,12 @@ class TestKubeAPIServer:
             ("--nope", "Error: unknown flag: --nope\n"),
             ("--write-kubeconfig=/tmp/k", "Error: unknown flag: --write-kubeconfig\n"),
             ("pods", "Error: unexpected argument 'pods'\n"),
-            ("--etcd-servers=", "Error: [--etcd-servers must be specified]\n"),
+            ("--etcd-servers=", "Error: --etcd-servers must be specified\n"),
             (
                 "--service-account-key-file=/nope",
-                "Error: --service-account-key-file: there is no file /nope\n",
+                "Error: open /nope: no such file or directory\n",
             ),
-            ("--client-ca-file=/nope", "Error: --client-ca-file: there is no file /nope\n"),
+            ("--client-ca-file=/nope", "Error: open /nope: no such file or directory\n"),
             ("--cert-dir=/proc/nope", "Error: can't use --cert-dir /proc/nope: No such file or directory\n"),
         ],
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.errors import aggregated
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth import jose
-from fakeapiserver.auth.authenticators.oidc.configuration import Object, compile_jwt
+from fakeapiserver.auth.authenticators.oidc.configuration import ALGORITHMS, Object, compile_jwt
 from fakeapiserver.auth.authenticators.oidc.expressions import check_rules, claims_value, strings_of, user_value
 from fakeapiserver.auth.authenticators.oidc.verifier import ProviderError, RemoteKeys, Verifier, discover
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
@@ -37,6 +37,12 @@ class JWTAuthenticator:
         self._mapper, errors = compile_jwt(jwt, None, disallowed)
         if errors:
             raise ValueError(aggregated(errors))
+        for algorithm in algorithms:
+            if algorithm not in ALGORITHMS:
+                raise ValueError(f"oidc: unsupported signing alg: {go_quote(algorithm)}")
+        if egress := jwt["issuer"].get("egressSelectorType"):
+            # without --egress-selector-config-file there is none to look it up in
+            raise ValueError(f"oidc: egress lookup required with egress selector type {go_quote(egress)}")
         authority = jwt["issuer"].get("certificateAuthority") or ""
         self._client = Fetcher(authority.encode())
         self._verifier: Verifier | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
@@ -159,6 +160,7 @@ class Initializer:
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    instruments: Instruments = field(default_factory=Instruments)
 
     def enabled(self, gate: str) -> bool:
         return self.feature_gates.get(gate, gate in GATES_ON)

@@ -44,8 +44,7 @@ class MutatingAdmissionWebhook(Webhook):
         problem: StatusError | None = None
         changed = False
         try:
-            verdict = await self.call(hook, attributes, subject)
-            changed = await self._apply(hook, attributes, subject, verdict, place)
+            changed = await self.counted(hook, attributes, self._changes(hook, attributes, subject, place))
             if changed:
                 state.require()
                 state.needed = True
@@ -58,6 +57,10 @@ class MutatingAdmissionWebhook(Webhook):
             state.called.add(hook.uid)
         if problem is not None:
             raise problem
+
+    async def _changes(self, hook: Hook, attributes: Attributes, subject: Subject, place: str) -> bool:
+        """Whether what the webhook has said has changed the object. CallFailed, StatusError."""
+        return await self._apply(hook, attributes, subject, await self.call(hook, attributes, subject), place)
 
     async def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict, place: str) -> bool:
         """Whether the webhook's patch has changed the object. CallFailed, StatusError 500."""

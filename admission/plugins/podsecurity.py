@@ -9,6 +9,7 @@ from typing import Final
 
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.measures import POD_SECURITY_EVALUATIONS, POD_SECURITY_EXEMPTIONS
 from fakeapiserver.admission.podsecurity.configuration import read_configuration
 from fakeapiserver.admission.podsecurity.evaluator import evaluate
 from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, labelled_modes, policy_to_evaluate
@@ -83,7 +84,13 @@ class PodSecurity(Handler):
             attributes.annotate(_EXEMPT, "user")
         else:
             return False
+        self.initializer.instruments.count(POD_SECURITY_EXEMPTIONS, *_labels(attributes))
         return True
+
+    def _count(self, attributes: Attributes, decision: str, mode: str, level: LevelVersion) -> None:
+        version = "latest" if level.level == "privileged" else str(level).partition(":")[2]
+        labels = (decision, mode, level.level, version, *_labels(attributes))
+        self.initializer.instruments.count(POD_SECURITY_EVALUATIONS, *labels)
 
     # --------------------------------------------------------- pods, templates
 
@@ -96,6 +103,7 @@ class PodSecurity(Handler):
         policy, errors = self._policy_of(attributes.namespace, namespace)
         if policy.fully_privileged and not errors:
             attributes.annotate(_ENFORCED, str(policy.enforce))
+            self._count(attributes, "allow", "enforce", policy.enforce)
             return
         pod, old = attributes.object or {}, attributes.old_object
         if old is None or attributes.operation == "CREATE" or _brings_containers(pod["spec"], old["spec"]):
@@ -119,17 +127,25 @@ class PodSecurity(Handler):
         meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._configuration.runtime_classes:
             attributes.annotate(_EXEMPT, "runtimeClass")
+            self.initializer.instruments.count(POD_SECURITY_EXEMPTIONS, *_labels(attributes))
             return
-        if attributes.annotations is not None:
-            _annotate(attributes, policy, meta, spec, enforce=enforce)
+        if enforce:
+            attributes.annotate(_ENFORCED, str(policy.enforce))
+        audited = evaluate(policy.audit, meta, spec)
+        if not audited.allowed:
+            self._count(attributes, "deny", "audit", policy.audit)
+            violated = go_quote(str(policy.audit))
+            attributes.annotate(_VIOLATIONS, f"would violate PodSecurity {violated}: {audited.detail}")
         if enforce:
             result = evaluate(policy.enforce, meta, spec)
+            self._count(attributes, "allow" if result.allowed else "deny", "enforce", policy.enforce)
             if not result.allowed:
                 why = f"violates PodSecurity {go_quote(str(policy.enforce))}: {result.detail}"
                 name = attributes.name or metadata(attributes.object or {}).get("name", "")
                 raise new_forbidden(attributes.resource.group_resource, name, why)
         result = evaluate(policy.warn, meta, spec)
         if not result.allowed:
+            self._count(attributes, "deny", "warn", policy.warn)
             attributes.warnings.append(f"would violate PodSecurity {go_quote(str(policy.warn))}: {result.detail}")
 
     # --------------------------------------------------------------- namespaces
@@ -182,14 +198,10 @@ class PodSecurity(Handler):
         return warnings + sorted(f"{min(names)}{_others(len(names) - 1)}: {reason}" for reason, names in found.items())
 
 
-def _annotate(attributes: Attributes, policy: Policy, meta: Object, spec: Object, *, enforce: bool) -> None:
-    """What is audited: the policy that was enforced, and what would violate the one that is only audited."""
-    if enforce:
-        attributes.annotate(_ENFORCED, str(policy.enforce))
-    result = evaluate(policy.audit, meta, spec)
-    if not result.allowed:
-        violated = go_quote(str(policy.audit))
-        attributes.annotate(_VIOLATIONS, f"would violate PodSecurity {violated}: {result.detail}")
+def _labels(attributes: Attributes) -> tuple[str, str, str]:
+    """Operation, what is written and its subresource, as metrics call them."""
+    resource = {"pods": "pod", "namespaces": "namespace"}.get(str(attributes.resource.group_resource), "controller")
+    return attributes.operation.lower(), resource, attributes.subresource
 
 
 def _annotate_error(attributes: Attributes, errors: ErrorList) -> None:

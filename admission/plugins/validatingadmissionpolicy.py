@@ -6,10 +6,12 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,dispat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.measures import POLICY_CHECKS, POLICY_SECONDS
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched
 from fakeapiserver.apimachinery.errors import StatusError
@@ -17,7 +19,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 
 if TYPE_CHECKING:
-    from fakeapiserver.admission.policy.validator import Failure, Validator
+    from fakeapiserver.admission.policy.validator import Failure, Findings, Validator
     from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
 
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
@@ -38,6 +40,10 @@ class Denial(NamedTuple):
 
 
 # Upstream: maxAuditAnnotationValueLength.
+_ERROR_TYPES: Final = (
+    ("compilation", "compile_error"),
+    ("validation failed due to running out of cost budget", "out_of_budget"),
+)
 _MOST_ANNOTATION: Final = 10 * 1024
 _FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
 
@@ -96,13 +102,30 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
         namespace, denials = self.namespace(attributes), list[Denial]()
         evaluation = Evaluation.of(attributes, subject, self.initializer.authorizer, decisions)
         for param in params:
+            start = perf_counter()
             findings = await hook.validator.validate(evaluation, param, namespace)
+            self._count(hook, binding, findings, perf_counter() - start)
             for key, value in findings.annotations.items():
                 told.setdefault(key, {})[value[:_MOST_ANNOTATION]] = None
             for failure in findings.failures:
                 denials += _acted(hook, binding, failure, attributes)
             denials += [Denial(_denied(hook, binding, error)) for error in findings.errors]
         return denials
+
+    def _count(self, hook: Hook, binding: Binding, findings: "Findings", seconds: float) -> None:
+        """Upstream counts what has failed only, once for each action."""
+        actions = [action.lower() for action in binding.spec.get("validationActions") or ()]
+        failed = [(action, failure.message) for failure in findings.failures for action in actions]
+        failed += [("deny", error) for error in findings.errors] + [("allow", error) for error in findings.ignored]
+        for action, message in failed:
+            labels = (action, _error_type(message), hook.name, binding.name)
+            self.initializer.instruments.count(POLICY_CHECKS, *labels)
+            self.initializer.instruments.observe(POLICY_SECONDS, seconds, *labels)
+
+
+def _error_type(message: str) -> str:
+    """Upstream takes a failed validation for an invalid one."""
+    return next((kind for start, kind in _ERROR_TYPES if message.startswith(start)), "invalid_error")
 
 
 def _acted(hook: Hook, binding: Binding, failure: "Failure", attributes: Attributes) -> Iterator[Denial]:

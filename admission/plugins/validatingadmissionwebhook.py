@@ -36,7 +36,7 @@ class ValidatingAdmissionWebhook(Webhook):
     async def _ask(self, hook: Hook, attributes: Attributes, subject: Subject, place: str) -> StatusError | None:
         """Its refusal."""
         try:
-            await self.call(hook, attributes, subject)
+            await self.counted(hook, attributes, self.call(hook, attributes, subject))
         except StatusError as error:
             return error
         except CallFailed as error:

@@ -37,11 +37,13 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """`failures` are acted on as the binding says, `errors` always deny; `annotations` are for the audit log."""
+    """`failures` are acted on as the binding says, `errors` always deny; `annotations` are for the audit log, `ignored` errors
+    for metrics only."""
 
     failures: list[Failure] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
 
 
 class Validator:
@@ -76,7 +78,8 @@ class Validator:
             seen = seen.with_names(namespaceObject=namespace)
             await self._annotate(seen, findings)
         except (ConditionError, OutOfBudget) as error:
-            findings = Findings([] if self._ignores_failures else [Failure(str(error))])
+            ignored = self._ignores_failures
+            findings = Findings(ignored=[str(error)]) if ignored else Findings([Failure(str(error))])
         return findings
 
     async def _validate(self, evaluation: Evaluation, findings: Findings) -> None:
@@ -86,8 +89,10 @@ class Validator:
         messages, problem = await self._evaluated_messages(evaluation, run.budget)
         for i, outcome in enumerate(outcomes):
             error = outcome.error or (f"failed messageExpression: {problem}" if problem else "")
-            if error:
-                findings.failures += [] if self._ignores_failures else [Failure(error, position=i)]
+            if error and self._ignores_failures:
+                findings.ignored.append(error)
+            elif error:
+                findings.failures.append(Failure(error, position=i))
             elif outcome.value is not True:
                 validation = self._validations[i]
                 text = _message(validation, messages[i])

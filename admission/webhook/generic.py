@@ -5,10 +5,21 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go.
 
 import logging
 import uuid
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Awaitable
+from time import perf_counter
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.measures import (
+    CONDITION_ERRORS,
+    CONDITION_EXCLUSIONS,
+    CONDITION_SECONDS,
+    WEBHOOK_REJECTIONS,
+    WEBHOOK_REQUESTS,
+    WEBHOOK_SECONDS,
+    WEBHOOKS_FAILED_OPEN,
+)
 from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
 from fakeapiserver.admission.webhook.matching import has_labels, in_namespace, in_version, matched
@@ -23,9 +34,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+# Upstream tells no higher ones.
+_MAX_CODE: Final = 600
+
 
 class CallFailed(Exception):
-    """The webhook could not be asked, or its answer not be used: the failure policy decides. The text is upstream's."""
+    """The webhook could not be asked, or its answer not be used: the failure policy decides. The text is upstream's, `code` the
+    HTTP status that it counts as."""
+
+    def __init__(self, text: str, code: int = 503) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Rejected(StatusError):
+    """The webhook has said no."""
 
 
 class Webhook(Handler):
@@ -37,6 +61,11 @@ class Webhook(Handler):
     configurations: ClassVar[str]
     mutating: ClassVar[bool]
     annotation: ClassVar[str]
+
+    @property
+    def step(self) -> str:
+        """As upstream's metrics call it."""
+        return "admit" if self.mutating else "validating"
 
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
@@ -84,10 +113,19 @@ class Webhook(Handler):
         # Upstream tells them of the resource that was asked for, in the kind that matched.
         seen = Subject(attributes.resource, subject.kind, subject.object, subject.old_object)
         evaluation = Evaluation.of(attributes, seen, self.initializer.authorizer)
+        instruments, start = self.initializer.instruments, perf_counter()
+        labels = ("webhook", hook.name, attributes.operation)
+        exact = "admit" if self.mutating else "validate"
         try:
-            return await hold(hook.conditions, evaluation, ignores_failures=hook.ignores_failures)
+            wanted = await hold(hook.conditions, evaluation, ignores_failures=hook.ignores_failures)
         except ConditionError as error:
+            instruments.count(CONDITION_ERRORS, *labels, exact)
+            instruments.observe(CONDITION_SECONDS, perf_counter() - start, *labels, self.step)
             raise new_forbidden(attributes.resource.group_resource, attributes.name, str(error)) from None
+        if not wanted:  # upstream times no conditions that hold
+            instruments.count(CONDITION_EXCLUSIONS, *labels, exact)
+            instruments.observe(CONDITION_SECONDS, perf_counter() - start, *labels, self.step)
+        return wanted
 
     # ------------------------------------------------------------------- calling
 
@@ -99,7 +137,7 @@ class Webhook(Handler):
         try:
             version = review.version_of(hook.spec.get("admissionReviewVersions") or [])
         except BadReview as error:
-            raise failed(hook, f"could not create admission objects: {error}") from None
+            raise failed(hook, f"could not create admission objects: {error}", 400) from None
         data = await self._post(hook, review.review(uid, version, attributes, subject))
         try:
             found = review.decode(data, version)
@@ -114,7 +152,7 @@ class Webhook(Handler):
                 attributes.annotate(f"{hook.name}/{key}", str(value))
         attributes.warnings += [warning for warning in verdict.warnings if warning]
         if not verdict.allowed:
-            raise review.rejection(hook.name, verdict.status)
+            raise Rejected(review.rejection(hook.name, verdict.status).status)
         return verdict
 
     async def _post(self, hook: Hook, body: bytes) -> bytes:
@@ -126,11 +164,39 @@ class Webhook(Handler):
         try:
             return await self._client.post(hook.endpoint, body, hook.spec.get("timeoutSeconds") or 10)
         except WebhookError as error:
-            raise failed(hook, f"failed to call webhook: {error}") from None
+            raise failed(hook, f"failed to call webhook: {error}", error.status or 503) from None
+
+    async def counted(self, hook: Hook, attributes: Attributes, asking: Awaitable[T]) -> T:
+        """What asking the webhook gives, counted by what has become of it."""
+        start = perf_counter()
+        try:
+            found = await asking
+        except CallFailed as error:
+            rejected = not hook.ignores_failures
+            self._count(hook, attributes, start, error.code, "calling_webhook_error" if rejected else "")
+            raise
+        except Rejected as error:
+            self._count(hook, attributes, start, int(error.status["code"]), "no_error")
+            raise
+        except StatusError:
+            self._count(hook, attributes, start, 0, "apiserver_internal_error")
+            raise
+        self._count(hook, attributes, start, 200, "")
+        return found
+
+    def _count(self, hook: Hook, attributes: Attributes, start: float, code: int, rejected: str) -> None:
+        """`rejected`: why the request is, if it is."""
+        instruments, operation, step = self.initializer.instruments, attributes.operation, self.step
+        shown, is_rejected = str(min(code, _MAX_CODE)), "true" if rejected else "false"
+        instruments.count(WEBHOOK_REQUESTS, shown, hook.name, operation, is_rejected, step)
+        instruments.observe(WEBHOOK_SECONDS, perf_counter() - start, hook.name, operation, is_rejected, step)
+        if rejected:
+            instruments.count(WEBHOOK_REJECTIONS, rejected, hook.name, operation, shown, step)
 
     def answer_to(self, hook: Hook, error: CallFailed, attributes: Attributes, place: str) -> StatusError | None:
         """What the client gets, None where the failure is to be ignored. `place` tells audit which of the webhooks it was."""
         if hook.ignores_failures:
+            self.initializer.instruments.count(WEBHOOKS_FAILED_OPEN, hook.name, self.step)
             attributes.annotate(f"failed-open.{self.annotation}{place}", hook.name)
             log.warning("failing open: %s", error)
             return None
@@ -138,5 +204,5 @@ class Webhook(Handler):
         return new_internal_error(str(error))
 
 
-def failed(hook: Hook, why: str) -> CallFailed:
-    return CallFailed(f"failed calling webhook {go_quote(hook.name)}: {why}")
+def failed(hook: Hook, why: str, code: int = 503) -> CallFailed:
+    return CallFailed(f"failed calling webhook {go_quote(hook.name)}: {why}", code)

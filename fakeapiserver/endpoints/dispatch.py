@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go and the go-restful routes it makes.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -16,6 +17,7 @@ from fakeapiserver.apimachinery.errors import (
     new_not_found,
 )
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Family
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import check_route, takes_body_type
 from fakeapiserver.endpoints.request import Request, Response
@@ -49,6 +51,14 @@ def handler_of(verb: str) -> Handler | None:
 
 
 # The resource that is only an act, and the one that is only a look.
+_UNAVAILABLE: Final = re.compile(r"unavailable in v([0-9]+\.[0-9]+)").search
+# Upstream: pkg/endpoints/metrics/metrics.go.
+DEPRECATED: Final = Family(
+    "apiserver_requested_deprecated_apis",
+    "Deprecated resources that were asked for",
+    ("group", "removed_release", "resource", "subresource", "version"),
+    gauge=True,
+)
 _BINDINGS: Final = GroupResource("", "bindings")
 _COMPONENT_STATUSES: Final = GroupResource("", "componentstatuses")
 # The verbs of a collection; the others are of one object.
@@ -78,9 +88,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
             request, scope, scopes.media_types, listed=watches and request.method == "GET" and not info.watch_path
         )
     ):
-        request.warnings.append(warns)
-        if request.audit is not None:
-            request.audit.annotate("k8s.io/deprecated", "true", at_end=True)
+        _warn(request, scope, scopes, warns)
     if unknown:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if info.subresource:
@@ -108,6 +116,23 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
 
         return await componentstatus.read(request, scope)
     return await handler(request, scope)
+
+
+def _warn(request: Request, scope: RequestScope, scopes: RequestScopes, warning: str) -> None:
+    """Of a resource that is deprecated: the client, whoever watches metrics, and audit."""
+    info, removed = request.info, "" if scope.kind.custom else _removed_release(warning)
+    request.warnings.append(warning)
+    scopes.instruments.set(DEPRECATED, 1, info.group, removed, info.resource, info.subresource, info.version)
+    if request.audit is not None:
+        request.audit.annotate("k8s.io/deprecated", "true", at_end=True)
+        if removed:
+            request.audit.annotate("k8s.io/removed-release", removed, at_end=True)
+
+
+def _removed_release(warning: str) -> str:
+    """`1.40` of `... is deprecated in v1.33+, unavailable in v1.40+`; empty where no release is named."""
+    found = _UNAVAILABLE(warning)
+    return found[1] if found else ""
 
 
 def _is_builtin_group(name: str, scopes: RequestScopes) -> bool:

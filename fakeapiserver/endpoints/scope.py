@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
@@ -64,6 +65,7 @@ class RequestScope:
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
     # The oldest revision that a watch can start from (custom resources, whose storage is made anew with their definition).
     watchable_since: int = 0
+    instruments: Instruments = field(default_factory=Instruments, repr=False)
     # What streams now.
     watchers: set[Watcher] = field(default_factory=set, repr=False)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import conversion
@@ -86,6 +87,7 @@ class RequestScopes:
     guard_for: Callable[[GroupResource], Guard | None] = lambda resource: None
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
+    instruments: Instruments = field(default_factory=Instruments)
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
     _generation: int = -1
@@ -99,6 +101,7 @@ class RequestScopes:
         if scope is None and (row := self.table.lookup(*key)) is not None:
             scope = self._scopes[key] = self._make(row)
             scope.min_request_timeout = self.min_request_timeout
+            scope.instruments = self.instruments
         return scope
 
     def store_for(self, resource: GroupResource) -> Store | None:

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
+from fakeapiserver.apimachinery.instruments import Family, exponential
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond, selection, table
@@ -95,6 +96,14 @@ def _too_old(revision: int, oldest: int) -> StatusError:
     return new_resource_expired(f"too old resource version: {revision} ({oldest})")
 
 
+# Upstream: pkg/endpoints/metrics/metrics.go.
+_LABELS: Final = ("group", "resource", "version")
+EVENTS: Final = Family("apiserver_watch_events_total", "Events sent to watches", _LABELS)
+EVENT_SIZES: Final = Family(
+    "apiserver_watch_events_sizes", "Bytes of events sent to watches", _LABELS, exponential(1024, 2, 8)
+)
+
+
 class NoSuchForm(Exception):
     """An event can't be written as a list, which a client may ask for all the same: the stream ends with the first."""
 
@@ -107,6 +116,9 @@ class Form:
         self._scope = scope
         self.clock = scope.clock
         self.min_request_timeout = scope.min_request_timeout
+        self._instruments = scope.instruments
+        gvr = scope.resource.gvr
+        self._labels = (gvr.group, gvr.resource, gvr.version)
         self._accept = accept
         self._protobuf, self._cbor = accept.media_type == PROTOBUF, accept.media_type == CBOR
         self._key = (
@@ -117,6 +129,14 @@ class Form:
         if accept.media_type == YAML:
             raise not_streamable(request.supported)
         self.content_type = PROTOBUF_STREAM if self._protobuf else CBOR_SEQUENCE if self._cbor else JSON
+
+    def sent(self, frames: list[bytes]) -> bytes:
+        """All together, counted."""
+        if frames:
+            self._instruments.count(EVENTS, *self._labels, by=len(frames))
+            for frame in frames:
+                self._instruments.observe(EVENT_SIZES, len(frame), *self._labels)
+        return b"".join(frames)
 
     def event(self, event: Event) -> bytes:
         if self._accept.as_kind == "Table":
@@ -234,11 +254,11 @@ class Stream:
                 return
             self._told = revision
             end = self._clock.monotonic() + self._lifetime
-            initial = b"".join(map(self._form.added, items))
+            initial = list(map(self._form.added, items))
             if self._options.send_initial_events and self._options.allow_watch_bookmarks:
-                initial += self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"})
+                initial.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
             # Even without events the headers must go out now: clients wait for them.
-            yield initial
+            yield self._form.sent(initial)
             async for chunk in self._live(end):
                 yield chunk
         except NoSuchForm:
@@ -258,12 +278,12 @@ class Stream:
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
             if events:
                 self._told = events[-1].revision
-                yield b"".join(map(self._form.event, events))
+                yield self._form.sent(list(map(self._form.event, events)))
             if self._clock.monotonic() >= bookmark_at:
                 bookmark_at = self._next_bookmark(end)
                 if self._watcher.progress > self._told:
                     self._told = self._watcher.progress
-                    yield self._form.bookmark(self._told)
+                    yield self._form.sent([self._form.bookmark(self._told)])
 
     def _next_bookmark(self, end: float) -> float:
         """Once a minute, and for the last time shortly before the end."""

@@ -98,6 +98,7 @@ class APIServer:
             service_cluster_ip_range=config.service_cluster_ip_range,
             min_request_timeout=config.min_request_timeout,
             media_types=self.media_types,
+            instruments=self.metrics.instruments,
         )
         self.objects = ObjectGetter(self.scopes)
         rbac = RBAC(self.objects)
@@ -107,7 +108,9 @@ class APIServer:
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
-        chain = authn_authz.admission(config, self.objects, self.versions, self.writer, self.clock, authorizer)
+        chain = authn_authz.admission(
+            config, self.objects, self.versions, self.writer, self.clock, authorizer, self.metrics.instruments
+        )
         self.scopes.admission, self.metrics.admission = chain, chain.timings
         self.custom_resources = CustomResources(self.scopes)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
@@ -176,7 +179,7 @@ class APIServer:
         if not self.config.enable_priority_and_fairness:
             return MaxInFlight(reading, mutating)
         max_wait = min(self.config.request_timeout / 4, 60.0)
-        return PriorityAndFairness(self.objects, self.clock, reading + mutating, max_wait)
+        return PriorityAndFairness(self.objects, self.clock, reading + mutating, max_wait, self.metrics.instruments)
 
     @property
     def flags(self) -> dict[str, object]:

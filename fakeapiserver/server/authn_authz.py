@@ -11,6 +11,7 @@ from fakeapiserver.admission.chain import Chain
 from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
 from fakeapiserver.admission.options import new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
 from fakeapiserver.clock import Clock
@@ -41,14 +42,27 @@ def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[Gro
 
 
 def admission(
-    config: Config, objects: Getter, versions: Versions, writer: Writer, clock: Clock, authorizer: Authorizer
+    config: Config,
+    objects: Getter,
+    versions: Versions,
+    writer: Writer,
+    clock: Clock,
+    authorizer: Authorizer,
+    instruments: Instruments,
 ) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
     and configurations that won't do.
     What is accepted and not built yet is logged as a warning."""
     configuration = read_admission_configuration(config.admission_control_config_file)
     initializer = Initializer(
-        objects, versions, configuration, writer, clock, authorizer, feature_gates=config.feature_gates
+        objects,
+        versions,
+        configuration,
+        writer,
+        clock,
+        authorizer,
+        feature_gates=config.feature_gates,
+        instruments=instruments,
     )
     enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
     if "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on

@@ -119,7 +119,7 @@ class HandlerChain:
         if self._impersonation is None:
             from fakeapiserver.server.impersonation import Impersonation
 
-            self._impersonation = Impersonation(self.authorizer)
+            self._impersonation = Impersonation(self.authorizer, self.metrics.instruments)
         return await self._impersonation.user(request, attributes_of(request.info, request.user))
 
     async def _authorize(self, request: Request) -> None:

@@ -5,16 +5,30 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation (KEP-5284, constr
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
 from fakeapiserver.apimachinery.field import Path, go_quote
 from fakeapiserver.apimachinery.go_url import path_unescape
+from fakeapiserver.apimachinery.instruments import Family, Instruments, exponential
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.endpoints.request import Request
 
+# Upstream: endpoints/filters/impersonation/metrics/metrics.go.
+_LABELS: Final = ("decision", "mode")
+_BOUNDS: Final = exponential(0.001, 2, 15)
+_METRIC: Final = "apiserver_impersonation"
+ATTEMPTS: Final = Family(f"{_METRIC}_attempts_total", "Requests to go on as another user", _LABELS)
+ATTEMPT_SECONDS: Final = Family(
+    f"{_METRIC}_attempts_duration_seconds", "Seconds until it was clear whether a user may", _LABELS, _BOUNDS
+)
+QUESTIONS: Final = Family(f"{_METRIC}_authorization_attempts_total", "Questions to the authorizer", _LABELS)
+QUESTION_SECONDS: Final = Family(
+    f"{_METRIC}_authorization_attempts_duration_seconds", "Seconds that these questions took", _LABELS, _BOUNDS
+)
 _PREFIX: Final = b"impersonate-"
 _EXTRA: Final = b"impersonate-extra-"
 _NODE: Final = "system:node:"
@@ -31,8 +45,9 @@ _MAX_REMEMBERED: Final = 10_000
 class Impersonation:
     """One server's: it remembers by which mode a user was last allowed, and tries that one first."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, instruments: Instruments) -> None:
         self._authorizer = authorizer
+        self._instruments = instruments
         self._last: dict[str, _Mode] = {}
 
     async def user(self, request: Request, attributes: Attributes) -> UserInfo:
@@ -43,20 +58,35 @@ class Impersonation:
         wanted = _wanted(request.headers)
         if wanted is None:
             return request.user
-        own, refused = request.user.name, None
+        start = perf_counter()
+        try:
+            mode, user = await self._allowed(wanted, request.user, attributes)
+        except StatusError:
+            self._count("denied", "", start)
+            raise
+        self._count("allowed", mode.name or "legacy", start)
+        if request.audit is not None:
+            request.audit.log_impersonated_user(user, mode.verb if mode.name else "")
+        return user
+
+    def _count(self, decision: str, mode: str, start: float) -> None:
+        self._instruments.count(ATTEMPTS, decision, mode)
+        self._instruments.observe(ATTEMPT_SECONDS, perf_counter() - start, decision, mode)
+
+    async def _allowed(self, wanted: UserInfo, requestor: UserInfo, attributes: Attributes) -> "tuple[_Mode, UserInfo]":
+        """By which mode, and with all its groups. StatusError 403 of the first mode that applies."""
+        own, refused = requestor.name, None
         last = self._last.get(own)
         for mode in _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last)):
-            if not mode.applies(wanted, request.user):
+            if not mode.applies(wanted, requestor):
                 continue
             try:
-                user = await _Check(mode, attributes, self._authorizer).user(wanted)
+                user = await _Check(mode, attributes, self._authorizer, self._instruments).user(wanted)
             except StatusError as error:
                 refused = refused or error
             else:
                 self._remember(own, mode)
-                if request.audit is not None:
-                    request.audit.log_impersonated_user(user, mode.verb if mode.name else "")
-                return user
+                return mode, user
         assert refused is not None, "the last mode applies to everyone"
         raise refused
 
@@ -139,6 +169,7 @@ class _Check:
     mode: _Mode
     attributes: Attributes
     authorizer: Authorizer
+    instruments: Instruments
 
     async def user(self, wanted: UserInfo) -> UserInfo:
         """The impersonated user with all its groups."""
@@ -234,10 +265,15 @@ class _Check:
 
     async def _ask(self, attributes: Attributes) -> tuple[Decision, str]:
         """Who can't find out doesn't allow it."""
+        start = perf_counter()
         try:
-            return await self.authorizer.authorize(attributes)
+            decision, reason = await self.authorizer.authorize(attributes)
         except EvaluationError as error:
-            return error.decision, error.reason
+            decision, reason = error.decision, error.reason
+        labels = ("allowed" if decision is Decision.ALLOW else "denied", self.mode.name or "legacy")
+        self.instruments.count(QUESTIONS, *labels)
+        self.instruments.observe(QUESTION_SECONDS, perf_counter() - start, *labels)
+        return decision, reason
 
 
 def _extra_problems(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

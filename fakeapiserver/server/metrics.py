@@ -4,7 +4,6 @@ Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/m
 Counting is a dict update; prometheus-client, which costs some 100 ms to import, renders the text when /metrics is first asked for.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fakeapiserver.admission.timings import BOUNDS, Timings
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Histogram, Instruments
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.instrumented import Decisions
 from fakeapiserver.auth.interfaces import Decision
@@ -67,50 +67,33 @@ class Labels(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Histogram:
-    """How many values fell below each bound, and their sum."""
-
-    bounds: tuple[float, ...]
-    counts: list[int] = field(default_factory=list)
-    sum: float = 0.0
-
-    def observe(self, value: float) -> None:
-        self.counts = self.counts or [0] * (len(self.bounds) + 1)
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """(upper bound, values up to it), ending with all of them."""
-        total, rows = 0, []
-        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
-            total += count
-            rows.append(("+Inf" if bound == float("inf") else f"{bound:g}", float(total)))
-        return rows
-
-
-@dataclass(slots=True)
 class _Series:
     """What is known of one kind of request: how often each HTTP code came, seconds, and bytes of what reads were answered with."""
 
     codes: Counter[int] = field(default_factory=Counter)
-    seconds: _Histogram = field(default_factory=lambda: _Histogram(_DURATIONS))
-    sizes: _Histogram = field(default_factory=lambda: _Histogram(_SIZES))
+    seconds: Histogram = field(default_factory=lambda: Histogram(_DURATIONS))
+    sizes: Histogram = field(default_factory=lambda: Histogram(_SIZES))
 
 
-_WITHOUT_TOTAL: Final = (b"authenticated_user_requests", b"authentication_attempts")
+_WITHOUT_TOTAL: Final = (
+    b"authenticated_user_requests",
+    b"authentication_attempts",
+    b"apiserver_admission_webhook_rejection_count",
+    b"apiserver_admission_webhook_fail_open_count",
+)
 # Whose names are told as they are; of all others only whether they look like an address.
 _KNOWN_USERS: Final = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
 
 
-class _Attempts(dict[str, _Histogram]):
+class _Attempts(dict[str, Histogram]):
     """How long attempts took, by their result."""
 
     def observe(self, result: str, seconds: float) -> None:
         histogram = self.get(result)
         if histogram is None:
-            histogram = self[result] = _Histogram(_AUTHENTICATION_DURATIONS)
+            histogram = self[result] = Histogram(_AUTHENTICATION_DURATIONS)
         histogram.observe(seconds)
 
     def metrics(self, what: str, verb: str, took: str) -> "tuple[Metric, Metric]":
@@ -215,13 +198,29 @@ def _admission_metrics(timings: Timings) -> Iterator["Metric"]:
         if not count:
             continue
         values = [what.operation, "true" if what.rejected else "false", what.step]
-        buckets = _Histogram(BOUNDS, timing.counts).buckets()
+        buckets = Histogram(BOUNDS, timing.counts).buckets()
         if what.plugin:
             plugins.add_metric([what.plugin, *values], buckets, timing.sum)
         else:
             steps.add_metric(values, buckets, timing.sum)
             summary.add_metric(values, count, timing.sum)
     yield from (plugins, steps, summary)
+
+
+def _instrument_metrics(instruments: Instruments) -> Iterator["Metric"]:
+    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+    for family, numbers in instruments.numbers.items():
+        kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
+        metric = kind(family.name.removesuffix("_total"), family.help, labels=family.labels)
+        for values, number in sorted(numbers.items()):
+            metric.add_metric(values, number)
+        yield metric
+    for family, histograms in instruments.histograms.items():
+        shown = HistogramMetricFamily(family.name, family.help, labels=family.labels)
+        for values, histogram in sorted(histograms.items()):
+            shown.add_metric(values, histogram.buckets(), histogram.sum)
+        yield shown
 
 
 @dataclass(slots=True)
@@ -244,6 +243,7 @@ class Metrics:
     authorization: AuthorizationMetrics = field(default_factory=AuthorizationMetrics)
     admission: Timings = field(default_factory=Timings)
     audit: AuditCounts = field(default_factory=AuditCounts)
+    instruments: Instruments = field(default_factory=Instruments)
 
     async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
         """Serves the request and counts it; one that streams is counted when it ends."""
@@ -277,6 +277,7 @@ class Metrics:
         self.authorization.reset()
         self.admission.reset()
         self.audit.reset()
+        self.instruments.reset()
 
     def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
         series = self.series.get(labels)
@@ -367,6 +368,7 @@ class Metrics:
         yield from self.authorization.metrics()
         yield from _admission_metrics(self.admission)
         yield from self.audit.metrics()
+        yield from _instrument_metrics(self.instruments)
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield from _build_metrics(discovery.version_info(self.table))
@@ -379,9 +381,9 @@ class Metrics:
         """The durations again: nothing that upstream leaves out of these takes time here."""
         from prometheus_client.metrics_core import HistogramMetricFamily
 
-        found: dict[tuple[str, ...], _Histogram] = {}
+        found: dict[tuple[str, ...], Histogram] = {}
         for labels, series in self.series.items():
-            histogram = found.setdefault(tuple(_without_dry_run(labels)), _Histogram(_SLI_DURATIONS))
+            histogram = found.setdefault(tuple(_without_dry_run(labels)), Histogram(_SLI_DURATIONS))
             first, *counts = sum(series.seconds.counts[:3]), *series.seconds.counts[3:]
             before = histogram.counts or [0] * (len(_SLI_DURATIONS) + 1)
             histogram.counts = [old + new for old, new in zip(before, (first, *counts), strict=True)]
@@ -513,5 +515,5 @@ def _rendered(metrics: Iterator["Metric"]) -> bytes:
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics))
+    registry.register(_Collector(metric for metric in metrics if metric.samples))
     return generate_latest(registry)

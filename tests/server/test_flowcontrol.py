@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import SystemClock
@@ -64,7 +65,7 @@ async def served(_: Request) -> Response:
 
 
 def fairness(stored: Stored, concurrency: int = 600, max_wait: float = 15.0) -> PriorityAndFairness:
-    return PriorityAndFairness(stored, SystemClock(), concurrency, max_wait)
+    return PriorityAndFairness(stored, SystemClock(), concurrency, max_wait, Instruments())
 
 
 MATCHES = [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.server.impersonation import Impersonation
@@ -43,7 +44,7 @@ def impersonate(
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     request = Request("GET", "/api/v1/pods", {}, raw, no_body, {}, user=user)
     own = Attributes(user, "list", resource_request=True, resource="pods")
-    return asyncio.run((by or Impersonation(authorizer)).user(request, own))
+    return asyncio.run((by or Impersonation(authorizer, Instruments())).user(request, own))
 
 
 def test_a_service_account_on_a_node_may_be_that_node() -> None:
@@ -76,7 +77,7 @@ def test_many_groups_are_asked_for_at_once() -> None:
 
 def test_the_mode_that_let_a_user_through_is_tried_first_from_then_on() -> None:
     authorizer = Asked("impersonate users", "impersonate serviceaccounts")
-    impersonation = Impersonation(authorizer)
+    impersonation = Impersonation(authorizer, Instruments())
     impersonate(authorizer, JANE, ("Impersonate-User", "bob"), by=impersonation)
     assert authorizer.questions[0] == "impersonate-on:user-info:list pods"
     authorizer.questions.clear()

@@ -4,11 +4,13 @@ Upstream: k8s.io/apiserver/pkg/server/filters/{priority-and-fairness,maxinflight
 """
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from fakeapiserver.apimachinery.instruments import Family, Instruments
 from fakeapiserver.auth.interfaces import ObjectReader, UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
@@ -21,6 +23,16 @@ from fakeapiserver.server.flowcontrol.rule import Matches, by_precedence, compil
 FLOW_SCHEMAS: Final = "flowschemas.flowcontrol.apiserver.k8s.io"
 PRIORITY_LEVELS: Final = "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"
 RESOURCES: Final = (FLOW_SCHEMAS, PRIORITY_LEVELS)
+# Upstream: pkg/util/flowcontrol/metrics/metrics.go.
+_METRIC: Final = "apiserver_flowcontrol"
+_FLOW: Final = ("flow_schema", "priority_level")
+DISPATCHED: Final = Family(f"{_METRIC}_dispatched_requests_total", "Requests that ran", _FLOW)
+REJECTED: Final = Family(
+    f"{_METRIC}_rejected_requests_total", "Requests that found no seat in time", (*_FLOW, "reason")
+)
+NOMINAL_SEATS: Final = Family(
+    f"{_METRIC}_nominal_limit_seats", "Seats that a priority level has", ("priority_level",), gauge=True
+)
 _CATCH_ALL: Final = "catch-all"
 _MAX_CLASSIFIED: Final = 4096
 _MASTERS: Final = "system:masters"
@@ -108,8 +120,11 @@ class PriorityAndFairness:
     """`concurrency` seats are shared out among the levels in proportion to their shares; a request waits for `max_wait`
     seconds at most."""
 
-    def __init__(self, objects: ObjectReader, clock: Clock, concurrency: int, max_wait: float) -> None:
+    def __init__(
+        self, objects: ObjectReader, clock: Clock, concurrency: int, max_wait: float, instruments: Instruments
+    ) -> None:
         self._objects = objects
+        self._instruments = instruments
         self._concurrency = concurrency
         self._max_wait = max_wait
         self._config = _Config()
@@ -123,10 +138,16 @@ class PriorityAndFairness:
         flow = self._classify(info, request.user)
         request.response_headers += flow.headers
         seats = flow.level.seats
+        if seats is not None and not seats.take():
+            start = time.monotonic()
+            if not await seats.wait(flow.entropy, self._max_wait):
+                why = "time-out" if time.monotonic() - start >= self._max_wait else "queue-full"
+                reason = why if seats.queuing is not None else "concurrency-limit"
+                self._instruments.count(REJECTED, flow.schema, flow.level.name, reason)
+                return too_many_requests(self._dropped.record(flow.level.name))
+        self._instruments.count(DISPATCHED, flow.schema, flow.level.name)
         if seats is None:
             return await serve(request)
-        if not seats.take() and not await seats.wait(flow.entropy, self._max_wait):
-            return too_many_requests(self._dropped.record(flow.level.name))
         try:
             return await serve(request)
         finally:
@@ -158,6 +179,7 @@ class PriorityAndFairness:
             name, spec = obj["metadata"]["name"], obj["spec"]
             limit = math.ceil(self._concurrency * shares[name] / total)
             seats = self._seats_of(name, limit, spec) if spec.get("type") != "Exempt" else None
+            self._instruments.set(NOMINAL_SEATS, limit, name)
             levels[name] = _Level(name, obj["metadata"].get("uid", ""), seats)
         self._seats = {name: level.seats for name, level in levels.items() if level.seats is not None}
         config = _Config(generation)

@@ -1,0 +1,146 @@
+"""What /metrics tells of webhooks, policies, impersonation, watches and deprecated resources. The values are a real
+kube-apiserver's for the same requests."""
+
+from typing import Any
+
+import pytest
+
+from conformance.exchange import Client
+from fakeapiserver import Cluster
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+
+
+def metrics_after(requests: list[dict[str, Any]]) -> dict[str, float]:
+    with Cluster() as cluster:
+        client = Client(cluster.url, cluster.token)
+        for request in requests:
+            client.send(request, [])
+        text = client.send({"method": "GET", "path": "/metrics", "accept": "text/plain"}, [])["text"]
+    rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in rows}
+
+
+def post(path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"method": "POST", "path": path, "body": body, **more}
+
+
+def hook(name: str, **more: Any) -> dict[str, Any]:
+    client = {"url": "https://127.0.0.1:1/x"}
+    return {
+        "name": name,
+        "clientConfig": client,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": [RULE],
+        **more,
+    }
+
+
+CONDITION = {"name": "c", "expression": "request.name == 'closed'"}
+HOOKS = [
+    hook("open.example.com", failurePolicy="Ignore"),
+    hook("closed.example.com", matchConditions=[CONDITION]),
+]
+POLICY = {
+    "matchConstraints": {"resourceRules": [RULE]},
+    "validations": [{"expression": "object.metadata.name != 'bad'"}],
+}
+BINDING = {"policyName": "p.example.com", "validationActions": ["Deny", "Audit"]}
+
+
+@pytest.mark.parametrize(
+    ("requests", "told"),
+    [
+        (
+            [
+                post(f"{ADMISSION}/mutatingwebhookconfigurations", {"metadata": {"name": "h"}, "webhooks": HOOKS}),
+                post(CONFIG_MAPS, {"metadata": {"name": "a"}}),
+                post(CONFIG_MAPS, {"metadata": {"name": "closed"}}),
+            ],
+            {
+                'apiserver_admission_webhook_request_total{code="503",name="open.example.com",operation="CREATE",'
+                'rejected="false",type="admit"}': 2,
+                'apiserver_admission_webhook_request_total{code="503",name="closed.example.com",operation="CREATE",'
+                'rejected="true",type="admit"}': 1,
+                'apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",'
+                'name="closed.example.com",operation="CREATE",rejection_code="503",type="admit"}': 1,
+                'apiserver_admission_webhook_fail_open_count{name="open.example.com",type="admit"}': 2,
+                'apiserver_admission_webhook_admission_duration_seconds_count{name="open.example.com",'
+                'operation="CREATE",rejected="false",type="admit"}': 2,
+                'apiserver_admission_match_condition_exclusions_total{kind="webhook",name="closed.example.com",'
+                'operation="CREATE",type="admit"}': 1,
+                'apiserver_admission_match_condition_evaluation_seconds_count{kind="webhook",'
+                'name="closed.example.com",operation="CREATE",type="admit"}': 1,
+            },
+        ),
+        (
+            [
+                post(
+                    f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "p.example.com"}, "spec": POLICY}
+                ),
+                post(f"{ADMISSION}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": BINDING}),
+                post(CONFIG_MAPS, {"metadata": {"name": "good"}}),
+                post(CONFIG_MAPS, {"metadata": {"name": "bad"}}),
+            ],
+            {
+                f'apiserver_validating_admission_policy_check_total{{enforcement_action="{action}",'
+                'error_type="invalid_error",policy="p.example.com",policy_binding="b"}': 1
+                for action in ("deny", "audit")
+            },
+        ),
+        (
+            [
+                {"method": "GET", "path": CONFIG_MAPS, "headers": {"Impersonate-User": "jane"}},
+                {"method": "GET", "path": CONFIG_MAPS, "headers": {"Impersonate-User": "jane"}, "token": ""},
+            ],
+            {
+                'apiserver_impersonation_attempts_total{decision="allowed",mode="user-info"}': 1,
+                'apiserver_impersonation_attempts_total{decision="denied",mode=""}': 1,
+            },
+        ),
+        (
+            [
+                post(CONFIG_MAPS, {"metadata": {"name": "a"}}),
+                {"method": "GET", "path": f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1"},
+            ],
+            {
+                'apiserver_watch_events_total{group="",resource="configmaps",version="v1"}': 1,
+                'apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"}': 1,
+            },
+        ),
+        (
+            [{"method": "GET", "path": "/api/v1/namespaces/default/endpoints"}],
+            {
+                'apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",'
+                'subresource="",version="v1"}': 1
+            },
+        ),
+    ],
+)
+def test_what_was_done_is_counted(requests: list[dict[str, Any]], told: dict[str, float]) -> None:
+    found = metrics_after(requests)
+    assert {name: found.get(name) for name in told} == told
+
+
+def test_pod_security_counts_its_evaluations() -> None:
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    found = metrics_after(
+        [
+            post("/api/v1/namespaces", {"metadata": {"name": "strict", "labels": labels}}),
+            post("/api/v1/namespaces/strict/pods", pod),
+        ]
+    )
+    for mode in ("enforce", "audit"):
+        name = (
+            f'pod_security_evaluations_total{{decision="deny",mode="{mode}",policy_level="restricted",'
+            'policy_version="latest",request_operation="create",resource="pod",subresource=""}'
+        )
+        assert found[name] == 1
+
+
+def test_nothing_is_told_of_what_has_not_happened() -> None:
+    assert not [name for name in metrics_after([]) if name.startswith("apiserver_admission_webhook")]

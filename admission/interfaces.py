@@ -12,6 +12,7 @@ from fakeapiserver.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+    from fakeapiserver.transport.webhook import Idle
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 # The gates that plugins ask for and that are on unless somebody turns them off (upstream: pkg/features/kube_features.go).
@@ -161,6 +162,8 @@ class Initializer:
     default_unreachable_toleration_seconds: int = 300
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     instruments: Instruments = field(default_factory=Instruments)
+    # Connections to webhooks, for the next call.
+    idle: "Idle | None" = None
 
     def enabled(self, gate: str) -> bool:
         return self.feature_gates.get(gate, gate in GATES_ON)

@@ -160,7 +160,7 @@ class Webhook(Handler):
         from fakeapiserver.transport.webhook import WebhookClient, WebhookError
 
         if self._client is None:
-            self._client = WebhookClient(cluster_resolver(self.initializer.getter))
+            self._client = WebhookClient(cluster_resolver(self.initializer.getter), self.initializer.idle)
         try:
             return await self._client.post(hook.endpoint, body, hook.spec.get("timeoutSeconds") or 10)
         except WebhookError as error:

@@ -37,7 +37,7 @@ from fakeapiserver.storage.interface import Event, StoredObject, Watcher
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage
-    from fakeapiserver.transport.webhook import WebhookClient
+    from fakeapiserver.transport.webhook import Idle, WebhookClient
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,8 @@ class _State(NamedTuple):
 class CustomResources:
     """Works on the definitions' own watch, so a definition is served in the turn of the event loop after its write."""
 
-    def __init__(self, scopes: RequestScopes) -> None:
+    def __init__(self, scopes: RequestScopes, idle: "Idle") -> None:
+        """`idle`: connections to conversion webhooks, for the next call."""
         self._scopes = scopes
         self._served: dict[GroupVersionResource, _Served] = {}
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
@@ -88,6 +89,7 @@ class CustomResources:
         self._ending: dict[str, asyncio.Task[None]] = {}
         self.registration = AutoRegistration(scopes)
         self._webhooks: WebhookClient | None = None
+        self._idle = idle
         # By webhooks, on their way.
         self._conversions: set[asyncio.Future[StoredObject]] = set()
         scopes.make_custom = self._scope
@@ -306,7 +308,7 @@ class CustomResources:
         from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
 
         if self._webhooks is None:
-            self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)))
+            self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)), self._idle)
         webhook = obj["spec"]["conversion"]["webhook"]
         converter = Converter(
             endpoint_of(webhook["clientConfig"]), webhook["conversionReviewVersions"], self._webhooks.post

@@ -6,7 +6,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -39,6 +39,10 @@ from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
+from fakeapiserver.transport.connections import IdleConnections
+
+if TYPE_CHECKING:
+    from fakeapiserver.transport.webhook import Idle
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
 _NO_FLAGS: Final = frozenset(
@@ -107,12 +111,20 @@ class APIServer:
         )
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
+        self._to_webhooks: Idle = IdleConnections()
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
         chain = authn_authz.admission(
-            config, self.objects, self.versions, self.writer, self.clock, authorizer, self.metrics.instruments
+            config,
+            self.objects,
+            self.versions,
+            self.writer,
+            self.clock,
+            authorizer,
+            self.metrics.instruments,
+            self._to_webhooks,
         )
         self.scopes.admission, self.metrics.admission = chain, chain.timings
-        self.custom_resources = CustomResources(self.scopes)
+        self.custom_resources = CustomResources(self.scopes, self._to_webhooks)
         self._identity = IdentityLease(self.scopes, lambda: self.address)
         keys, audiences = service_account_keys(config), api_audiences(config)
         self._issuer = TokenIssuer(
@@ -262,6 +274,7 @@ class APIServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def finish(self) -> None:
-        """After the last request: hands on what is still to be told of."""
+        """After the last request: hands on what is still to be told of, and hangs up."""
+        self._to_webhooks.close()
         if self._auditor is not None:
             await self._auditor.flush()

@@ -20,6 +20,7 @@ from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.store import Guard
+    from fakeapiserver.transport.webhook import Idle
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ def admission(
     clock: Clock,
     authorizer: Authorizer,
     instruments: Instruments,
+    idle: "Idle",
 ) -> Chain:
     """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
     and configurations that won't do.
@@ -63,6 +65,7 @@ def admission(
         authorizer,
         feature_gates=config.feature_gates,
         instruments=instruments,
+        idle=idle,
     )
     enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
     if "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on

@@ -14,14 +14,13 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.webhook import check_host, reason, trusting
 
 Headers = list[tuple[bytes, bytes]]
 
 _CHUNK: Final = 65536
 _BUFFER: Final = 1 << 20  # twice as much is read ahead of who takes a body, no more
-_IDLE_SECONDS: Final = 90.0
-_MAX_IDLE: Final = 8
 _BODILESS: Final = frozenset((204, 304))
 
 
@@ -50,31 +49,6 @@ class Target:
     def authority(self) -> str:
         """`127.0.0.1:443`"""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class Connection:
-    """An open connection. An idle one is closed after a while."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-        self._expiry: asyncio.TimerHandle | None = None
-
-    def close(self) -> None:
-        self.use()
-        self.writer.close()
-
-    def rest(self) -> None:
-        """Nobody uses it for now."""
-        self._expiry = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self.writer.close)
-
-    def use(self) -> None:
-        if self._expiry is not None:
-            self._expiry.cancel()
-
-    @property
-    def usable(self) -> bool:
-        return not (self.reader.at_eof() or self.writer.is_closing())
 
 
 @dataclass(slots=True)
@@ -117,7 +91,7 @@ class Transport:
     def __init__(self, client: KeyPair | None = None) -> None:
         self._client = client
         self._contexts: dict[tuple[bytes, bool], ssl.SSLContext] = {}
-        self._idle: dict[Target, list[Connection]] = {}
+        self._idle: IdleConnections[Target] = IdleConnections()
 
     async def round_trip(
         self,
@@ -129,7 +103,7 @@ class Transport:
     ) -> Answer:
         """Sends `head` (with its blank line) and `body` (framed already), and answers as soon as the response's head is there.
         TransportError. Cancelling it closes the connection. `connected` is set when there is one."""
-        while (connection := self._take(target)) is not None:
+        while (connection := self._idle.take(target)) is not None:
             with suppress(_Stale):
                 return await self._exchange(target, connection, head, method, body, reused=True)
         connection = await self.connect(target)
@@ -167,29 +141,7 @@ class Transport:
 
     def close(self) -> None:
         """Ends the idle connections."""
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.close()
-        self._idle.clear()
-
-    def _take(self, target: Target) -> Connection | None:
-        connections = self._idle.get(target, [])
-        while connections:
-            connection = connections.pop()
-            if connection.usable:
-                connection.use()
-                return connection
-            connection.close()
-        return None
-
-    def _keep(self, target: Target, connection: Connection) -> None:
-        connections = self._idle.setdefault(target, [])
-        connections[:] = [other for other in connections if other.usable]
-        if len(connections) >= _MAX_IDLE or not connection.usable:
-            connection.close()
-            return
-        connection.rest()
-        connections.append(connection)
+        self._idle.close()
 
     async def _exchange(
         self,
@@ -227,7 +179,7 @@ class Transport:
                 raise TransportError(str(error)) from error
             finally:
                 if reader.reusable:
-                    self._keep(target, connection)
+                    self._idle.keep(target, connection)
                 else:
                     connection.close()
 

@@ -1,6 +1,6 @@
 """POSTs to webhooks: one JSON document over HTTPS, the certificate checked against the CA bundle that came with the address.
 
-Each call has a connection of its own, redirects are not followed, and what goes wrong is told in Go's words.
+Connections are kept for reuse where somebody keeps them, redirects are not followed, and what goes wrong is told in Go's words.
 Upstream: k8s.io/apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}, k8s.io/client-go/rest/request.go, crypto/x509/verify.go.
 """
 
@@ -13,7 +13,7 @@ import socket
 import ssl
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.service_resolver import Resolve
 
 # Upstream reads whatever comes; this is far beyond what it can use.
@@ -73,6 +74,9 @@ class Identity:
     user_agent: str = "kube-apiserver-admission"
 
 
+Trust = tuple[str, bytes, Identity, bool, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved.
@@ -89,6 +93,15 @@ class Endpoint:
     insecure: bool = False
     plain: bool = False
 
+    @property
+    def trust(self) -> Trust:
+        """What an open connection has proved, and shown, beside where it leads."""
+        return self.server_name or self.host, self.ca_bundle, self.identity, self.insecure, self.plain
+
+
+# Host, port, and what has been proved there.
+Idle = IdleConnections[tuple[str, int, str, bytes, Identity, bool, bool]]
+
 
 @dataclass(slots=True)
 class Response:
@@ -97,6 +110,8 @@ class Response:
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    # Whether the connection it came on may be used again.
+    reusable: bool = False
 
 
 def endpoint_of(client: Mapping[str, Any]) -> Endpoint:
@@ -117,10 +132,11 @@ def _cleaned(path: str) -> str:
 
 
 class WebhookClient:
-    """Calls webhooks. `resolve` finds what a Service stands for."""
+    """Calls webhooks. `resolve` finds what a Service stands for; without `idle` connections each call has one of its own."""
 
-    def __init__(self, resolve: Resolve) -> None:
+    def __init__(self, resolve: Resolve, idle: "Idle | None" = None) -> None:
         self._resolve = resolve
+        self._idle = idle
 
     async def post(self, endpoint: Endpoint, body: bytes, timeout: float) -> bytes:
         """The body of a 2xx answer within `timeout` seconds. WebhookError, also where there is none."""
@@ -157,16 +173,22 @@ class WebhookClient:
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
             f"{_authorization(endpoint.identity)}Accept-Encoding: gzip\r\n\r\n"
         )
-        reader, writer = await _connect(endpoint, host, port)
+        key = (host, port, *endpoint.trust)
+        connection = self._idle.take(key) if self._idle is not None else None
+        if connection is None:
+            connection = Connection(*await _connect(endpoint, host, port))
         try:
-            writer.write(head.encode() + body)
-            response = await read_response(reader)
+            connection.writer.write(head.encode() + body)
+            response = await read_response(connection.reader)
         except BaseException:
-            writer.transport.abort()  # a peer that is late with its answer is late with its goodbye
+            connection.abort()
             raise
-        writer.close()
+        if self._idle is not None and response.reusable:
+            self._idle.keep(key, connection)
+            return response
+        connection.close()
         with suppress(OSError):
-            await writer.wait_closed()
+            await connection.writer.wait_closed()
         return response
 
 
@@ -195,6 +217,7 @@ async def read_response(reader: asyncio.StreamReader) -> Response:
 
     answer = _Answer()
     parser = httptools.HttpResponseParser(answer)
+    answer.stays = parser.should_keep_alive
     while not answer.complete:
         data = await reader.read(_CHUNK)
         if not data:
@@ -205,6 +228,7 @@ async def read_response(reader: asyncio.StreamReader) -> Response:
             parser.feed_data(data)
         except httptools.HttpParserError as error:
             if answer.complete:  # a body where the status allows none
+                answer.response.reusable = False
                 break
             raise OSError(f"net/http: HTTP/1.x transport connection broken: {error}") from None
         finally:
@@ -226,6 +250,7 @@ class _Answer:
     def __init__(self) -> None:
         self.response = Response()
         self.complete = False
+        self.stays: Callable[[], bool] = lambda: False
         self._headers_complete = False
 
     @property
@@ -245,6 +270,7 @@ class _Answer:
 
     def on_message_complete(self) -> None:
         self.complete = True
+        self.response.reusable = self.stays()
 
 
 @lru_cache(_MAX_CONTEXTS)

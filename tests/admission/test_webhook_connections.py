@@ -1,0 +1,155 @@
+"""Connections to webhooks: one is used for many calls, and what one webhook does is no other request's concern."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from conformance.exchange import Client
+from conformance.tls_server import TLSServer
+from fakeapiserver import Cluster
+
+Json = dict[str, Any]
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+ANSWER = '{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": {"uid": "%s", "allowed": true}}'
+
+
+class Hook(TLSServer):
+    """Allows everything. `connections` counts those it has had; it hangs up after each answer if `hangs_up` (telling so if `tells`),
+    and holds back answers about objects called `held` until `released`."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.calls = 0
+        self.hangs_up = self.tells = False
+        self.held, self.released = threading.Event(), threading.Event()
+        super().__init__(_handler(self))
+
+    def webhook(self, name: str = "h.example.com", **more: Any) -> Json:
+        return {
+            "name": name,
+            "clientConfig": {"url": f"https://127.0.0.1:{self.port}/", "caBundle": self.ca_bundle},
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            **more,
+        }
+
+
+def _handler(hook: Hook) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            hook.connections += 1
+
+        def do_POST(self) -> None:
+            import json
+
+            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            hook.calls += 1
+            if review["request"]["name"] == "held":
+                hook.held.set()
+                hook.released.wait(10)
+            answer = (ANSWER % review["request"]["uid"]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            if hook.tells:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(answer)
+            self.close_connection = hook.hangs_up
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    return Handler
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as started:
+        yield started
+        started.released.set()
+
+
+@pytest.fixture
+def client(fake_cluster: Cluster) -> Client:
+    return Client(fake_cluster.url, fake_cluster.token)
+
+
+def send(client: Client, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Json]:
+    answer = client.send({"method": method, "path": path, "body": body, **more}, [])
+    return answer["status"], answer["body"]
+
+
+def configure(client: Client, *webhooks: Json) -> None:
+    status, answer = send(client, "POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": list(webhooks)})
+    assert status == 201, answer
+
+
+def named(name: str) -> Json:
+    return {"metadata": {"name": name}}
+
+
+def test_one_connection_serves_many_calls(client: Client, hook: Hook) -> None:
+    configure(client, hook.webhook())
+    for number in range(20):
+        assert send(client, "POST", CONFIGMAPS, named(f"c{number}"))[0] == 201
+    assert (hook.connections, hook.calls) == (1, 20)
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_webhook_may_hang_up_after_each_answer(client: Client, hook: Hook, tells: bool) -> None:
+    hook.hangs_up, hook.tells = True, tells
+    configure(client, hook.webhook())
+    assert [send(client, "POST", CONFIGMAPS, named(f"c{number}"))[0] for number in range(10)] == [201] * 10
+    assert (hook.connections, hook.calls) == (10, 10)
+
+
+def test_another_authority_is_another_connection(client: Client, hook: Hook) -> None:
+    configure(client, hook.webhook())
+    assert send(client, "POST", CONFIGMAPS, named("trusted"))[0] == 201
+    with Hook() as other:
+        bundle = {"clientConfig": {"url": f"https://127.0.0.1:{hook.port}/", "caBundle": other.ca_bundle}}
+        merge = {"type": "application/merge-patch+json"}
+        assert (
+            send(client, "PATCH", f"{CONFIGURATIONS}/hooks", {"webhooks": [hook.webhook(**bundle)]}, **merge)[0] == 200
+        )
+        status, refused = send(client, "POST", CONFIGMAPS, named("untrusted"))
+    assert status == 500
+    assert refused["message"].endswith("x509: certificate signed by unknown authority")
+
+
+def test_what_hangs_holds_up_nobody_else(client: Client, hook: Hook, fake_cluster: Cluster) -> None:
+    """Not even writes to the object that waits: the last to be admitted finds it changed, and starts over."""
+    name = {
+        "name": "only-held",
+        "expression": "request.dryRun == false && has(object.data) && 'who' in object.data",
+    }
+    send(client, "POST", CONFIGMAPS, named("held"))
+    configure(client, hook.webhook(matchConditions=[name]))
+    slow = Client(fake_cluster.url, fake_cluster.token)
+    with ThreadPoolExecutor(1) as pool:
+        merge = {"type": "application/merge-patch+json"}
+        waiting = pool.submit(send, slow, "PATCH", f"{CONFIGMAPS}/held", {"data": {"who": "slow"}}, **merge)
+        assert hook.held.wait(10)
+        assert send(client, "POST", CONFIGMAPS, named("other"))[0] == 201
+        assert send(client, "GET", f"{CONFIGMAPS}/held")[0] == 200
+        assert send(client, "PATCH", f"{CONFIGMAPS}/held", {"data": {"more": "x"}}, **merge)[0] == 200
+        assert not waiting.done()
+        hook.released.set()
+        status, found = waiting.result(10)
+    assert (status, found["data"]) == (200, {"who": "slow", "more": "x"})
+    assert hook.calls == 2
+
+
+def test_a_hundred_webhooks(client: Client, hook: Hook) -> None:
+    configure(client, *(hook.webhook(f"h{number}.example.com") for number in range(100)))
+    assert send(client, "POST", CONFIGMAPS, named("c"))[0] == 201
+    assert hook.calls == 100

@@ -111,6 +111,9 @@ class Versions(Protocol):
     def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
         """What objects of a kind are made of, for merging; None: unknown."""
 
+    def is_custom(self, kind: GroupVersionKind) -> bool:
+        """Whether a CustomResourceDefinition has made the kind."""
+
 
 class NoVersions:
     """Every kind has one version, and every object its form."""
@@ -134,6 +137,9 @@ class NoVersions:
 
     def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
         return None
+
+    def is_custom(self, kind: GroupVersionKind) -> bool:
+        return False
 
 
 class Writer(Protocol):

@@ -185,7 +185,7 @@ class Report:
         details = (expected.get("body") or {}).get("details") or {}
         judged = expected["status"] == 422 and details.get("kind") and got["status"] in (200, 201, 409, 422)
         if found and judged:
-            causes = (f"{cause['field']} {cause['message']}" for cause in details["causes"])
+            causes = (f"{cause.get('field', '')} {cause['message']}" for cause in details["causes"])
             found = f"validation: {details['kind']} {next(causes, '')} | {found}"
         self.add(label, request, found)
 

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/{plugin,dispatcher,reinvocationcontext}.go.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +11,15 @@ from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes, Reinvocation
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched, in_version
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
+from fakeapiserver.admission.webhook.review import Subject
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, new_service_unavailable
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 
 if TYPE_CHECKING:
+    from fakeapiserver.admission.policy.expressions import Evaluation
     from fakeapiserver.admission.policy.mutator import Mutator
     from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
 
@@ -42,6 +45,14 @@ class Invocation(NamedTuple):
         return "/".join((self.hook.name, self.binding.name, meta.get("namespace", ""), meta.get("name", "")))
 
 
+@dataclass(slots=True)
+class View:
+    """The write in the version that some policies see it in, with what they have made of it."""
+
+    subject: Subject
+    is_dirty: bool = False
+
+
 class Denial(NamedTuple):
     message: str
     reason: str = ""
@@ -52,6 +63,7 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
     policies = "mutatingadmissionpolicies.admissionregistration.k8s.io"
     policy_bindings = "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
     hook = MutatingHook
+    types_params = False
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = self.hooks(attributes)
@@ -82,36 +94,49 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         return found
 
     async def _invoke_all(self, invocations: list[Invocation], attributes: Attributes, denials: list[Denial]) -> None:
+        """Policies that see the write in different versions don't see each other's changes, and the last one's count."""
         whole = attributes.reinvocation = attributes.reinvocation or Reinvocation()
         state = whole.policies = whole.policies or Reinvocation()
         if whole.running and state.output != json.encode(attributes.object):
             state.require()  # other plugins have changed it meanwhile
         namespace = self.namespace(attributes)
         decisions: dict[Question, Decision] = {}
+        views: dict[Matched, View] = {}
+        last: View | None = None
         for invocation in invocations:
-            if await self._invoke(invocation, attributes, namespace, decisions, denials):
-                state.require()
-                whole.needed = True
+            try:
+                view = views.get(invocation.matched) or View(await self.subject(invocation.matched, attributes))
+            except ConfigurationError as error:
+                _deny(invocation.hook, None, f"failed to configure policy: {error}", denials)
+                continue
+            views[invocation.matched] = view
+            if await self._invoke(invocation, view, attributes, namespace, decisions, denials):
+                last = view
+        if last is not None and last.is_dirty:
+            state.require()
+            whole.needed = True
+            attributes.object = await in_version(last.subject.object, attributes.kind, self.initializer.versions)
         state.output = json.encode(attributes.object)
 
     async def _invoke(
         self,
         invocation: Invocation,
+        view: View,
         attributes: Attributes,
         namespace: Object | None,
         decisions: "dict[Question, Decision]",
         denials: list[Denial],
     ) -> bool:
-        """Whether it has changed the object."""
+        """Whether its conditions hold and it has its turn."""
         from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, namespace_object
-        from fakeapiserver.admission.policy.mutator import MutationError
 
-        hook, binding, (_, kind), param = invocation
+        hook, binding, _, param = invocation
         whole = attributes.reinvocation
         assert whole is not None
         assert whole.policies is not None
-        subject = await self.subject(invocation.matched, attributes)
-        evaluation = Evaluation.of(attributes, subject, self.initializer.authorizer, decisions).with_names(params=param)
+        before = view.subject.object
+        evaluation = Evaluation.of(attributes, view.subject, self.initializer.authorizer, decisions)
+        evaluation = evaluation.with_names(params=param)
         try:
             if not await hook.mutator.is_wanted(evaluation):
                 return False
@@ -120,30 +145,60 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
             return False
         if whole.running and invocation.key not in whole.policies.again:
             return False
-        before = current = subject.object
         shown = None if namespace is None else namespace_object(namespace)
-        schema = self.initializer.versions.typed(kind)
-        for mutation in hook.mutator.mutations:
-            if current is None or schema is None:
-                break
+        await self._mutate(invocation, view, attributes, evaluation.with_names(namespaceObject=shown), denials)
+        if view.subject.object != before:
+            whole.policies.require()
+            whole.needed = True
+        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
+            whole.policies.called.add(invocation.key)
+        return True
+
+    async def _mutate(
+        self,
+        invocation: Invocation,
+        view: View,
+        attributes: Attributes,
+        evaluation: "Evaluation",
+        denials: list[Denial],
+    ) -> None:
+        """One mutation after the other; those that fail leave the object as it is."""
+        from fakeapiserver.admission.policy.mutator import MutationError
+
+        versions, kind = self.initializer.versions, view.subject.kind
+        if view.subject.object is None:
+            return
+        schema = versions.typed(kind)
+        if schema is None:
+            raise _not_found(kind)
+        for mutation in invocation.hook.mutator.mutations:
             try:
-                seen = evaluation.with_names(object=current, namespaceObject=shown)
-                current = await hook.mutator.patched(mutation, seen, schema)
-                unknown = self.initializer.versions.settle(current, kind)
+                seen = evaluation.with_names(object=view.subject.object)
+                current = await invocation.hook.mutator.patched(mutation, seen, schema)
+                if kind != attributes.kind and not versions.is_custom(kind):
+                    raise MutationError(_unknown_conversion(kind, attributes.kind))
+                unknown = versions.settle(current, kind)
             except MutationError as error:
-                _deny(hook, binding, str(error), denials, "Invalid")
+                _deny(invocation.hook, invocation.binding, str(error), denials, "Invalid")
             except ValueError as error:
                 raise new_internal_error(str(error)) from None
             else:
                 if unknown:
                     raise new_internal_error(f"strict decoding error: {', '.join(unknown)}")
-        if changed := current != before:
-            attributes.object = await in_version(current, attributes.kind, self.initializer.versions)
-        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
-            if changed:
-                whole.policies.require()
-            whole.policies.called.add(invocation.key)
-        return changed
+                view.subject, view.is_dirty = replace(view.subject, object=current), True
+
+
+def _unknown_conversion(kind: GroupVersionKind, wanted: GroupVersionKind) -> str:
+    """Upstream brings what a mutation has made into the request's version as if it were of the stored one."""
+    if kind.group != wanted.group:
+        shown = go_quote(str(wanted.group_version))
+        return f'{kind.version}.{kind.kind} is not suitable for converting to {shown} in scheme "pkg/runtime/scheme.go:111"'
+    return f"converting ({kind.version}.{kind.kind}) to ({wanted.version}.{kind.kind}): unknown conversion"
+
+
+def _not_found(kind: GroupVersionKind) -> StatusError:
+    delay = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
+    return new_service_unavailable(f"Resource kind {kind} not found. {delay}")
 
 
 def _deny(hook: Hook, binding: Binding | None, message: str, denials: list[Denial], reason: str = "") -> None:

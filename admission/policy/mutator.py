@@ -19,10 +19,12 @@ from fakeapiserver.admission.policy.expressions import (
     hold,
 )
 from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT, Environment
-from fakeapiserver.apimachinery.cel.functions import CONVERSIONS
+from fakeapiserver.apimachinery.cel.times import duration_text, timestamp_text
 from fakeapiserver.apimachinery.cel.values import Duration, Made, Timestamp
+from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
+from fakeapiserver.apimachinery.patch.go_format import GoValue
 from fakeapiserver.apimachinery.serializer import json
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
     from fakeapiserver.apimachinery.managedfields.validate import validate
 
     _check_names(made)
-    patch = {**_to_json(made), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    patch = {**_to_go(made), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     if problem := validate(patch, schema):
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {problem}")
     if atomics := ", ".join(_atomics(schema.root, patch, "")):
@@ -85,6 +87,28 @@ def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
         )
     merged: Object = merge(schema.root, obj, patch)
     return merged
+
+
+def _to_go(value: Any) -> Any:
+    """What a value is to Go: not everything that JSON could say is JSON yet."""
+    if isinstance(value, Made):
+        return {
+            key: GoValue("NULL_VALUE", "0", "structpb.NullValue") if item is None else _to_go(item)
+            for key, item in value.fields.items()
+        }
+    if isinstance(value, dict):
+        return {key: _to_go(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_to_go(item) for item in value]
+    if isinstance(value, bytes):
+        syntax = ", ".join(f"{byte:#x}" for byte in value)
+        return GoValue(f"[{' '.join(map(str, value))}]", f"[]uint8{{{syntax}}}", "[]uint8")
+    if isinstance(value, Duration):
+        return GoValue(format_duration(value.ns / 1e9), str(value.ns), "time.Duration")
+    if isinstance(value, Timestamp):
+        shown = timestamp_text(value).replace("T", " ").replace("Z", " +0000 UTC")
+        return GoValue(shown, shown, "time.Time")
+    return value
 
 
 def _check_names(made: Made) -> None:
@@ -132,8 +156,15 @@ def _json_patched(operations: list[Made], obj: Object) -> Object:
         if str(error).endswith("test failed"):
             return obj
         raise MutationError(f"JSON Patch: {error}") from None
-    copied: Object = json.decode(json.encode(found))
+    copied: Object = _sorted(found)
     return copied
+
+
+def _sorted(value: Any) -> Any:
+    """A copy in the order of Go's maps, in which unknown fields are told."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _operation(fields: dict[str, Any]) -> Object:
@@ -156,8 +187,10 @@ def _to_json(value: Any) -> Any:
         return [_to_json(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, Duration | Timestamp):
-        return CONVERSIONS["string"](value)
+    if isinstance(value, Duration):
+        return duration_text(value)
+    if isinstance(value, Timestamp):
+        return timestamp_text(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise MutationError(f"unsupported type in a patch: {type(value).__name__}")

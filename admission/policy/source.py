@@ -39,6 +39,11 @@ _EXCLUDED: Final = frozenset(
 )
 
 
+# Groups whose kinds upstream reads as it reads custom resources.
+_UNTYPED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+_TYPE: Final = frozenset({"apiVersion", "kind"})
+
+
 class ConfigurationError(Exception):
     """A policy or binding can't be used as it is; the failure policy decides."""
 
@@ -96,6 +101,8 @@ class PolicyPlugin(Handler, Generic[H]):
     subresources = True
     policies: ClassVar[str]
     policy_bindings: ClassVar[str]
+    # Whether params of built-in kinds have their kind and apiVersion.
+    types_params: ClassVar[bool] = True
     hook: type[H]
 
     def __init__(self, initializer: Initializer) -> None:
@@ -197,7 +204,10 @@ class PolicyPlugin(Handler, Generic[H]):
         found = self._params(_named(resource.group_resource), namespace, reference)
         if not found and reference.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
-        return [await in_version({**param}, kind, self.initializer.versions) for param in found]
+        params = [await in_version({**param}, kind, self.initializer.versions) for param in found]
+        if self.types_params or kind.group in _UNTYPED or self.initializer.versions.is_custom(kind):
+            return params
+        return [{key: item for key, item in param.items() if key not in _TYPE} for param in params if param is not None]
 
     def _params(self, resource: str, namespace: str, reference: Object) -> list[Object]:
         getter = self.initializer.getter

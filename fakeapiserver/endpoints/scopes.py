@@ -257,6 +257,10 @@ class ServedVersions:
         scope = self._scope(kind)
         return scope.kind.typed if scope is not None else None
 
+    def is_custom(self, kind: GroupVersionKind) -> bool:
+        row = self._scopes.table.for_kind(kind)
+        return row is not None and row.custom
+
     def _scope(self, kind: GroupVersionKind) -> RequestScope | None:
         row = self._scopes.table.for_kind(kind)
         return self._scopes.lookup(*row.gvr) if row is not None else None

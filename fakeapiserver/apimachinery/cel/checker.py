@@ -55,6 +55,8 @@ class Checker:
         self.issues: list[Issue] = []
         self.constants: dict[Expr, Type] = {}
         self.names: set[str] = set()
+        # A type whose name is no value: objects of it can be made, but not compared with it.
+        self.undefined = ""
         self._nodes: dict[Expr, None] = {}
 
     def check(self, tree: Expr) -> Type:
@@ -85,9 +87,12 @@ class Checker:
 
     def _type_named(self, name: str) -> Type | None:
         """The type of the name of a type."""
-        if name.partition(".")[0] in self._makes:
+        if self._is_made(name):
             return types.type_of(types.struct(name))
         return types.TYPE_NAMES.get(name)
+
+    def _is_made(self, name: str) -> bool:
+        return name in self._makes or ((first := name.partition(".")[0]) in self._makes and first not in self._structs)
 
     def _undeclared(self, at: int, name: str) -> Type:
         self._issue(at, f"undeclared reference to '{name}' (in container '')")
@@ -100,14 +105,19 @@ class Checker:
             self.names.add(tree_name)
             return found
         if (constant := self._type_named(tree_name)) is not None:
-            self.constants[tree] = constant.params[0] if constant.params else types.type_of()
+            self._name_type(tree, tree_name, constant)
             return constant
         return self._undeclared(tree.at, tree.name)
+
+    def _name_type(self, tree: Expr, name: str, constant: Type) -> None:
+        self.constants[tree] = constant.params[0] if constant.params else types.type_of()
+        if self._is_made(name):
+            self.undefined = self.undefined or name
 
     def _select(self, tree: Select) -> Type:
         name = qualified(tree)
         if name is not None and (constant := self._type_named(name)) is not None:
-            self.constants[tree] = constant.params[0]
+            self._name_type(tree, name, constant)
             return constant
         if name is not None and (declared := self._lookup(name)) is not None:
             self.names.add(name)
@@ -247,7 +257,7 @@ class Checker:
             self._issue(tree.at, f"'{variable}' is not a type")
         elif constant is None:
             return self._undeclared(tree.at, tree.name)
-        elif name.partition(".")[0] in self._makes:
+        elif self._is_made(name):
             return self._made(tree, types.struct(name))
         else:
             self._issue(tree.at, f"'{name}' is not a message type")
@@ -261,7 +271,7 @@ class Checker:
         fields = self._structs.get(made.name)
         for entry in tree.entries:
             assert isinstance(entry.key, Literal)
-            given = self._check(entry.value)
+            given = self._element(entry.value, entry.is_optional)
             wanted = DYN if fields is None else fields.get(str(entry.key.value))
             if wanted is None or not self._assigns(given, wanted):
                 shown = f"is '{wanted or ''}' but provided type is '{given}'"

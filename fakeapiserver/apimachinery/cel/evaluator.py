@@ -33,7 +33,18 @@ from fakeapiserver.apimachinery.cel.functions import contains, fits, index, inse
 from fakeapiserver.apimachinery.cel.runtime_cost import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, Cost, cost_of
 from fakeapiserver.apimachinery.cel.text import compile_pattern
 from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
-from fakeapiserver.apimachinery.cel.values import NONE, Bad, Lazy, Made, Optional, found_in, go_type, key_text, type_of
+from fakeapiserver.apimachinery.cel.values import (
+    NONE,
+    Bad,
+    JSONPatch,
+    Lazy,
+    Made,
+    Optional,
+    found_in,
+    go_type,
+    key_text,
+    type_of,
+)
 
 
 class Frame:
@@ -204,7 +215,7 @@ class Evaluator:
                 if not value.has_value:
                     return False
                 value = value.value
-            if isinstance(value, Lazy):
+            if isinstance(value, Lazy | JSONPatch):
                 return value.has(name)
             if isinstance(value, list):
                 index(value, name)
@@ -315,13 +326,24 @@ class Evaluator:
         return build
 
     def _struct(self, tree: Struct) -> Step:
-        steps = [(str(e.key.value), self.build(e.value)) for e in tree.entries if isinstance(e.key, Literal)]
+        entries = [(entry, entry.key) for entry in tree.entries if isinstance(entry.key, Literal)]
+        steps = [(str(key.value), self.build(entry.value), entry.is_optional) for entry, key in entries]
         made = tree.type
+        make = JSONPatch if made.name == "JSONPatch" else Made
 
         def build(frame: Frame) -> Made:
-            found = Made(made, {name: step(frame) for name, step in steps})
+            fields: dict[str, Any] = {}
+            for name, step, optional in steps:
+                value = step(frame)
+                if optional:
+                    if not isinstance(value, Optional):
+                        raise CelError(f"cannot initialize optional entry '{name}' from non-optional value {value}")
+                    if not value.has_value:
+                        continue
+                    value = value.value
+                fields[name] = value
             frame.cost += STRUCT_CREATE
-            return found
+            return make(made, fields)
 
         return build
 
@@ -466,7 +488,7 @@ def _field_of(number: int, name: str, cost: int) -> Step:
         frame.cost += cost
         value = frame.variables[number]
         if type(value) is not dict:
-            if isinstance(value, Lazy | Optional) or value is None:
+            if isinstance(value, Lazy | JSONPatch | Optional) or value is None:
                 return index(value, name)
             raise no_such_overload()
         value = value.get(name)

@@ -18,6 +18,7 @@ from fakeapiserver.apimachinery.cel.types import Type
 from fakeapiserver.apimachinery.cel.values import (
     NONE,
     Duration,
+    JSONPatch,
     Lazy,
     MapList,
     Optional,
@@ -290,7 +291,7 @@ def index(container: Any, key: Any) -> Any:
         return value
     if isinstance(container, Optional):
         return Optional(True, index(container.value, key)) if container.has_value else container
-    if isinstance(container, Lazy):
+    if isinstance(container, Lazy | JSONPatch):
         return container.get(key)
     raise CelError(f"no such key: {key_text(key)}")
 

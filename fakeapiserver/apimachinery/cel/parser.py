@@ -6,7 +6,6 @@ Upstream's parser is ANTLR's, which repairs what it can and goes on. Here as the
 reported and the parser goes on; at what can't be repaired that simply, this parser stops.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from fakeapiserver.apimachinery.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
@@ -47,6 +46,8 @@ _EXPR_START: Final = ("[", "{", "(", ".", "-", "!", *_LITERALS)
 _OPT_START: Final = ("[", "{", "(", ".", "-", "!", "?", *_LITERALS)
 _LIST_START: Final = ("[", "]", "{", "(", ".", ",", "-", "!", "?", *_LITERALS)
 _MAP_START: Final = ("[", "{", "}", "(", ".", ",", "-", "!", "?", *_LITERALS)
+_NAME_START: Final = ("IDENTIFIER", "ESC_IDENTIFIER")
+_FIELDS_START: Final = ("}", ",", "?", *_NAME_START)
 _ARGS_START: Final = ("[", "{", "(", ")", ".", "-", "!", *_LITERALS)
 _OPERATORS: Final = {
     **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 3),
@@ -194,13 +195,11 @@ class _Parser:
         if self._depth > MAX_DEPTH:
             self._issues.append(_too_deep())
             raise _Stop
-        if self._kind not in starts and not self._skips_one(starts):
+        if starts != _EXPR_START and self._kind not in starts and not self._skips_one(starts):
             raise self._mismatch(starts)
         tree = self._or()
         if mark := self._accept("?"):
             self._follow.append((":",))
-            if self._kind not in _EXPR_START and not self._skips_one(_EXPR_START):
-                raise self._mismatch(_EXPR_START)
             then = self._or()
             self._follow.pop()
             self._expect(":")
@@ -212,27 +211,20 @@ class _Parser:
         terms = [self._and()]
         at = self._token.at
         while self._accept("||"):
-            terms.append(self._operand(self._and))
+            terms.append(self._and())
         return Call(at, "_||_", None, terms) if len(terms) > 1 else terms[0]
 
     def _and(self) -> Expr:
         terms = [self._binary(3)]
         at = self._token.at
         while self._accept("&&"):
-            terms.append(self._operand(lambda: self._binary(3)))
+            terms.append(self._binary(3))
         return Call(at, "_&&_", None, terms) if len(terms) > 1 else terms[0]
-
-    def _operand(self, rule: Callable[[], Expr]) -> Expr:
-        if self._kind not in _EXPR_START and not self._skips_one(_EXPR_START):
-            raise self._mismatch(_EXPR_START)
-        return rule()
 
     def _binary(self, level: int) -> Expr:
         left = self._unary()
         while (found := _OPERATORS.get(self._kind, 0)) >= level:
             operator = self._take()
-            if self._kind not in _EXPR_START and not self._skips_one(_EXPR_START):
-                raise self._mismatch(_EXPR_START)
             right = self._binary(found + 1)
             name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
             left = Call(operator.at, name, None, [left, right])
@@ -241,6 +233,8 @@ class _Parser:
     def _unary(self) -> Expr:
         at, follow, depth = self._token.at, len(self._follow), self._depth
         try:
+            if self._kind not in _EXPR_START and not self._skips_one(_EXPR_START):
+                raise self._mismatch(_EXPR_START)
             return self._signed()
         except _Stop:
             if self._depth > MAX_DEPTH:
@@ -260,13 +254,12 @@ class _Parser:
         while self._accept(sign.kind):
             count += 1
         if self._kind not in _EXPR_START:
+            skips = sign.kind == "!" or (self._kind != END and self._tokens[self._next + 1].kind in _EXPR_START)
             if sign.kind == "-":
                 self._no_viable(sign)
                 self._recovering = False
-            self._syntax_error(
-                f"{'mismatched' if sign.kind == '-' else 'extraneous'} input '{self._token.text}' expecting "
-                f"{_listed(_EXPR_START)}"
-            )
+            what = "extraneous" if skips else "mismatched"
+            self._syntax_error(f"{what} input '{self._token.text}' expecting {_listed(_EXPR_START)}")
             raise _Stop
         operand = self._member(self._primary())
         return operand if count % 2 == 0 else Call(sign.at, f"{sign.kind}_", None, [operand])
@@ -426,13 +419,24 @@ class _Parser:
         self._expect("]", () if comma or not elements else ("]", ","))
         return ListExpr(opened.at, elements, frozenset(optionals))
 
+    def _field_name(self) -> Expr:
+        if self._kind not in _NAME_START and not self._skips_one(_NAME_START):
+            raise self._mismatch(_NAME_START)
+        name = self._take()
+        if name.kind == "ESC_IDENTIFIER":
+            self._report(name.at, "unsupported syntax: '`'")
+        return Literal(name.at, name.text)
+
     def _entries(self, *, is_struct: bool) -> list[Entry]:
         entries: list[Entry] = []
+        more = ("?", *_NAME_START) if is_struct else _OPT_START
+        key: Expr
+        if is_struct and self._kind not in _FIELDS_START and not self._skips_one(_FIELDS_START):
+            raise self._mismatch(_FIELDS_START)
         while self._kind not in ("}", ","):
             optional = self._accept("?") is not None
             if is_struct:
-                name = self._expect("IDENTIFIER")
-                key: Expr = Literal(name.at, name.text)
+                key = self._field_name()
             else:
                 self._follow.append((":",))
                 starts = _OPT_START if entries else _MAP_START
@@ -440,7 +444,7 @@ class _Parser:
                 self._follow.pop()
             colon = self._expect(":")
             entries.append(Entry(colon.at, key, self._below("}", ","), optional))
-            if self._kind != "," or self._tokens[self._next + 1].kind not in _OPT_START:
+            if self._kind != "," or self._tokens[self._next + 1].kind not in more:
                 break
             self._take()
         comma = self._accept(",")

@@ -32,6 +32,8 @@ class Program:
 
     def __init__(self, tree: Expr, checker: Checker, declared: Declared) -> None:
         """CelError where a part that is always the same fails."""
+        if checker.undefined:
+            raise CelError(f"reference to undefined type: {checker.undefined}")
         evaluator = Evaluator(tuple(declared.variables), checker.constants, declared.functions)
         self._declared = tuple(declared.variables)
         self._step = evaluator.build(tree)

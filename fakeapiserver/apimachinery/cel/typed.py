@@ -22,6 +22,6 @@ def compile_typed(expression: str, declared: Declared, *wanted: Type) -> Program
     except CelError as error:
         raise InstantiationError(f"program instantiation failed: {error}") from None
     if wanted and program.type not in wanted:
-        shown = str(wanted[0]) if len(wanted) == 1 else f"one of [{' '.join(t.full_name for t in wanted)}]"
-        raise ValueError(f"must evaluate to {shown} but got {program.type}")
+        shown = wanted[0].declared_name if len(wanted) == 1 else f"one of [{' '.join(t.full_name for t in wanted)}]"
+        raise ValueError(f"must evaluate to {shown} but got {program.type.declared_name}")
     return program

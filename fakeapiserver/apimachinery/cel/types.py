@@ -24,6 +24,12 @@ class Type(NamedTuple):
         """As the value `type(x)` is converted to text."""
         return _FULL_NAMES.get(self.kind, self.name)
 
+    @property
+    def declared_name(self) -> str:
+        """As Go prints the type itself: `list(null_type)`."""
+        shown = ", ".join(param.declared_name for param in self.params)
+        return f"{self.full_name}({shown})" if shown else self.full_name
+
 
 def _simple(name: str) -> Type:
     return Type(name, name)

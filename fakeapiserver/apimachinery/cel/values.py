@@ -65,6 +65,18 @@ class Made:
     fields: dict[str, Any]
 
 
+class JSONPatch(Made):
+    """Unlike other structs that are made it can be read."""
+
+    __slots__ = ()
+
+    def has(self, name: str) -> bool:
+        return name in self.fields and (name == "value" or bool(self.fields[name]))
+
+    def get(self, name: str) -> Any:
+        return self.fields.get(name) if name == "value" else self.fields.get(name, "")
+
+
 class Lazy:
     """A struct whose fields are worked out when they are first read; `find` raises CelError, and does so only once."""
 

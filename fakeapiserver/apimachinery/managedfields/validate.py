@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.managedfields.fieldset import path_text
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
-from fakeapiserver.apimachinery.patch.go_format import go_syntax, go_value
+from fakeapiserver.apimachinery.patch.go_format import GoValue, go_syntax, go_type, go_value
 
 Problem = tuple[str, str]
 
@@ -100,18 +100,14 @@ def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> It
 def _mismatch(node: Node, value: Any) -> str:
     """What is wrong with a value that is neither the map nor the list its type allows."""
     if node.is_map:
-        return "" if node.scalar and not isinstance(value, dict | list) else f"expected map, got &{{{go_value(value)}}}"
+        fits_scalar = node.scalar and not isinstance(value, dict | list | GoValue)
+        return "" if fits_scalar else f"expected map, got &{{{go_value(value)}}}"
     if node.scalar == "string" and not isinstance(value, str):
         return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
     if node.scalar == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
-        return f"expected numeric (int or float), got {_go_type(value)}"
+        return f"expected numeric (int or float), got {go_type(value)}"
     if node.scalar == "boolean" and not isinstance(value, bool):
         return f"expected boolean, got &{{{go_value(value)}}}"
-    if node.scalar == "untyped" and isinstance(value, dict | list):
+    if node.scalar == "untyped" and isinstance(value, dict | list | GoValue):
         return f"expected any scalar, got &{{{go_value(value)}}}"
     return "" if node.scalar else f"expected list, got &{{{go_value(value)}}}"
-
-
-def _go_type(value: Any) -> str:
-    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
-    return names.get(type(value), "map[string]interface {}")

@@ -3,10 +3,21 @@
 Upstream: Go's fmt package (verbs %v and %s on map[string]interface{}, []interface{} and scalars).
 """
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+
+
+@dataclass(frozen=True, slots=True)
+class GoValue:
+    """A value that JSON doesn't have, as %v and %#v print it."""
+
+    shown: str
+    syntax: str
+    go_type: str
+
 
 _TYPES: Final = {
     dict: "map[string]interface {}",
@@ -20,6 +31,8 @@ _TYPES: Final = {
 
 def go_type(value: Any) -> str:
     """The Go type a JSON value is decoded to, empty for null."""
+    if isinstance(value, GoValue):
+        return value.go_type
     return _TYPES.get(type(value), "")
 
 
@@ -42,6 +55,8 @@ def go_syntax(value: Any) -> str:
         return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
     if isinstance(value, str):
         return go_quote(value)
+    if isinstance(value, GoValue):
+        return value.syntax
     return "interface {}(nil)" if value is None else _scalar(value)
 
 
@@ -57,6 +72,8 @@ def _shown(value: Any, bad_verb: bool) -> str:
         return "[" + " ".join(_shown(item, bad_verb) for item in value) + "]"
     if isinstance(value, str):
         return value
+    if isinstance(value, GoValue):
+        return value.shown
     if value is None:
         return "%!s(<nil>)" if bad_verb else "<nil>"
     text = _scalar(value)

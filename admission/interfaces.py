@@ -105,6 +105,9 @@ class Versions(Protocol):
     def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
         """ValueError in Go's words where the server doesn't know the kind, or the object doesn't fit it."""
 
+    def restore(self, obj: Object, kind: GroupVersionKind) -> None:
+        """The same of what a merge has made. ValueError in the words of Go's converter of maps."""
+
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         """As which resource a kind is served, and whether in namespaces; None: it isn't."""
 
@@ -131,6 +134,8 @@ class NoVersions:
 
     def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
         pass
+
+    def restore(self, obj: Object, kind: GroupVersionKind) -> None: ...
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         return None

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from typing import Final
 
 from conformance.differential import Report
@@ -38,20 +39,30 @@ class Both:
         self._report = report
 
     def send(self, request: Request, earlier: tuple[list[Answer], list[Answer]] = ([], [])) -> tuple[Answer, Answer]:
-        answers = self._pool.map(lambda client, known: client.send(request, known), self._clients, earlier)
+        answers = self._pool.map(lambda client, known: _sent(client, request, known), self._clients, earlier)
         expected, got = answers
         return expected, got
 
     def compare(
         self, label: str, request: Request, earlier: tuple[list[Answer], list[Answer]] = ([], []), *, again: int = 0
     ) -> tuple[Answer, Answer]:
+        """Where the real server drops the connection (it does where it panics) there is nothing to compare."""
         expected, got = self.send(request, earlier)
+        if not expected["status"] and got["status"]:
+            return expected, got
         for _ in range(again):
             if not difference(expected, got) or expected["status"] < 400 or got["status"] < 400:
                 break
             expected, got = self.send(request, earlier)
         self._report.judge(label, request, expected, got)
         return expected, got
+
+
+def _sent(client: Client, request: Request, earlier: list[Answer]) -> Answer:
+    try:
+        return client.send(request, earlier)
+    except (HTTPException, ConnectionError):
+        return {"status": 0}
 
 
 def prepare(both: Both) -> None:
@@ -199,7 +210,7 @@ def run_round(both: Both, generator: Generator, name: str, count: int) -> None:
         again = _AGAIN if "selector" in case.binding.get("paramRef", {}) else 0
         for step, request in enumerate(generator.requests(case)):
             expected, got = both.compare(f"{case.name}[{step}]", request, again=again)
-            if difference(expected, got) and case.name not in shown:
+            if expected["status"] and difference(expected, got) and case.name not in shown:
                 shown.add(case.name)
                 kind = case.resources[0]
                 print(f"  {case.name} {kind}: {json.dumps(case.policy)} {json.dumps(case.binding)}", flush=True)

@@ -447,7 +447,7 @@ class Generator:
         found = {"apiVersion": case.target.version, "kind": case.target.kind, "metadata": meta}
         return {**found, **self._content(case.target)}
 
-    def _content(self, target: Target) -> Spec:
+    def _content(self, target: Target) -> Any:
         containers = [
             {
                 "name": "c",

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeapiserver.admission.handler import forbidden
-from fakeapiserver.admission.interfaces import Attributes, Reinvocation
+from fakeapiserver.admission.interfaces import Attributes, Reinvocation, Versions
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched, in_version
 from fakeapiserver.admission.webhook.review import Subject
@@ -177,15 +177,31 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
                 current = await invocation.hook.mutator.patched(mutation, seen, schema)
                 if kind != attributes.kind and not versions.is_custom(kind):
                     raise MutationError(_unknown_conversion(kind, attributes.kind))
-                unknown = versions.settle(current, kind)
+                _take(current, kind, versions, merged=mutation.merges)
             except MutationError as error:
                 _deny(invocation.hook, invocation.binding, str(error), denials, "Invalid")
-            except ValueError as error:
-                raise new_internal_error(str(error)) from None
             else:
-                if unknown:
-                    raise new_internal_error(f"strict decoding error: {', '.join(unknown)}")
                 view.subject, view.is_dirty = replace(view.subject, object=current), True
+
+
+def _take(obj: Object, kind: GroupVersionKind, versions: Versions, *, merged: bool) -> None:
+    """Brings what a mutation has made into the kind's form, in place. MutationError, and StatusError for a JSON patch's."""
+    from fakeapiserver.admission.policy.mutator import MutationError
+
+    for key, wanted in (("kind", kind.kind), ("apiVersion", str(kind.group_version))):
+        if obj.setdefault(key, wanted) != wanted and not versions.is_custom(kind):
+            place = f'for version "{obj["apiVersion"]}" in scheme "pkg/runtime/scheme.go:111"'
+            raise new_internal_error(f'no kind "{obj["kind"]}" is registered {place}')
+    try:
+        if merged:
+            versions.restore(obj, kind)
+        elif unknown := versions.settle(obj, kind):
+            raise new_internal_error(f"strict decoding error: {', '.join(unknown)}")
+    except ValueError as error:
+        if not merged:
+            raise new_internal_error(str(error)) from None
+        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        raise MutationError(f"unable to convert unstructured object to {shown}: {error}") from None
 
 
 def _unknown_conversion(kind: GroupVersionKind, wanted: GroupVersionKind) -> str:
@@ -198,7 +214,8 @@ def _unknown_conversion(kind: GroupVersionKind, wanted: GroupVersionKind) -> str
 
 def _not_found(kind: GroupVersionKind) -> StatusError:
     delay = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
-    return new_service_unavailable(f"Resource kind {kind} not found. {delay}")
+    shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+    return new_service_unavailable(f"Resource kind {shown} not found. {delay}")
 
 
 def _deny(hook: Hook, binding: Binding | None, message: str, denials: list[Denial], reason: str = "") -> None:

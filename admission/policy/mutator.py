@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/{compilation.go,
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeapiserver.admission.policy.expressions import (
     BUDGET,
@@ -35,6 +35,13 @@ class MutationError(Exception):
     """A mutation that could not be made; the failure policy decides."""
 
 
+class Mutation(NamedTuple):
+    """`merges`: it makes an apply configuration, else a JSON patch."""
+
+    expression: Expression
+    merges: bool
+
+
 class Mutator:
     def __init__(self, spec: Mapping[str, Any]) -> None:
         """`spec` is the policy's. What doesn't compile fails when it is evaluated."""
@@ -48,26 +55,24 @@ class Mutator:
         """ConditionError."""
         return await hold(self._conditions, evaluation, self._variables, ignores_failures=self._ignores_failures)
 
-    async def patched(self, mutation: Expression, evaluation: Evaluation, schema: "TypedSchema") -> Object:
+    async def patched(self, mutation: Mutation, evaluation: Evaluation, schema: "TypedSchema") -> Object:
         """What a mutation makes of the evaluation's object: a new one. MutationError."""
-        if mutation.program is None:
-            raise MutationError(mutation.error)
+        if mutation.expression.program is None:
+            raise MutationError(mutation.expression.error)
         try:
-            value, error = await Run(evaluation, self._variables, BUDGET).evaluate(mutation)
+            value, error = await Run(evaluation, self._variables, BUDGET).evaluate(mutation.expression)
         except OutOfBudget as out:
             raise MutationError(str(out)) from None
         if error:
             raise MutationError(error)
         obj: Object = evaluation.names["object"]
-        if isinstance(value, Made):
-            return _applied(value, obj, schema)
-        return _json_patched(value, obj)
+        return _applied(value, obj, schema) if mutation.merges else _json_patched(value, obj)
 
 
-def _mutation(environment: Environment, mutation: Object) -> Expression:
-    if mutation["patchType"] == "JSONPatch":
-        return compiled(environment, mutation["jsonPatch"]["expression"], JSON_PATCH, makes_patches=True)
-    return compiled(environment, mutation["applyConfiguration"]["expression"], OBJECT, makes_patches=True)
+def _mutation(environment: Environment, mutation: Object) -> Mutation:
+    merges = mutation["patchType"] != "JSONPatch"
+    text = mutation["applyConfiguration" if merges else "jsonPatch"]["expression"]
+    return Mutation(compiled(environment, text, OBJECT if merges else JSON_PATCH, makes_patches=True), merges)
 
 
 # ---------------------------------------------------------------- ApplyConfiguration
@@ -85,6 +90,8 @@ def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
         raise MutationError(
             f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {atomics}"
         )
+    if problem := validate(obj, schema, duplicates=True):
+        raise MutationError(f"error applying patch: failed to convert original object to typed object: {problem}")
     merged: Object = merge(schema.root, obj, patch)
     return merged
 

@@ -22,9 +22,12 @@ from fakeapiserver.admission.policy.expressions import (
 )
 from fakeapiserver.apimachinery.cel.admission import Environment
 from fakeapiserver.apimachinery.cel.types import BOOL, NULL, STRING
+from fakeapiserver.apimachinery.cel.values import Bad
 from fakeapiserver.apimachinery.meta import Object
 
 _MAX_MESSAGE: Final = 5 * 1024
+# Messages and annotations have no authorizer, though those may name it.
+_UNASKED: Final = {name: Bad(f"no such attribute(s): {name}") for name in ("authorizer", "authorizer.requestResource")}
 
 
 class Failure(NamedTuple):
@@ -100,8 +103,7 @@ class Validator:
 
     async def _evaluated_messages(self, evaluation: Evaluation, budget: int) -> tuple[list[Outcome | None], str]:
         """All of them, whether or not they are shown, and why they can't be."""
-        unasked = evaluation.with_names(**{"authorizer": None, "authorizer.requestResource": None})
-        run = Run(unasked, self._variables, budget)
+        run = Run(evaluation.with_names(**_UNASKED), self._variables, budget)
         try:
             return [None if text is None else await run.evaluate(text) for text in self._messages], ""
         except OutOfBudget as error:
@@ -109,7 +111,7 @@ class Validator:
 
     async def _annotate(self, evaluation: Evaluation, findings: Findings) -> None:
         """OutOfBudget."""
-        run = Run(evaluation, self._variables, BUDGET)
+        run = Run(evaluation.with_names(**_UNASKED), self._variables, BUDGET)
         for key, expression in self._annotations:
             value, error = await run.evaluate(expression)
             if error:

@@ -35,6 +35,11 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
     return lambda value: find([value])
 
 
+def _code_point(char: str) -> str:
+    """Go's %#U."""
+    return f"U+{ord(char):04X} '{char}'"
+
+
 class _Parser:
     """`text` ends with the brace that closes the path; what comes after is left."""
 
@@ -88,7 +93,7 @@ class _Parser:
             return self._number()
         if first.isalnum() or first == "_":
             return self._word()
-        raise ValueError(f"unrecognized character in action: {first}")
+        raise ValueError(f"unrecognized character in action: {_code_point(first)}")
 
     def _matched(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self._text, self._at)

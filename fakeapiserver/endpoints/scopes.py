@@ -249,6 +249,13 @@ class ServedVersions:
             raise ValueError(not_registered(kind))
         known.decode(dict(obj))
 
+    def restore(self, obj: Object, kind: GroupVersionKind) -> None:
+        scope = self._scope(kind)
+        if scope is not None and not scope.kind.custom:
+            scope.kind.settle(obj, {})
+        else:
+            self.settle(obj, kind)
+
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         row = self._scopes.table.for_kind(kind)
         return (row.gvr, row.namespaced) if row is not None else None

@@ -4,7 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,7 @@ from fakeapiserver.server.authentication import api_audiences, authentication, s
 from fakeapiserver.server.authorization import authorization
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.client_authorities import ClientAuthorities
-from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, Config
+from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
@@ -110,9 +110,9 @@ class APIServer:
             config, rbac, self.objects, self.clock, self.metrics.authorization.decisions
         )
         authorizer = self.scopes.authorizer = self._authorization.authorizer
-        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects)
         self._to_webhooks: Idle = IdleConnections()
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
+        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions)
         chain = authn_authz.admission(
             config,
             self.objects,
@@ -230,8 +230,16 @@ class APIServer:
             *self._authentication.background,
             *self._authorization.background,
             *(self._auditor.background if self._auditor is not None else ()),
+            *self._controllers(),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
+
+    def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
+        """Those of kube-controller-manager's that are here and were asked for by name."""
+        if POLICY_STATUS in self.config.controllers:
+            from fakeapiserver.server.policy_status import PolicyStatus
+
+            yield PolicyStatus(self.scopes).run
 
     @property
     def _has_authorities(self) -> bool:

@@ -5,7 +5,7 @@ Upstream: pkg/kubeapiserver/options/{authorization,admission}.go.
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
@@ -29,10 +29,25 @@ class Objects(Getter, ObjectReader, Protocol):
     """What plugins and authorizers read through."""
 
 
-def guards(authorizer: Authorizer, rbac: RBAC, objects: Getter) -> Callable[[GroupResource], "Guard | None"]:
-    """Who looks at writes to a resource first: who grants rights must have them, whichever modes are on."""
+_WITH_PARAMS: Final = (
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
+
+
+def guards(
+    authorizer: Authorizer, rbac: RBAC, objects: Getter, versions: Versions
+) -> Callable[[GroupResource], "Guard | None"]:
+    """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, and who names params
+    must be allowed to read them."""
 
     def guard(resource: GroupResource) -> "Guard | None":
+        if resource.group == "admissionregistration.k8s.io" and resource.resource in _WITH_PARAMS:
+            from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
+
+            return ParamAccess(resource.resource, authorizer, objects, versions.resource_of)
         if resource.group != "rbac.authorization.k8s.io":
             return None
         from fakeapiserver.registry.rbac.policybased import PolicyBased

@@ -16,6 +16,8 @@ DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 OFF_BY_DEFAULT: Final = ("ServiceAccount",)
 # The feature gates that change something here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
 CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
+# The one controller of kube-controller-manager's that runs in here, where --controllers names it.
+POLICY_STATUS: Final = "validatingadmissionpolicy-status-controller"
 FEATURE_GATES: Final = (
     CBOR_SERVING_AND_STORAGE,
     "AllowInsecureKubeletCertificateSigningRequests",

@@ -199,3 +199,92 @@ def test_a_policy_is_run_again_where_it_asks_for_it(server: Server, policy: str,
     value = "has(object.data.count) ? object.data.count + 'x' : 'x'"
     mutate(server, patched(f'[JSONPatch{{op: "add", path: "/data/count", value: {value}}}]'), reinvocationPolicy=policy)
     assert server.create()["body"]["data"]["count"] == count
+
+
+@pytest.mark.parametrize(
+    ("expression", "data"),
+    [
+        ("Object{?data: optional.of({'x': 'y'})}", {"k": "v", "x": "y"}),
+        ("Object{?data: optional.none()}", {"k": "v"}),
+    ],
+)
+def test_fields_of_an_apply_configuration_can_be_optional(server: Server, expression: str, data: Json) -> None:
+    mutate(server, applied(expression))
+    assert server.create()["body"]["data"] == data
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [("b'ab'", "[]uint8{0x61, 0x62}"), ("duration('90m')", "5400000000000"), ("null", "0")],
+)
+def test_what_json_does_not_have_is_no_text(server: Server, expression: str, shown: str) -> None:
+    mutate(server, applied(f"Object{{data: Object.data{{x: {expression}}}}}"))
+    said = f"failed to convert patch object to typed object: .data.x: expected string, got &value.valueUnstructured{{Value:{shown}}}"
+    assert server.create()["body"]["message"].endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("patch", "status", "message"),
+    [
+        ("[JSONPatch{op: 'add', path: '/data/x', value: 'y'}].filter(p, p.op == 'add')", 201, ""),
+        ("[JSONPatch{op: 'test', path: '/data/k', value: 'w'}]", 201, ""),
+        (
+            "[JSONPatch{op: 'remove', path: ''}]",
+            403,
+            'remove operation does not apply: doc is missing path: "": missing value',
+        ),
+        (
+            "[JSONPatch{op: 'add', path: '/kind', value: 'Other'}]",
+            500,
+            'no kind "Other" is registered for version "v1"',
+        ),
+    ],
+)
+def test_a_json_patch_is_made_of_values_like_others(server: Server, patch: str, status: int, message: str) -> None:
+    mutate(server, patched(patch))
+    answer = server.create()
+    assert answer["status"] == status
+    assert message in answer["body"].get("message", "")
+
+
+def test_mutations_in_other_versions_are_lost_on_built_in_kinds(server: Server) -> None:
+    """Upstream takes what a policy for autoscaling/v1 has made of a write in v2 for an object of v2."""
+    rule = {**RULE, "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
+    mutate(server, applied("Object{spec: Object.spec{minReplicas: 2}}"), matchConstraints={"resourceRules": [rule]})
+    body = {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": {"kind": "D", "name": "x"}, "maxReplicas": 2}}
+    answer = server.send("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", body)
+    converting = "converting (v1.HorizontalPodAutoscaler) to (v2.HorizontalPodAutoscaler): unknown conversion"
+    assert answer["body"]["message"] == f"policy 'p' with binding 'b' denied request: {converting}"
+
+
+def test_annotations_have_no_authorizer(server: Server) -> None:
+    asks = {"key": "k", "valueExpression": "authorizer.path('/').check('get').reason()"}
+    server.apply({"auditAnnotations": [asks]}, {})
+    assert server.create()["body"]["message"].endswith("resulted in error: no such attribute(s): authorizer")
+
+
+def test_what_is_deleted_with_others_has_no_name(server: Server) -> None:
+    server.apply(
+        rules("request.name == 'c'"), {"matchResources": {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}}
+    )
+    server.send("DELETE", f"{GROUP}/validatingadmissionpolicies/p")
+    spec = {"matchConstraints": {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}, **rules("request.name == 'c'")}
+    server.send("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    server.create()
+    answer = server.send("DELETE", CONFIGMAPS)
+    assert answer["body"]["details"]["name"] == "Unknown"
+    assert answer["body"]["message"].endswith("expression 'request.name == 'c'' resulted in error: no such key: name")
+    assert server.send("DELETE", f"{CONFIGMAPS}/c")["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("variables", "field"), [([("a", "variables.a")], "a"), ([("a", "variables.b"), ("b", "1")], "b")]
+)
+def test_a_variable_knows_those_before_it(server: Server, variables: list[tuple[str, str]], field: str) -> None:
+    spec = {
+        "matchConstraints": {"resourceRules": [RULE]},
+        "variables": [{"name": name, "expression": expression} for name, expression in variables],
+        **rules("true"),
+    }
+    answer = server.send("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    assert f"undefined field '{field}'" in answer["body"]["message"]

@@ -10,7 +10,8 @@ from typing import Final
 from fakeapiserver.apimachinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from fakeapiserver.apimachinery.cel.checker import Declared
 from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS, Overload
-from fakeapiserver.apimachinery.cel.program import Program
+from fakeapiserver.apimachinery.cel.errors import CompileError
+from fakeapiserver.apimachinery.cel.program import Program, check
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.apimachinery.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
 
@@ -79,31 +80,50 @@ class Environment:
 
     has_params: bool = False
     composes: bool = False
+    # What some variables are known to be, beyond being anything; and the structs among them.
+    types: Mapping[str, Type] = field(default_factory=dict)
+    structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     _variables: dict[str, Type] = field(default_factory=dict)
 
     def compile(
         self, expression: str, *wanted: Type, has_authorizer: bool = True, makes_patches: bool = False
     ) -> Program:
         """`makes_patches`: it may make JSONPatch and Object. ValueError with upstream's text."""
-        names = dict(_ALWAYS)
-        if self.has_params:
-            names["params"] = DYN
-        if has_authorizer:
-            names |= _AUTHORIZER
-        structs = _STRUCTS
-        if self.composes:
-            names["variables"] = struct(_VARIABLES)
-            structs = {**_STRUCTS, _VARIABLES: self._variables}
+        names = self._names() | (_AUTHORIZER if has_authorizer else {})
         if not makes_patches:
-            return compile_typed(expression, Declared(names, structs), *wanted)
-        structs = {**structs, _PATCH: {**dict.fromkeys(("op", "path", "from"), STRING), "value": DYN}}
+            return compile_typed(expression, Declared(names, self._structs()), *wanted)
+        structs = {**self._structs(), _PATCH: {**dict.fromkeys(("op", "path", "from"), STRING), "value": DYN}}
         declared = Declared(names, structs, _PATCH_FUNCTIONS, frozenset({_PATCH, OBJECT.name}))
         return compile_typed(expression, declared, *wanted)
 
+    def check(self, expression: str) -> Type:
+        """An expression's type, whatever it may be; it isn't going to be evaluated. CompileError."""
+        tree, _ = check(expression, Declared(self._names() | {"authorizer": AUTHORIZER}, self._structs()))
+        return tree.type
+
+    def check_variable(self, name: str, expression: str) -> None:
+        """From here on the variable is known, as anything if its expression is wrong."""
+        try:
+            self._variables[name] = _seen(self.check(expression))
+        except CompileError:
+            self._variables[name] = DYN
+
+    def _names(self) -> dict[str, Type]:
+        names = {**_ALWAYS, **({"params": DYN} if self.has_params else {})}
+        if self.composes:
+            names["variables"] = struct(_VARIABLES)
+        return {**names, **self.types}
+
+    def _structs(self) -> Mapping[str, Mapping[str, Type]]:
+        return {**_STRUCTS, **self.structs, _VARIABLES: self._variables} if self.composes else _STRUCTS
+
     def add_variable(self, name: str, expression: str) -> Program:
         """Compiled, and from here on known. ValueError; it is known then too, as anything."""
-        self._variables[name] = DYN
-        program = self.compile(expression)
+        try:
+            program = self.compile(expression)
+        except ValueError:
+            self._variables[name] = DYN
+            raise
         self._variables[name] = _seen(program.type)
         return program
 

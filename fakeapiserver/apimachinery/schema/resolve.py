@@ -1,6 +1,6 @@
 """References between recorded OpenAPI v3 schemas."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 Schema = dict[str, Any]
@@ -25,6 +25,25 @@ def resolve(schema: Schema, definitions: Definitions) -> Schema:
     """The schema itself, or the definition it refers to. Keys beside the reference (default, description) are not merged in."""
     name = reference(schema)
     return definitions[name] if name else schema
+
+
+def whole(schema: Schema, find: Callable[[str], Schema], around: frozenset[str] = frozenset()) -> Schema:
+    """A schema with all that it refers to, found by name, in place; what is inside itself is an empty object there. `around` are
+    the names of the definitions that it stands in.
+
+    Upstream: k8s.io/apiserver/pkg/cel/openapi/resolver/refs.go
+    """
+    if name := reference(schema):
+        if name in around:
+            return {"type": "object"}
+        schema, around = find(name), around | {name}
+    found = dict(schema)
+    if properties := schema.get("properties"):
+        found["properties"] = {key: whole(child, find, around) for key, child in properties.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            found[key] = whole(schema[key], find, around)
+    return found
 
 
 def has_rules(schema: Any) -> bool:

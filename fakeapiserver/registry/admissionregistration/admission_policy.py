@@ -12,9 +12,14 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.admissionregistration.policy_validation import (
     binding_errors,
     mutating_policy_errors,
+    policy_status_errors,
     validating_policy_errors,
 )
-from fakeapiserver.registry.admissionregistration.webhook_configuration import default_matching, default_scopes
+from fakeapiserver.registry.admissionregistration.webhook_configuration import (
+    default_matching,
+    default_scopes,
+    reserved_name_warnings,
+)
 from fakeapiserver.registry.apps.label_selector import go_label_selector
 from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -47,6 +52,15 @@ class AdmissionPolicyStrategy(Strategy):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
 
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return policy_status_errors(obj.get("status") or {}, Path("status"))
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return reserved_name_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return reserved_name_warnings(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
@@ -69,6 +83,12 @@ class AdmissionPolicyBindingStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return reserved_name_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return reserved_name_warnings(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

@@ -24,6 +24,7 @@ from fakeapiserver.apimachinery.field import (
 )
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
 from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.generic.conditions import conditions_errors
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.admission import Environment
@@ -323,6 +324,31 @@ def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
     if not policy:
         errors.append(required(path.child("reinvocationPolicy")))
     return errors + choice_errors(spec, "reinvocationPolicy", ("IfNeeded", "Never"), path) if policy else errors
+
+
+def policy_status_errors(status: Spec, path: Path) -> ErrorList:
+    """A ValidatingAdmissionPolicy's `status`."""
+    errors: ErrorList = []
+    at = path.child("typeChecking", "expressionWarnings")
+    for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
+        if not warning.get("warning"):
+            errors.append(required(at.index(i).child("warning")))
+        reference = warning.get("fieldRef", "").strip()
+        if not reference:
+            errors.append(required(at.index(i).child("fieldRef")))
+        elif problem := _path_problem(reference):
+            errors.append(invalid(at.index(i).child("fieldRef"), reference, f"invalid JSONPath: {problem}"))
+    return errors + conditions_errors(status.get("conditions") or (), path.child("conditions"))
+
+
+def _path_problem(text: str) -> str:
+    from fakeapiserver.apimachinery.jsonpath import compile_path
+
+    try:
+        compile_path(text)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 _FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}

@@ -5,12 +5,15 @@ pkg/apis/admissionregistration/v1/defaults.go.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.admissionregistration.webhook_validation import webhooks_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_RESERVED_SUFFIX: Final = ".static.k8s.io"
 
 
 @dataclass(kw_only=True)
@@ -32,8 +35,22 @@ class WebhookConfigurationStrategy(Strategy):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)
 
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return reserved_name_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return reserved_name_warnings(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), len(obj.get("webhooks") or ()), age(obj, now)]
+
+
+def reserved_name_warnings(obj: Object) -> list[str]:
+    """Upstream: pkg/apis/admissionregistration/validation/static_suffix.go"""
+    if not metadata(obj).get("name", "").endswith(_RESERVED_SUFFIX):
+        return []
+    reserved = "are reserved for static manifest-based configurations and cannot be managed via the API"
+    return [f'metadata.name: names ending with "{_RESERVED_SUFFIX}" {reserved}']
 
 
 def _default_webhook(webhook: Object) -> None:

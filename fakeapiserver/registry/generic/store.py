@@ -106,7 +106,10 @@ class WriteRequest:
 
 
 class Guard(Protocol):
-    """Looks at what a write makes of an object before anything else does."""
+    """Looks at what a write makes of an object before anything else does, or (`of_valid`) once it is known to be valid."""
+
+    @property
+    def of_valid(self) -> bool: ...
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         """`old` is None for a new object. StatusError refuses the write."""
@@ -286,7 +289,7 @@ class Store:
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
-        if self._guard is not None:
+        if self._guard is not None and not self._guard.of_valid:
             await self._guard.check(request, obj, None)
         self._fill_system_fields(metadata(obj))
         self._dedup_owners(obj, request)
@@ -300,6 +303,8 @@ class Store:
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
         self._validate(request, obj)
+        if self._guard is not None and self._guard.of_valid:
+            await self._guard.check(request, obj, None)
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
@@ -340,7 +345,7 @@ class Store:
         new = self._to_storage(new)
         # Going back, a built-in kind's other version may say zero where there is nothing.
         old = self._to_storage(old) if request.kind.custom else self._from_storage(old, current)
-        if self._guard is not None:
+        if self._guard is not None and not self._guard.of_valid:
             await self._guard.check(request, new, old)
         new = {**new, "metadata": dict(metadata(new))}
         self._dedup_owners(new, request)
@@ -350,6 +355,8 @@ class Store:
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
         self._validate_update(request, new, old)
+        if self._guard is not None and self._guard.of_valid:
+            await self._guard.check(request, new, old)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)
         metadata(new)["resourceVersion"] = str(current.mod_revision)

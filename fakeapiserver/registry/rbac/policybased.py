@@ -39,6 +39,7 @@ class PolicyBased:
     authorizer: Authorizer
     rules: RuleSource
     objects: Getter
+    of_valid = False
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         """StatusError 403 with the rights that are missing; 404 for a binding to a role that isn't there."""

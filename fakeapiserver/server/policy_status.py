@@ -1,0 +1,121 @@
+"""Writes what type checking finds into the status of ValidatingAdmissionPolicies, as kube-controller-manager does.
+
+Upstream: pkg/controller/validatingadmissionpolicystatus/controller.go,
+k8s.io/apiserver/pkg/cel/openapi/resolver, k8s.io/apimachinery/pkg/api/meta/restmapper.go.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from fakeapiserver.admission.policy.type_checking import TypeChecker
+from fakeapiserver.apimachinery import managedfields
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.schema.resolve import Schema, whole
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.server.config import POLICY_STATUS
+
+log = logging.getLogger(__name__)
+
+_MANAGER: Final = "validatingadmissionpolicy-status"
+_ACCOUNT: Final = f"system:serviceaccount:kube-system:{POLICY_STATUS}"
+_USER: Final = UserInfo(
+    _ACCOUNT, groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+)
+
+
+class PolicyStatus:
+    def __init__(self, scopes: RequestScopes) -> None:
+        self._scopes = scopes
+        clock = scopes.clock
+        self._checker = TypeChecker(self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000)
+
+    async def run(self) -> None:
+        """Until cancelled. A watch that ends (a restored state) is followed by a new list."""
+        while True:
+            scope = self._scope()
+            store = scope.store
+            assert store is not None
+            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
+            try:
+                for item in (await store.storage.list(store.prefix)).items:
+                    await self._reconcile(scope, store.decode(item.value))
+                while (events := await watcher.next_batch(3600.0)) is not None:
+                    for event in events:
+                        if event.type != "DELETED":
+                            await self._reconcile(scope, store.decode(event.object.value))
+            finally:
+                watcher.close()
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+    def _scope(self) -> RequestScope:
+        scope = self._scopes.lookup("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
+        assert scope is not None
+        return scope
+
+    async def _reconcile(self, scope: RequestScope, policy: Object) -> None:
+        generation = metadata(policy).get("generation", 0)
+        if generation <= (policy.get("status") or {}).get("observedGeneration", 0):
+            return
+        try:
+            warnings = self._checker.check(policy["spec"])
+            checked: Object = {"expressionWarnings": warnings} if warnings else {}
+            await self._apply(
+                scope, metadata(policy)["name"], {"observedGeneration": generation, "typeChecking": checked}
+            )
+        except StatusError as error:
+            log.info("policy %s has moved on: %s", metadata(policy)["name"], error)
+        except Exception:  # one policy doesn't keep the others from their status
+            log.exception("policy %s: its status was not written", metadata(policy)["name"])
+
+    async def _apply(self, scope: RequestScope, name: str, status: Object) -> None:
+        """Server-side apply of the status. StatusError."""
+        store = scope.store
+        assert store is not None
+        applied = {
+            "apiVersion": str(scope.gvk.group_version),
+            "kind": scope.gvk.kind,
+            "metadata": {"name": name},
+            "status": status,
+        }
+
+        def transform(current: Object | None) -> Object:
+            return managedfields.apply(
+                current,
+                applied,
+                schema=scope.kind.typed,
+                manager=_MANAGER,
+                force=True,
+                api_version=str(scope.gvk.group_version),
+                subresource="status",
+                now=rfc3339(scope.clock.now()),
+                reset_fields=store.strategy.reset_paths("status"),
+                convert=store.in_version,
+                schema_of=store.typed,
+            )
+
+        request = WriteRequest(scope.kind, _USER, _MANAGER, "", name, subresource="status", applied=True)
+        await store.update(request, transform)
+
+    def _kinds_for(self, group: str, version: str, resource: str) -> Iterator[GroupVersionKind]:
+        """As discovery tells them, by the resource's plural or singular name."""
+        for row in self._scopes.table:
+            names = (row.gvr.resource, row.singular or row.gvk.kind.lower())
+            if row.gvr.version == version and resource.lower() in names and group in ("", row.gvr.group):
+                yield row.gvk
+
+    def _schema_of(self, kind: GroupVersionKind) -> Schema | None:
+        table = self._scopes.table
+        row = table.for_kind(kind)
+        schema = None if row is None else table.definition(row)
+        if row is None or schema is None:
+            return None
+        own, base = row.definitions or {}, table.scheme.definitions
+        return whole(schema, lambda name: own.get(name) or base[name])

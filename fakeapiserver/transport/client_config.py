@@ -8,6 +8,7 @@ import binascii
 import random
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -107,13 +108,17 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
     if not parts.hostname:
         raise ValueError(f"host must be a URL or a host:port pair: {go_quote(server)}")
     plain = parts.scheme == "http"
+    # upstream tells nobody who it is without TLS
+    identity = Identity(user_agent=_USER_AGENT) if plain else _identity(user, folder)
+    if parts.username is not None and not identity.authorization:
+        identity = replace(identity, authorization=_basic(parts.username, parts.password or ""))
     return Endpoint(
-        url=f"{parts.scheme}://{parts.netloc}{parts.path}",
+        # whose password no error is to tell
+        url=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
         host=parts.hostname,
         port=parts.port or (80 if plain else 443),
         ca_bundle=_content(cluster, "certificate-authority", folder),
-        # upstream tells nobody who it is without TLS
-        identity=Identity(user_agent=_USER_AGENT) if plain else _identity(user, folder),
+        identity=identity,
         server_name=cluster.get("tls-server-name") or "",
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
         plain=plain,
@@ -128,10 +133,13 @@ def _identity(user: Mapping[str, Any], folder: Path) -> Identity:
         token = _read(folder / file).decode().strip()
     authorization = f"Bearer {token}" if token else ""
     if user.get("username"):
-        pair = f"{user['username']}:{user.get('password') or ''}"
-        authorization = f"Basic {b64encode(pair.encode()).decode()}"
+        authorization = _basic(user["username"], user.get("password") or "")
     certificate, key = (_content(user, name, folder) for name in ("client-certificate", "client-key"))
     return Identity(certificate, key, authorization, _USER_AGENT)
+
+
+def _basic(name: str, password: str) -> str:
+    return f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"
 
 
 def _content(section: Mapping[str, Any], name: str, folder: Path) -> bytes:

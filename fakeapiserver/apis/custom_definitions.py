@@ -3,11 +3,12 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go, .../pkg/apiserver/schema/kubeopenapi.go
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apis.custom_schema import CustomSchema
 
 META: Final = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1."
 TYPE_META: Final[Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
@@ -27,6 +28,29 @@ def definition_name(gvk: GroupVersionKind) -> str:
     'com.example.stable.v1.Widget'
     """
     return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
+
+
+class CustomDefinitions(Mapping[str, Schema]):
+    """`custom_definitions` of a packed schema, made each time one is asked for."""
+
+    def __init__(self, gvk: GroupVersionKind, list_kind: str, schema: CustomSchema, selectable: Sequence[str]) -> None:
+        self._gvk, self._list_kind, self._schema, self._selectable = gvk, list_kind, schema, selectable
+        self._names = (definition_name(gvk), definition_name(gvk._replace(kind=list_kind)))
+
+    def __getitem__(self, name: str) -> Schema:
+        if name not in self._names:
+            raise KeyError(name)
+        schema = self._schema.unpacked() if name == self._names[0] else None
+        return custom_definitions(self._gvk, self._list_kind, schema, self._selectable)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def custom_definitions(

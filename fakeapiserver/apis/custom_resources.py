@@ -9,7 +9,8 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import is_terminating
-from fakeapiserver.apis.custom_definitions import custom_definitions, definition_name
+from fakeapiserver.apis.custom_definitions import CustomDefinitions, definition_name
+from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
 
 Object = dict[str, Any]
@@ -44,8 +45,8 @@ def resources_of(definition: Object) -> tuple[APIResource, ...]:
 def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: str, terminating: bool) -> APIResource:
     gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
     list_kind = names.get("listKind") or names["kind"] + "List"
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    selectable = [field["jsonPath"] for field in version.get("selectableFields") or ()]
+    schema = CustomSchema((version.get("schema") or {}).get("openAPIV3Schema"))
+    selectable = tuple(field["jsonPath"] for field in version.get("selectableFields") or ())
     return APIResource(
         gvr=GroupVersionResource(spec["group"], version["name"], names["plural"]),
         gvk=gvk,
@@ -61,8 +62,9 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
         custom=True,
         terminating=terminating,
         list_kind=list_kind,
-        definitions=custom_definitions(gvk, list_kind, schema, selectable),
+        definitions=CustomDefinitions(gvk, list_kind, schema, selectable),
         schema=schema,
+        selectable_fields=selectable,
     )
 
 

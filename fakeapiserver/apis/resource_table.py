@@ -62,9 +62,13 @@ class ResourceTable:
         self.generation = 0
         self._rows: dict[tuple[str, str, str], APIResource] = dict(scheme.resources.items())
         self._kinds = dict(scheme.kinds)
+        self._groups: dict[str, dict[GroupVersion, dict[str, APIResource]]] = {}
+        for row in self:
+            self._put(row)
         self._priorities = dict(scheme.priorities)
-        self._views: tuple[GroupView, ...] | None = None
-        self._by_name: dict[str, GroupView] = {}
+        # Made when asked for; of a group that changes, a new one.
+        self._views: dict[str, GroupView] = {}
+        self._in_order: tuple[GroupView, ...] | None = None
         self._registered: Mapping[GroupVersion, Priority] | None = None
         self.remote: Mapping[GroupVersion, RemoteVersion] = {}
         self.remote_openapi: Mapping[str, RemoteSpec] = {}
@@ -90,6 +94,7 @@ class ResourceTable:
             self._forget(row.gvr)
             self._rows[row.gvr] = row
             self._kinds[row.gvk] = row
+            self._put(row)
         self._changed()
 
     def remove(self, *gvrs: GroupVersionResource) -> None:
@@ -144,6 +149,7 @@ class ResourceTable:
             self._priorities.pop(gv, None)
         else:
             self._priorities[gv] = priority
+        self._views.pop(gv.group, None)
         self._changed()
 
     def definitions_of(self, resource: APIResource) -> Definitions:
@@ -156,15 +162,15 @@ class ResourceTable:
 
     def groups(self) -> tuple[GroupView, ...]:
         """Every group in discovery order, the legacy group "" among them."""
-        if self._views is None:
-            self._views = tuple(self._build())
-            self._by_name = {view.name: view for view in self._views}
-        return self._views
+        if self._in_order is None:
+            views = [self._view(name) for name in self._groups]
+            first = {view.name: max(self.priority(version.gv).group for version in view.versions) for view in views}
+            self._in_order = tuple(sorted(views, key=lambda view: (-first[view.name], view.name)))
+        return self._in_order
 
     def group(self, name: str) -> GroupView | None:
         """One group, None if nothing in it is served."""
-        self.groups()
-        return self._by_name.get(name)
+        return self._view(name) if name in self._groups else None
 
     def version(self, group: str, version: str) -> VersionView | None:
         """One group version, None if nothing in it is served."""
@@ -175,23 +181,35 @@ class ResourceTable:
         """What orders a group version."""
         return self._priorities.get(gv, CUSTOM_PRIORITY)
 
+    def _put(self, row: APIResource) -> None:
+        gv = row.gvr.group_version
+        self._groups.setdefault(gv.group, {}).setdefault(gv, {})[row.gvr.resource] = row
+
     def _forget(self, gvr: GroupVersionResource) -> None:
+        self._views.pop(gvr.group, None)
         row = self._rows.pop(gvr, None)
-        if row is not None and self._kinds.get(row.gvk) is row:
+        if row is None:
+            return
+        if self._kinds.get(row.gvk) is row:
             del self._kinds[row.gvk]
+        versions = self._groups[gvr.group]
+        del versions[gvr.group_version][gvr.resource]
+        if not versions[gvr.group_version]:
+            del versions[gvr.group_version]
+        if not versions:
+            del self._groups[gvr.group]
 
     def _changed(self) -> None:
         self.generation += 1
-        self._views = None
+        self._in_order = None
 
-    def _build(self) -> Iterator[GroupView]:
-        groups: dict[str, dict[GroupVersion, list[APIResource]]] = {}
-        for row in self._rows.values():
-            gv = row.gvr.group_version
-            groups.setdefault(gv.group, {}).setdefault(gv, []).append(row)
-        first = {name: max(self.priority(gv).group for gv in versions) for name, versions in groups.items()}
-        for name in sorted(groups, key=lambda name: (-first[name], name)):
-            versions = groups[name]
+    def _view(self, name: str) -> GroupView:
+        view = self._views.get(name)
+        if view is None:
+            versions = self._groups[name]
             order = sorted(versions, key=self._version_place)
-            views = (VersionView(gv, tuple(sorted(versions[gv], key=lambda row: row.gvr.resource))) for gv in order)
-            yield GroupView(name, tuple(views))
+            views = (
+                VersionView(gv, tuple(sorted(versions[gv].values(), key=lambda row: row.gvr.resource))) for gv in order
+            )
+            view = self._views[name] = GroupView(name, tuple(views))
+        return view

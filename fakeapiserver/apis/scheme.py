@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apis.custom_schema import CustomSchema
 
 VERSIONS: Final = Path(__file__).parent / "versions"
 FIRST: Final = 20000
@@ -41,7 +42,8 @@ class APIResource:
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made,
     `terminating` those whose definition is on its way out.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
-    `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` is what a CustomResourceDefinition says of it.
+    `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` and `selectable_fields` (their jsonPaths) are what a
+    CustomResourceDefinition says of it.
     """
 
     gvr: GroupVersionResource
@@ -60,7 +62,8 @@ class APIResource:
     returns_deleted: bool = False
     list_kind: str = ""
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
-    schema: Schema | None = field(default=None, repr=False, compare=False)
+    schema: CustomSchema | None = field(default=None, repr=False, compare=False)
+    selectable_fields: tuple[str, ...] = ()
 
 
 class Priority(NamedTuple):

@@ -106,12 +106,11 @@ class RequestScopes:
 
     def store_for(self, resource: GroupResource) -> Store | None:
         """The store of a resource, whichever version it is served in (built-in resources: the preferred one)."""
-        for view in self.table.groups():
-            if view.name == resource.group:
-                for version in view.versions:
-                    scope = self.lookup(resource.group, version.gv.version, resource.resource)
-                    if scope is not None and scope.store is not None:
-                        return scope.store
+        view = self.table.group(resource.group)
+        for version in view.versions if view is not None else ():
+            scope = self.lookup(resource.group, version.gv.version, resource.resource)
+            if scope is not None and scope.store is not None:
+                return scope.store
         return None
 
     def _drop_stale(self) -> None:

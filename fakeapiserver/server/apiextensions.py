@@ -4,6 +4,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apiserver/customresource_handler.g
 """
 
 import asyncio
+import hashlib
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +13,15 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
+from fakeapiserver.apimachinery.schema.default import presets_status
 from fakeapiserver.apis.custom_resources import resources_of
+from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.apis.version_priority import kube_aware_key
 from fakeapiserver.auth.interfaces import UserInfo
@@ -52,7 +57,8 @@ class _Served:
     row: APIResource
     kind: CustomKind
     store: Store
-    version: Object
+    columns: Sequence[Object]
+    scale: Object
     outdated_before: int
     replicas_paths: dict[str, tuple[str, ...] | None]
 
@@ -66,11 +72,21 @@ class _Storage(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What of a definition decides how its resource is served."""
+    """What of a definition decides how its resource is served: a digest of its spec, the accepted names, whether it ends."""
 
-    spec: Object
+    spec: bytes
     names: Object | None
     terminating: bool
+
+
+class _Status(msgspec.Struct):
+    accepted_names: Object | None = msgspec.field(default=None, name="acceptedNames")
+
+
+class _Stored(msgspec.Struct):
+    """What is read of a stored definition's JSON; the rest is only skipped."""
+
+    status: _Status | None = None
 
 
 class CustomResources:
@@ -83,6 +99,10 @@ class CustomResources:
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
+        # Those that didn't get all names they want.
+        self._waiting: set[str] = set()
+        # The revision by which a definition was last brought in order.
+        self._done: dict[str, int] = {}
         self._states: dict[str, _State] = {}
         self._storages: dict[GroupVersionResource, _Storage] = {}
         # Definitions that wait for their last instances.
@@ -113,14 +133,19 @@ class CustomResources:
     async def sync(self) -> None:
         """Serves what the stored definitions say, and nothing else."""
         definitions = self._definitions()
-        objects = [
-            definitions.decode(item.value) for item in (await definitions.storage.list(definitions.prefix)).items
-        ]
-        for name in self._by_definition.keys() - {metadata(obj)["name"] for obj in objects}:
+        items = {
+            item.key.removeprefix(definitions.prefix): item
+            for item in (await definitions.storage.list(definitions.prefix)).items
+        }
+        for name in self._by_definition.keys() - items.keys():
             await self._withdraw(definitions, name)
-        self._names = {metadata(obj)["name"]: (obj.get("status") or {}).get("acceptedNames") or {} for obj in objects}
-        for obj in objects:
-            await self._follow(definitions, obj)
+        self._names = {name: _accepted_names(item.value) for name, item in items.items()}
+        self._waiting &= items.keys()
+        for name, item in items.items():
+            if self._done.get(name) == item.mod_revision:
+                await self.registration.announce_again(name)
+            else:
+                await self._follow(definitions, definitions.decode(item.value))
 
     def _definitions(self) -> Store:
         definitions = self._scopes.store_for(_RESOURCE)
@@ -128,11 +153,11 @@ class CustomResources:
         return definitions
 
     async def _handle(self, definitions: Store, event: Event) -> None:
-        obj = definitions.decode(event.object.value)
+        name = event.object.key.removeprefix(definitions.prefix)
         if event.type == "DELETED":
-            await self._withdraw(definitions, metadata(obj)["name"])
-        else:
-            await self._follow(definitions, obj)
+            await self._withdraw(definitions, name)
+        elif event.object.mod_revision > self._done.get(name, 0):  # none of the status that was written here
+            await self._follow(definitions, definitions.decode(event.object.value))
 
     async def _follow(self, definitions: Store, obj: Object) -> None:
         """A definition that is gone or another one by now is left to the event that says so."""
@@ -154,6 +179,7 @@ class CustomResources:
         spec = obj["spec"]
         versions = (GroupVersion(spec["group"], version["name"]) for version in spec["versions"] if version["served"])
         await self.registration.announce(metadata(obj)["name"], versions)
+        self._done[metadata(obj)["name"]] = int(metadata(obj)["resourceVersion"])
 
     # ------------------------------------------------------- names and serving
 
@@ -161,10 +187,15 @@ class CustomResources:
         """The names that hold, the condition NamesAccepted, and that it is being established (naming_controller.go)."""
         spec, status, name = obj["spec"], obj.get("status") or {}, metadata(obj)["name"]
         if accepted_names.are_accepted(spec["names"], status.get("acceptedNames") or {}):
+            self._waiting.discard(name)
             return obj  # whatever became of the conditions
         group = [names for owner, names in self._names.items() if owner.partition(".")[2] == spec["group"]]
         found = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
         self._names[name] = found.names
+        if found.names == spec["names"]:
+            self._waiting.discard(name)
+        else:
+            self._waiting.add(name)
         if found.names == status.get("acceptedNames") and condition(obj, "NamesAccepted") == found.status:
             return obj
 
@@ -226,13 +257,10 @@ class CustomResources:
 
     async def _reconsider(self, definitions: Store, group: str, changed: str) -> None:
         """Other definitions of the group that wait for a name."""
-        for item in definitions.storage.list_now(definitions.prefix).items:
-            name = item.key.removeprefix(definitions.prefix)
-            if name.partition(".")[2] != group or name == changed:
-                continue
-            obj = definitions.decode(item.value)
-            if (obj.get("status") or {}).get("acceptedNames") != obj["spec"]["names"]:
-                await self._follow(definitions, obj)
+        for name in sorted(self._waiting - {changed}):
+            stored = definitions.storage.get_now(definitions.key("", name))
+            if name.partition(".")[2] == group and stored is not None:
+                await self._follow(definitions, definitions.decode(stored.value))
 
     def _publish(self, obj: Object) -> None:
         """Serves a definition whose names are accepted, or once were."""
@@ -240,7 +268,8 @@ class CustomResources:
         if "True" not in (condition(obj, "NamesAccepted"), condition(obj, "Established")):
             self._unpublish(name)
             return
-        state = _State(obj["spec"], obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
+        spec = hashlib.sha256(msgspec.msgpack.encode(obj["spec"])).digest()
+        state = _State(spec, obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
         known = self._states.get(name)
         if known == state:
             return
@@ -262,13 +291,16 @@ class CustomResources:
                 for watcher in storage.watchers:
                     watcher.end()
 
-    def _kinds(self, obj: Object) -> dict[str, CustomKind]:
-        """The kind in each version, served or not."""
+    def _kinds(self, obj: Object, rows: Iterable[APIResource] = ()) -> dict[str, CustomKind]:
+        """The kind in each version, served or not; `rows` are the served ones, whose schemas are packed already."""
         kind, group = obj["status"]["acceptedNames"]["kind"], obj["spec"]["group"]
+        packed = {row.gvr.version: row.schema for row in rows}
         definitions = self._scopes.table.scheme.definitions
         kinds = {
             version["name"]: CustomKind(
-                GroupVersionKind(group, version["name"], kind), _schema_of(version), definitions
+                GroupVersionKind(group, version["name"], kind),
+                packed.get(version["name"]) or CustomSchema(_schema_of(version)),
+                definitions,
             )
             for version in obj["spec"]["versions"]
         }
@@ -277,14 +309,14 @@ class CustomResources:
         return kinds
 
     def _versions(self, obj: Object) -> Iterator[_Served]:
-        versions, kinds = {version["name"]: version for version in obj["spec"]["versions"]}, self._kinds(obj)
+        rows, views = resources_of(obj), list["ConvertedStorage"]()
+        versions, kinds = {version["name"]: version for version in obj["spec"]["versions"]}, self._kinds(obj, rows)
         stored = next(name for name, version in versions.items() if version.get("storage"))
         first = _schema_of(versions[stored])
         # What another version has written, or an earlier schema let pass, is brought in line when it is read.
         mixed = any(_schema_of(version) != first for version in versions.values())
         changed = metadata(obj).get("generation", 1) > 1
         outdated_before = sys.maxsize if mixed else int(metadata(obj)["resourceVersion"]) if changed else 0
-        rows, views = resources_of(obj), list["ConvertedStorage"]()
         if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
             outdated_before = int(metadata(obj)["resourceVersion"]) if changed else 0
             views = self._views(obj, [kinds[row.gvr.version] for row in rows], kinds, kinds[stored], outdated_before)
@@ -292,7 +324,9 @@ class CustomResources:
         for i, row in enumerate(rows):
             version, view = versions[row.gvr.version], views[i] if views else None
             store = self._store(obj, version, kinds, kinds[stored], view, refreshes=mixed or changed)
-            yield _Served(row, kinds[row.gvr.version], store, version, outdated_before, _replicas_paths(obj))
+            columns = version.get("additionalPrinterColumns") or ()
+            scale = (version.get("subresources") or {}).get("scale") or {}
+            yield _Served(row, kinds[row.gvr.version], store, columns, scale, outdated_before, _replicas_paths(obj))
 
     def _views(
         self,
@@ -345,6 +379,7 @@ class CustomResources:
         there is nothing left to convert."""
         spec, subresources = obj["spec"], version.get("subresources") or {}
         plural, kind = obj["status"]["acceptedNames"]["plural"], kinds[version["name"]]
+        stored_schema = _schema_of(next(other for other in spec["versions"] if other["name"] == stored.gvk.version))
         indexed = [path for other in spec["versions"] if other.get("served") for path in _selectable(other)]
         strategy = CustomResourceStrategy(
             kind=kind,
@@ -356,7 +391,7 @@ class CustomResources:
             selectable_fields={path: path for path in indexed},
             served_fields=_selectable(version),
             deprecation=_deprecation(version, spec),
-            presets_status=stored.presets_status and subresources.get("status") is not None,
+            presets_status=subresources.get("status") is not None and presets_status(stored_schema),
         )
 
         def convert(found: Object, gvk: GroupVersionKind) -> Object:
@@ -409,8 +444,7 @@ class CustomResources:
 
     def _scope(self, row: APIResource) -> RequestScope:
         served = self._served[row.gvr]
-        print_row = row_printer(served.version.get("additionalPrinterColumns") or ())
-        scale = (served.version.get("subresources") or {}).get("scale") or {}
+        print_row, scale = row_printer(served.columns), served.scale
         paths = ScalePaths(
             scale.get("specReplicasPath", "").lstrip("."),
             scale.get("statusReplicasPath", "").lstrip("."),
@@ -442,6 +476,8 @@ class CustomResources:
     async def _withdraw(self, definitions: Store, name: str) -> None:
         self._unpublish(name)
         self._names.pop(name, None)
+        self._waiting.discard(name)
+        self._done.pop(name, None)
         await self.registration.announce(name, ())
         await self._reconsider(definitions, name.partition(".")[2], name)
 
@@ -543,6 +579,12 @@ class _NoCreation:
 
     async def validate(self, attributes: Attributes) -> None:
         await self._chain.validate(attributes)
+
+
+def _accepted_names(value: bytes) -> accepted_names.Names:
+    """Of a stored definition."""
+    status = msgspec.json.decode(value, type=_Stored).status
+    return (status and status.accepted_names) or {}
 
 
 def _schema_of(version: Object) -> Object:

@@ -5,6 +5,7 @@ Upstream: k8s.io/kubernetes/pkg/controlplane/controller/crdregistration, k8s.io/
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
@@ -39,6 +40,8 @@ class AutoRegistration:
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
         self._announced: dict[str, frozenset[GroupVersion]] = {}
+        # How many definitions want a group version.
+        self._wanted: Counter[GroupVersion] = Counter()
 
     async def announce(self, definition: str, versions: Iterable[GroupVersion]) -> None:
         """Group versions that a definition wants to serve, whether its names are accepted or not; none when it is gone."""
@@ -46,7 +49,14 @@ class AutoRegistration:
         self._announced[definition] = now
         if not now:
             del self._announced[definition]
+        self._wanted.update(now - before)
+        self._wanted.subtract(before - now)
         for gv in sorted(now | before):
+            await self._sync(gv)
+
+    async def announce_again(self, definition: str) -> None:
+        """Another state was restored, in which the definition is the same."""
+        for gv in sorted(self._announced.get(definition, ())):
             await self._sync(gv)
 
     async def run(self) -> None:
@@ -75,7 +85,7 @@ class AutoRegistration:
         assert scope.store is not None
         name = f"{gv.version}.{gv.group}"
         stored = self._scopes.storage.get_now(scope.store.key("", name))
-        wanted = any(gv in versions for versions in self._announced.values())
+        wanted = self._wanted[gv] > 0
         if stored is None:
             if wanted:
                 await store_object(scope, _api_service(gv), rfc3339(self._scopes.clock.now()))

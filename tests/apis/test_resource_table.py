@@ -86,3 +86,17 @@ def test_definitions_of_custom_and_built_in_rows(table: ResourceTable) -> None:
     pods = table.lookup("", "v1", "pods")
     assert pods is not None
     assert "properties" in (table.definition(pods) or {})
+
+
+def test_a_change_leaves_the_views_of_other_groups_alone(table: ResourceTable) -> None:
+    table.insert(GADGETS)
+    apps, example = table.group("apps"), table.group("example.com")
+    assert table.groups()[-1] is example
+    table.insert(replace(GADGETS, gvr=GADGETS.gvr._replace(resource="gizmos")))
+    assert table.group("apps") is apps
+    changed = table.group("example.com")
+    assert changed is not None
+    assert [row.gvr.resource for row in changed.versions[0].resources] == ["gadgets", "gizmos"]
+    table.remove(GADGETS.gvr, GADGETS.gvr._replace(resource="gizmos"))
+    assert table.group("example.com") is None
+    assert all(view.name != "example.com" for view in table.groups())

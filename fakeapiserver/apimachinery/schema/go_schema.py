@@ -17,6 +17,18 @@ def go_schema(schema: Schema) -> dict[str, Any]:
     return {name: show(schema[key]) if key in schema else zero for name, (key, zero, show) in _FIELDS.items()}
 
 
+def go_fields(schema: Schema) -> list[str]:
+    """Those of Go's fields that say something."""
+
+    def says(key: str, show: _Show) -> bool:
+        if key not in schema or show is _or_bool:  # which is there where it allows nothing
+            return key in schema
+        value = schema[key]
+        return not (value is None or value is False or value == "")
+
+    return [name for name, (key, _, show) in _FIELDS.items() if says(key, show)]
+
+
 def go_validation(schema: Mapping[str, Any] | None) -> Any:
     """CustomResourceValidation, or null."""
     if schema is None:

@@ -21,7 +21,7 @@ from fakeapiserver.apimachinery.field import (
 )
 from fakeapiserver.apimachinery.schema.default_rules import default_errors
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
-from fakeapiserver.apimachinery.schema.go_schema import go_items, go_schema
+from fakeapiserver.apimachinery.schema.go_schema import go_fields, go_items, go_schema
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.structural_rules import construction_problem, structural_errors
 
@@ -91,14 +91,12 @@ def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata,
 
 def _root_errors(schema: Schema, path: Path) -> ErrorList:
     """The schema of the status is taken out of the whole one, so little may be said of both."""
-    for name, value in go_schema(schema).items():
-        if value is None or value is False or value == "":
-            continue
-        if name == "Type" and value != "object":
+    for name in go_fields(schema):
+        if name == "Type" and (kind := schema["type"]) != "object":
             detail = (
                 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
             )
-            return [invalid(f"{path}.type", value, detail)]
+            return [invalid(f"{path}.type", kind, detail)]
         if name not in _WITH_STATUS:
             allowed = " ".join(_WITH_STATUS)
             detail = (

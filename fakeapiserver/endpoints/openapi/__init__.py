@@ -106,7 +106,7 @@ class OpenAPI:
         for row in self.rows(key):
             if row.custom:
                 digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
-                digest.update(json.encode(dict(row.definitions or {})))
+                digest.update(row.schema.digest.encode() if row.schema is not None else b"")
         return digest.hexdigest().upper()
 
     def _recorded(self) -> "hashlib._Hash":

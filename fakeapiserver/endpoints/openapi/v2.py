@@ -183,9 +183,8 @@ def definition(schema: Document) -> Document:
 
 
 def _custom_definitions(row: APIResource) -> Document:
-    published = (row.definitions or {}).get(row.definition, {})
-    selectable = [field["fieldPath"] for field in published.get("x-kubernetes-selectable-fields", ())]
-    return custom_definitions(row.gvk, row.list_kind, row.schema, selectable, version_2=True)
+    schema = row.schema.unpacked() if row.schema is not None else None
+    return custom_definitions(row.gvk, row.list_kind, schema, row.selectable_fields, version_2=True)
 
 
 def _custom(schema: Document) -> Document:

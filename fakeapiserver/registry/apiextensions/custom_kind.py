@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer.json import go_float
+from fakeapiserver.apis.custom_schema import CustomSchema
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
@@ -27,35 +28,29 @@ _LONG_NUMBER: Final = re.compile(r"number (-?[0-9]{19,}) ")
 
 
 class CustomKind:
-    """`schema` is the version's openAPIV3Schema; `definitions` are the server's own (for ObjectMeta)."""
+    """`schema` is the version's openAPIV3Schema, unpacked and compiled on first use; `definitions` are the server's own (for
+    ObjectMeta)."""
 
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
     definition_name = ""
     raw_field = ""
 
-    def __init__(self, gvk: GroupVersionKind, schema: Schema, definitions: Definitions) -> None:
+    def __init__(self, gvk: GroupVersionKind, schema: CustomSchema, definitions: Definitions) -> None:
         self.gvk = gvk
         self.definitions = definitions
-        self._schema = schema
+        self._packed = schema
         self.versions: Mapping[str, CustomKind] = {}
 
-    @property
+    @cached_property
     def definition(self) -> Schema:
-        return self._schema
-
-    @property
-    def presets_status(self) -> bool:
-        """Objects without a status have one, by default."""
-        from fakeapiserver.apimachinery.schema.default import presets_status
-
-        return presets_status(self._schema)
+        return self._packed.unpacked()
 
     @cached_property
     def structural(self) -> "StructuralType":
         from fakeapiserver.apimachinery.schema.structural import compile_structural
 
-        return compile_structural(self._schema, self._metadata.decode)
+        return compile_structural(self.definition, self._metadata.decode)
 
     @cached_property
     def _metadata(self) -> "BuiltinType":
@@ -67,7 +62,7 @@ class CustomKind:
     def typed(self) -> "TypedSchema":
         from fakeapiserver.apimachinery.managedfields.typed import structural_schema
 
-        return structural_schema(self._schema, self.definitions)
+        return structural_schema(self.definition, self.definitions)
 
     def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
         """Metadata as every kind's, the rest pruned to the schema."""

@@ -28,6 +28,13 @@ class Objects(Protocol):
     def generation(self, resources: tuple[str, ...]) -> int:
         """A number that changes whenever an object of one of these resources does."""
 
+    @property
+    def revision(self) -> int:
+        """The last write's."""
+
+    def changes(self, resources: tuple[str, ...], revision: int) -> Iterator[tuple[str, Object | None, Object | None]]:
+        """Every write to these resources behind `revision`: the object before and after it. LookupError: that is forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
@@ -65,11 +72,11 @@ class RemoteService:
 
 
 class APIServices:
-    """A view of what is stored, never behind it: it is made anew when an APIService has changed since it was last asked."""
+    """A view of what is stored, never behind it: it follows what has changed since it was last asked."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._generation = -1
+        self._generation = self._revision = -1
         self._priorities: dict[GroupVersion, Priority] = {}
         self._remote: dict[str, RemoteService] = {}
         self._available: dict[str, bool] = {}
@@ -111,11 +118,23 @@ class APIServices:
     def _refresh(self) -> None:
         if self._generation == self.generation:
             return
-        self._generation = self.generation
-        stored = self._objects.list(RESOURCE)
-        self._priorities = {_group_version(obj): _priority(obj) for obj in stored}
-        self._available = {obj["metadata"]["name"]: is_available(obj) for obj in stored}
-        self._remote = {found.name: found for found in _remote(stored)}
+        try:
+            changes = [(old, new) for _, old, new in self._objects.changes((RESOURCE,), self._revision)]
+            priorities, available, remote = dict(self._priorities), dict(self._available), dict(self._remote)
+        except LookupError:
+            changes = [(None, obj) for obj in self._objects.list(RESOURCE)]
+            priorities, available, remote = {}, {}, {}
+        for old, new in changes:
+            if old is not None:
+                priorities.pop(_group_version(old), None)
+                available.pop(old["metadata"]["name"], None)
+                remote.pop(old["metadata"]["name"], None)
+            if new is not None:
+                priorities[_group_version(new)] = _priority(new)
+                available[new["metadata"]["name"]] = is_available(new)
+                remote |= {found.name: found for found in _remote(new)}
+        self._priorities, self._available, self._remote = priorities, available, dict(sorted(remote.items()))
+        self._generation, self._revision = self.generation, self._objects.revision
 
 
 def is_available(obj: Object) -> bool:
@@ -132,19 +151,19 @@ def service_of(obj: Object) -> ServiceReference | None:
     return ServiceReference(service["namespace"], service["name"], service.get("port") or _HTTPS_PORT)
 
 
-def _remote(stored: list[dict[str, Any]]) -> Iterator[RemoteService]:
-    for obj in stored:
-        spec, service = obj["spec"], service_of(obj)
-        if service is not None:
-            yield RemoteService(
-                name=obj["metadata"]["name"],
-                gv=_group_version(obj),
-                priority=_priority(obj),
-                service=service,
-                ca_bundle=base64.b64decode(spec.get("caBundle") or ""),
-                insecure=bool(spec.get("insecureSkipTLSVerify")),
-                available=is_available(obj),
-            )
+def _remote(obj: Object) -> Iterator[RemoteService]:
+    """None of one that this server answers."""
+    spec, service = obj["spec"], service_of(obj)
+    if service is not None:
+        yield RemoteService(
+            name=obj["metadata"]["name"],
+            gv=_group_version(obj),
+            priority=_priority(obj),
+            service=service,
+            ca_bundle=base64.b64decode(spec.get("caBundle") or ""),
+            insecure=bool(spec.get("insecureSkipTLSVerify")),
+            available=is_available(obj),
+        )
 
 
 def _group_version(obj: Object) -> GroupVersion:

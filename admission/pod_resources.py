@@ -3,9 +3,10 @@
 Upstream: k8s.io/component-helpers/resource/helpers.go, and its twin in plugin/pkg/admission/limitranger/admission.go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import ZERO, Quantity, parse
 
@@ -31,25 +32,88 @@ def raise_to(total: ResourceList, other: ResourceList) -> None:
             total[name] = quantity
 
 
-def pod_resources(spec: Object, which: Which) -> ResourceList:
-    """Init containers run one after the other, beside those of them that keep running; what the pod itself says goes before all."""
+def container_resources(spec: Object, which: Which, status: Object | None = None) -> ResourceList:
+    """Init containers run one after the other, beside those of them that keep running. With a status, what the node has given
+    counts where it is more than what is asked for (a resize on its way)."""
+    given = _given(status or {}, which)
     total: ResourceList = {}
     for container in spec.get("containers") or ():
-        add(total, _of(container, which))
+        add(total, given(container))
     sidecars: ResourceList = {}
     start: ResourceList = {}
     for container in spec.get("initContainers") or ():
-        needed = _of(container, which)
         if container.get("restartPolicy") == "Always":
+            needed = given(container)
             add(total, needed)
             add(sidecars, needed)
             needed = sidecars
         else:
+            needed = _of(container, which)
             add(needed, sidecars)
         raise_to(start, needed)
     raise_to(total, start)
+    return total
+
+
+def pod_resources(spec: Object, which: Which) -> ResourceList:
+    """As LimitRanges count: what the pod itself says of CPU and memory goes before what its containers say."""
     own = resource_list((spec.get("resources") or {}).get(which))
-    return total | {name: quantity for name, quantity in own.items() if name in _POD_LEVEL}
+    found = container_resources(spec, which)
+    return found | {name: quantity for name, quantity in own.items() if name in _POD_LEVEL}
+
+
+def charged_resources(pod: Object, which: Which) -> ResourceList:
+    """As quotas and schedulers count: what the pod itself says goes before what its containers say and have been given; overhead
+    comes on top, of limits where there is one."""
+    spec = pod["spec"]
+    own = resource_list((spec.get("resources") or {}).get(which))
+    found = container_resources(spec, which, pod.get("status"))
+    found |= {name: quantity for name, quantity in own.items() if is_pod_level(name)}
+    for name, quantity in resource_list(spec.get("overhead")).items():
+        if which == "requests" or (name in found and found[name].amount):
+            found[name] = found.get(name, ZERO) + quantity
+    return found
+
+
+def is_extended(name: str) -> bool:
+    """A resource of somebody else's domain (upstream: IsExtendedResourceName)."""
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not names.is_qualified_name(f"requests.{name}")
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether a pod can say it of itself."""
+    return name in _POD_LEVEL or name.startswith("hugepages-")
+
+
+def has_pod_level(spec: Object) -> bool:
+    own = spec.get("resources") or {}
+    return any(is_pod_level(name) for which in ("requests", "limits") for name in own.get(which) or ())
+
+
+def _given(status: Object, which: Which) -> Callable[[Object], ResourceList]:
+    """What a container counts for."""
+    statuses = {
+        found.get("name"): found
+        for field in ("containerStatuses", "initContainerStatuses")
+        for found in status.get(field) or ()
+        if found.get("resources") is not None
+    }
+    pending = [c for c in status.get("conditions") or () if c.get("type") == "PodResizePending"]
+    infeasible = bool(pending) and pending[0].get("reason") == "Infeasible"
+
+    def given(container: Object) -> ResourceList:
+        found = statuses.get(container.get("name"))
+        if found is None:
+            return _of(container, which)
+        total: ResourceList = {} if infeasible else _of(container, which)
+        raise_to(total, _of(found, which))
+        if which == "requests":
+            raise_to(total, resource_list(found.get("allocatedResources")))
+        return total
+
+    return given
 
 
 def _of(container: Object, which: Which) -> ResourceList:

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_ROOTS: Final = ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource")
+_ROOTS: Final = ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'^\t(?:(\w+)\s+)?([*\[\]\w.]+)(?:\s+`json:"([^"`]*)"[^`]*`)?(?:\s*//.*)?$')

@@ -5,7 +5,7 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/extendedresourcetoleration/admi
 
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery import names
+from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery.meta import Object
 
 
@@ -21,14 +21,8 @@ class ExtendedResourceToleration(Handler):
             for name in (container.get("resources") or {}).get("requests") or ()
         }
         for name in sorted(asked):
-            if _is_extended(name):
+            if is_extended(name):
                 _tolerate(spec, name)
-
-
-def _is_extended(name: str) -> bool:
-    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-        return False
-    return not names.is_qualified_name(f"requests.{name}")
 
 
 def _tolerate(spec: Object, key: str) -> None:

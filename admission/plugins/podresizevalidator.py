@@ -7,7 +7,7 @@ from math import ceil
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.pod_resources import pod_resources, resource_list
+from fakeapiserver.admission.pod_resources import charged_resources, resource_list
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -37,7 +37,7 @@ class PodResizeValidator(Handler):
 
 
 def _excess(spec: Object, node: Object) -> list[str]:
-    requests = pod_resources(spec, "requests")
+    requests = charged_resources({"spec": spec}, "requests")
     allocatable = resource_list((node.get("status") or {}).get("allocatable"))
     found = []
     for name, per_unit in (("cpu", 1000), ("memory", 1)):

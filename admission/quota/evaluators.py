@@ -10,13 +10,19 @@ from fractions import Fraction
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.pod_resources import ResourceList, add, pod_resources, resource_list
+from fakeapiserver.admission.pod_resources import (
+    ResourceList,
+    add,
+    charged_resources,
+    has_pod_level,
+    is_extended,
+    resource_list,
+)
 from fakeapiserver.admission.quota.scopes import (
     claim_matches,
     is_terminating,
     nothing_matches,
     pod_matches,
-    volume_attributes_classes,
 )
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -106,12 +112,7 @@ def _pod_usage(pod: Object, now: float) -> ResourceList:
     used: ResourceList = {"count/pods": ONE}
     if _has_ended(pod, now):
         return used
-    spec = pod["spec"]
-    requests, limits = pod_resources(spec, "requests"), pod_resources(spec, "limits")
-    overhead = resource_list(spec.get("overhead"))
-    add(requests, overhead)
-    add(limits, {name: quantity for name, quantity in overhead.items() if name in limits and limits[name].amount})
-    return used | _compute_usage(requests, limits)
+    return used | _compute_usage(charged_resources(pod, "requests"), charged_resources(pod, "limits"))
 
 
 def _has_ended(pod: Object, now: float) -> bool:
@@ -128,7 +129,7 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> ResourceList
         plain = name in _COMPUTE or name.startswith("hugepages-")
         if plain:
             used[name] = asked
-        if plain or name.startswith(_DEVICE_CLASS) or not (_is_native(name) or name.startswith("requests.")):
+        if plain or name.startswith(_DEVICE_CLASS) or is_extended(name):
             used[f"requests.{name}"] = asked
     return used | {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
 
@@ -136,8 +137,7 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> ResourceList
 def _pod_complaint(pod: Object, names: Iterable[str]) -> str:
     """Containers that don't say what they need, unless the pod itself does."""
     spec = pod["spec"]
-    own = spec.get("resources") or {}
-    if own.get("requests") or own.get("limits"):
+    if has_pod_level(spec):
         return ""
     obliging = _OBLIGING.intersection(names)
     missing = defaultdict[str, set[str]](set)
@@ -178,12 +178,8 @@ def _service_usage(service: Object, now: float) -> ResourceList:
 
 
 def _handles_claim(attributes: Attributes) -> bool:
-    if not attributes.subresource:
-        return True
-    new, old = attributes.object, attributes.old_object
-    if attributes.subresource != "status" or new is None or old is None:
-        return False
-    return _allocated(new) != _allocated(old) or volume_attributes_classes(new) != volume_attributes_classes(old)
+    # Upstream compares pointers to what is allocated, and so looks at every write of a status.
+    return attributes.subresource in ("", "status")
 
 
 def _allocated(claim: Object) -> Quantity:

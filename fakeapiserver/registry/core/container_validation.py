@@ -4,8 +4,10 @@ Upstream: pkg/apis/core/validation/validation.go (validateContainers and what it
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
+from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
@@ -21,9 +23,23 @@ from fakeapiserver.registry.core.field_formats import (
     protocol_errors,
     required_label_errors,
 )
+from fakeapiserver.registry.core.pod_security_validation import security_context_errors
 from fakeapiserver.registry.core.resource_list import is_whole, quantity
 
+NameRule = Callable[[str, Path], ErrorList]
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+# Of a container, what one that is added to a running pod has not.
+_NOT_EPHEMERAL: Final = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
 _PROBE_NUMBERS: Final = (
     "initialDelaySeconds",
     "timeoutSeconds",
@@ -34,6 +50,7 @@ _PROBE_NUMBERS: Final = (
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+_HUGE_PAGES: Final = "hugepages-"
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _ENV_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ENV_FIELDS: Final = re.compile(
@@ -49,17 +66,41 @@ def container_list_errors(spec: Object, volumes: set[str], path: Path) -> ErrorL
     at = path.child("containers")
     errors = [] if containers else [field.required(at)]
     seen: set[str] = set()
+    host_users = spec.get("hostUsers") is not False
     for i, container in enumerate(containers):
-        errors += _container_errors(container, volumes, at.index(i))
+        errors += _container_errors(container, volumes, at.index(i), host_users)
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
         errors += _probe_list_errors(container, at.index(i))
     errors += _host_port_errors(containers, at)
     at = path.child("initContainers")
     for i, container in enumerate(spec.get("initContainers") or ()):
-        errors += _container_errors(container, volumes, at.index(i))
+        errors += _container_errors(container, volumes, at.index(i), host_users)
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
         errors += _init_errors(container, at.index(i))
+    at, others = path.child("ephemeralContainers"), set(seen)
+    for i, container in enumerate(spec.get("ephemeralContainers") or ()):
+        errors += _container_errors(container, volumes, at.index(i), host_users)
+        errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
+        errors += _ephemeral_errors(container, others, at.index(i))
     return errors
+
+
+def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    image = container.get("image", "")
+    if image != image.strip():
+        errors.append(field.invalid(path.child("image"), image, "must not have leading or trailing whitespace"))
+    target = container.get("targetContainerName")
+    if target and target not in others:
+        errors.append(field.not_found(path.child("targetContainerName"), target))
+    detail = "cannot be set for an Ephemeral Container"
+    errors += [field.forbidden(path.child(name), detail) for name in _NOT_EPHEMERAL if container.get(name)]
+    return errors + [
+        field.forbidden(path.child("volumeMounts").index(i).child(name), detail)
+        for i, mount in enumerate(container.get("volumeMounts") or ())
+        for name in ("subPath", "subPathExpr")
+        if mount.get(name)
+    ]
 
 
 def _init_errors(container: Object, path: Path) -> ErrorList:
@@ -69,7 +110,7 @@ def _init_errors(container: Object, path: Path) -> ErrorList:
     return [field.forbidden(path.child(name), detail) for name in ("lifecycle", *_PROBES) if name in container]
 
 
-def _container_errors(container: Object, volumes: set[str], path: Path) -> ErrorList:
+def _container_errors(container: Object, volumes: set[str], path: Path, host_users: bool) -> ErrorList:
     errors = required_label_errors(container.get("name", ""), path.child("name"))
     if not container.get("image"):
         errors.append(field.required(path.child("image")))
@@ -80,7 +121,8 @@ def _container_errors(container: Object, volumes: set[str], path: Path) -> Error
         errors += _env_errors(variable, path.child("env").index(i))
     errors += _mount_errors(container.get("volumeMounts") or [], volumes, path.child("volumeMounts"))
     errors += choice_errors(container.get("imagePullPolicy", ""), _PULL_POLICIES, path.child("imagePullPolicy"))
-    return errors + resource_errors(container.get("resources") or {}, path.child("resources"))
+    errors += resource_errors(container.get("resources") or {}, path.child("resources"))
+    return errors + security_context_errors(container.get("securityContext"), path.child("securityContext"), host_users)
 
 
 def _port_list_errors(ports: list[Object], path: Path) -> ErrorList:
@@ -168,40 +210,68 @@ def _mount_errors(mounts: list[Object], volumes: set[str], path: Path) -> ErrorL
     return errors
 
 
-def resource_errors(resources: Object, path: Path) -> ErrorList:
-    """Names, signs, and that nothing asks for more than its limit (ValidateResourceRequirements)."""
+def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = None) -> ErrorList:
+    """Names, amounts, and that nothing asks for more than its limit (validateResourceRequirements); names are those of a container
+    unless a rule says otherwise."""
+    rule = name_rule or _resource_name_errors
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors: ErrorList = []
     for name in sorted(limits):
-        errors += _resource_errors(name, limits[name], path.child("limits").key(name))
+        at = path.child("limits").key(name)
+        errors += rule(name, at) + _amount_errors(name, limits[name], at) + _huge_page_errors(name, limits[name], at)
     for name in sorted(requests):
-        errors += _resource_errors(name, requests[name], path.child("requests").key(name))
-        may_overcommit = name in _STANDARD or ("kubernetes.io/" in name and not name.startswith("requests."))
-        if name not in limits:
-            if not may_overcommit:
-                detail = "Limit must be set for non overcommitable resources"
-                errors.append(field.required(path.child("limits"), detail))
-            continue
-        asked, limit = quantity(requests[name]), quantity(limits[name])
-        if asked != limit and not may_overcommit:
-            detail = f"must be equal to {name} limit of {limits[name]}"
-            errors.append(field.invalid(path.child("requests"), requests[name], detail))
-        elif asked > limit:
-            detail = f"must be less than or equal to {name} limit of {limits[name]}"
-            errors.append(field.invalid(path.child("requests"), requests[name], detail))
+        at = path.child("requests").key(name)
+        errors += rule(name, at) + _amount_errors(name, requests[name], at)
+        errors += _overcommit_errors(name, requests[name], limits, path)
+        errors += _huge_page_errors(name, requests[name], at)
+    given = limits.keys() | requests.keys()
+    if any(name.startswith(_HUGE_PAGES) for name in given) and not given & {"cpu", "memory"}:
+        errors.append(field.forbidden(path, "HugePages require cpu or memory"))
     return errors
 
 
-def _resource_errors(name: str, amount: str, path: Path) -> ErrorList:
+def _overcommit_errors(name: str, amount: str, limits: Object, path: Path) -> ErrorList:
+    # Of what can't be shared exactly what is asked for is given.
+    shared = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(_HUGE_PAGES)
+    if name not in limits:
+        detail = "Limit must be set for non overcommitable resources"
+        return [] if shared else [field.required(path.child("limits"), detail)]
+    asked, limit = quantity(amount), quantity(limits[name])
+    if asked != limit and not shared:
+        detail = f"must be equal to {name} limit of {limits[name]}"
+    elif asked > limit:
+        detail = f"must be less than or equal to {name} limit of {limits[name]}"
+    else:
+        return []
+    return [field.invalid(path.child("requests"), amount, detail)]
+
+
+def _resource_name_errors(name: str, path: Path) -> ErrorList:
     errors = name_errors(name, names.is_qualified_name, path)
-    if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+    if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
         errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
         errors.append(field.invalid(path, name, "must be a standard resource for containers"))
+    elif "/" in name and "kubernetes.io/" not in name and not is_extended(name):
+        errors.append(field.invalid(path, name, "doesn't follow extended resource name standard"))
+    return errors
+
+
+def _amount_errors(name: str, amount: str, path: Path) -> ErrorList:
+    errors = []
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))
-    elif "/" in name and not is_whole(amount):
+    elif is_extended(name) and not is_whole(amount):
         errors.append(field.invalid(path, amount, "must be an integer"))
     return errors
+
+
+def _huge_page_errors(name: str, amount: str, path: Path) -> ErrorList:
+    if not name.startswith(_HUGE_PAGES):
+        return []
+    size = quantity(name.removeprefix(_HUGE_PAGES))
+    if size > 0 and size == int(size) and quantity(amount) % size == 0:
+        return []
+    return [field.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")]
 
 
 def _probe_list_errors(container: Object, path: Path) -> ErrorList:

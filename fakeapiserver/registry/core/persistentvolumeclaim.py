@@ -122,6 +122,10 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
             resources = spec["resources"]
             munged["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
     errors: ErrorList = []
+    new = (metadata(obj).get("annotations") or {}).get(_CLASS)
+    upgraded = annotated is not None and "storageClassName" not in before and spec.get("storageClassName") == annotated
+    if not (upgraded and new in (None, annotated)) and (new or "") != (annotated or ""):
+        errors.append(field.invalid(Path("metadata.annotations").child(_CLASS), new or "", "field is immutable"))
     if munged != kept:
         errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged, 'PersistentVolumeClaimSpec')}"))
     capacity = ((obj.get("status") or {}).get("capacity") or {}).get("storage", "0")

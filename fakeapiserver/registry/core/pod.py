@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
@@ -16,7 +16,7 @@ from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_status import status_update_errors
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
 from fakeapiserver.registry.core.pod_validation import pod_errors, pod_subresource_errors, pod_update_errors
-from fakeapiserver.registry.core.pod_warnings import pod_warnings
+from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field, keep_metadata
 
@@ -59,6 +59,14 @@ class PodStrategy(Strategy):
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]
         _merge_label_keys(obj)
+        for _, container, profile in deprecated_profiles(obj):
+            if profile is not None:
+                container["securityContext"] = {**(container.get("securityContext") or {}), "appArmorProfile": profile}
+
+    def warnings_before_create(self, obj: Object) -> list[str]:
+        path = Path("metadata.annotations")
+        text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+        return [f"{path.key(key)}: {text}" for key, _, _ in deprecated_profiles(obj)]
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)

@@ -13,12 +13,23 @@ from fakeapiserver.apis.spec_difference import difference
 from fakeapiserver.registry.core.container_validation import container_list_errors
 from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
 from fakeapiserver.registry.core.mirror_pod import claim_errors, mirror_errors, mirror_update_errors, subresource_errors
+from fakeapiserver.registry.core.pod_resources_validation import pod_resource_errors, resize_errors
+from fakeapiserver.registry.core.pod_security_validation import (
+    annotation_errors,
+    annotation_update_errors,
+    annotations_and_fields_errors,
+    host_errors,
+    pod_security_context_errors,
+    system_errors,
+)
 from fakeapiserver.registry.core.volume_validation import volume_errors
 
 SPEC: Final = Path("spec")
+_ANNOTATIONS: Final = Path("metadata.annotations")
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
 _MAX_INT32: Final = 2**31 - 1
 _WHITESPACE: Final = "must not have leading or trailing whitespace"
 _UPDATABLE: Final = ",".join(
@@ -36,27 +47,31 @@ _ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "
 def pod_errors(obj: Object) -> ErrorList:
     """A new pod."""
     spec = obj["spec"]
-    errors = mirror_errors(obj) + _pod_errors(obj)
+    errors = _whole_errors(obj)
     if spec.get("ephemeralContainers"):
         errors.append(field.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         detail = "cannot be set until all schedulingGates have been cleared"
         errors.append(field.forbidden(SPEC.child("nodeName"), detail))
-    return errors
+    return errors + annotations_and_fields_errors(metadata(obj).get("annotations") or {}, spec, SPEC)
 
 
-def _pod_errors(obj: Object) -> ErrorList:
+def _whole_errors(obj: Object) -> ErrorList:
     """What pods are checked for whenever they are written (validatePodMetadataAndSpec)."""
     spec = obj["spec"]
-    return pod_spec_errors(spec, SPEC) + claim_errors(obj) + _token_errors(spec) + _image_space_errors(spec)
+    errors = mirror_errors(obj) + annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS)
+    return errors + pod_spec_errors(spec, SPEC) + claim_errors(obj) + _token_errors(spec) + _image_space_errors(spec)
 
 
 def pod_template_errors(template: Object, path: Path) -> ErrorList:
     """A PodTemplateSpec, wherever it stands (ValidatePodTemplateSpec)."""
     errors = names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
-    errors += names.validate_annotations(metadata(template).get("annotations") or {}, path.child("annotations"))
+    annotations = metadata(template).get("annotations") or {}
+    errors += names.validate_annotations(annotations, path.child("annotations"))
     spec = template.get("spec") or {}
+    errors += annotation_errors(annotations, spec, path.child("annotations"))
     errors += pod_spec_errors(spec, path.child("spec"))
+    errors += annotations_and_fields_errors(annotations, spec, path.child("spec"))
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         errors.append(field.forbidden(path.child("spec", "ephemeralContainers"), detail))
@@ -67,10 +82,13 @@ def pod_spec_errors(spec: Object, path: Path) -> ErrorList:
     """A PodSpec, of a pod or of a template."""
     volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"))
     errors += container_list_errors(spec, volumes, path)
+    errors += pod_resource_errors(spec, path) + _host_network_errors(spec, path)
     errors += choice_errors(spec.get("restartPolicy", ""), _RESTART, path.child("restartPolicy"))
     errors += choice_errors(spec.get("dnsPolicy", ""), _DNS, path.child("dnsPolicy"))
     errors += names.validate_labels(spec.get("nodeSelector") or {}, path.child("nodeSelector"))
+    errors += pod_security_context_errors(spec, path)
     errors += _spread_errors(spec.get("topologySpreadConstraints") or [], path.child("topologySpreadConstraints"))
+    errors += host_errors(spec, path)
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_subdomain, path.child(name))
@@ -81,7 +99,19 @@ def pod_spec_errors(spec: Object, path: Path) -> ErrorList:
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_label, path.child(name))
-    return errors + toleration_errors(spec.get("tolerations") or [], path.child("tolerations"))
+    errors += toleration_errors(spec.get("tolerations") or [], path.child("tolerations"))
+    return errors + system_errors(spec, path)
+
+
+def _host_network_errors(spec: Object, path: Path) -> ErrorList:
+    """On the host's network a port is that of the host; a pod's is filled in by default."""
+    detail = "must match `containerPort` when `hostNetwork` is true"
+    return [
+        field.invalid(path.child("containers").index(i).child("ports").index(j).child("hostPort"), given, detail)
+        for i, container in enumerate(spec.get("containers") or () if spec.get("hostNetwork") else ())
+        for j, port in enumerate(container.get("ports") or ())
+        if (given := port.get("hostPort")) and given != port.get("containerPort", 0)
+    ]
 
 
 def toleration_errors(tolerations: list[Object], path: Path) -> ErrorList:
@@ -100,7 +130,9 @@ def toleration_errors(tolerations: list[Object], path: Path) -> ErrorList:
             if problems := names.is_valid_label_value(value):
                 errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))
         elif operator != "Exists":
-            errors.append(field.not_supported(at.child("operator"), operator, ("Equal", "Exists")))
+            # Lt and Gt belong to a feature that is off.
+            known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
+            errors.append(field.not_supported(at.child("operator"), operator, known))
         elif value:
             detail = "value must be empty when `operator` is 'Exists'"
             errors.append(field.invalid(at.child("operator"), value, detail))
@@ -176,7 +208,7 @@ def _image_space_errors(spec: Object) -> ErrorList:
 def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
-    errors = mirror_errors(obj) + _pod_errors(obj) + mirror_update_errors(obj, old)
+    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + _annotation_update_errors(obj, old)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
@@ -198,23 +230,33 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     return errors
 
 
+def _annotation_update_errors(obj: Object, old: Object) -> ErrorList:
+    now, then = (metadata(owner).get("annotations") or {} for owner in (obj, old))
+    # What they must be like is told a second time, as upstream does.
+    return annotation_update_errors(now, then, _ANNOTATIONS) + annotation_errors(now, obj["spec"], _ANNOTATIONS)
+
+
 def pod_subresource_errors(obj: Object, old: Object, subresource: str) -> ErrorList:
-    """Ephemeral containers can be added only (ValidatePodEphemeralContainersUpdate)."""
+    """What ephemeral containers and resizes change."""
     if errors := subresource_errors(old, subresource):
         return errors
-    if subresource != "ephemeralcontainers":
-        return []
-    errors = mirror_errors(obj) + _pod_errors(obj)
+    if subresource == "ephemeralcontainers":
+        return _ephemeral_containers_errors(obj, old)
+    return resize_errors(obj, old, _whole_errors(obj)) if subresource == "resize" else []
+
+
+def _ephemeral_containers_errors(obj: Object, old: Object) -> ErrorList:
+    """They can be added only (ValidatePodEphemeralContainersUpdate)."""
+    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + _annotation_update_errors(obj, old)
     path = SPEC.child("ephemeralContainers")
-    now = {container.get("name"): container for container in obj["spec"].get("ephemeralContainers") or ()}
+    known = {container["name"]: container for container in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
-        start = f'existing ephemeral containers "{container.get("name", "")}" may not be'
-        found = now.get(container.get("name"))
-        if found is None:
-            errors.append(field.forbidden(path, f"{start} removed\n"))
-        elif found != container:
-            shown = difference(container, found, "EphemeralContainer")
-            errors.append(field.forbidden(path, f"{start} changed\n{shown}"))
+        start, now = f"existing ephemeral containers {field.go_quote(container['name'])}", known.get(container["name"])
+        if now is None:
+            errors.append(field.forbidden(path, f"{start} may not be removed\n"))
+        elif now != container:
+            changed = difference(container, now, "EphemeralContainer")
+            errors.append(field.forbidden(path, f"{start} may not be changed\n{changed}"))
     return errors
 
 

@@ -10,7 +10,8 @@ from fakeapiserver.apimachinery.field import Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.ip_warnings import ip_warnings
 from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS, node_term_warnings
-from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS
+from fakeapiserver.registry.core.pod_security_validation import apparmor_errors
+from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of
 from fakeapiserver.registry.core.resource_list import is_whole
 
 _CRITICAL: Final = "scheduler.alpha.kubernetes.io/critical-pod"
@@ -261,6 +262,24 @@ def _profiles(spec: Object, container: Object, annotations: Object, path: Path, 
         profile = (spec.get("securityContext") or {}).get("appArmorProfile")
         if profile is None or profile != _apparmor_field(annotations[key]):
             yield f"{path.key(key)}: {_NO_APPARMOR}"
+
+
+def deprecated_profiles(pod: Object) -> Iterator[tuple[str, Object, Object | None]]:
+    """AppArmor annotations that stand for fields which a new pod doesn't have: their key, the container, and the profile that it is to
+    get; None where the annotation doesn't say a good one (upstream: applyAppArmorVersionSkew)."""
+    spec, annotations = pod["spec"], (pod.get("metadata") or {}).get("annotations") or {}
+    if not any(key.startswith(_APPARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
+        return
+    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container in containers_of(spec):
+        key = _APPARMOR + container.get("name", "")
+        if key not in annotations or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
+            continue
+        profile = _apparmor_field(annotations[key])
+        if profile is not None and apparmor_errors(profile, Path()):
+            profile = None
+        if profile is None or profile != whole:
+            yield key, container, profile
 
 
 def _apparmor_field(annotation: str) -> Object | None:

@@ -6,17 +6,21 @@ Upstream: pkg/registry/core/resourcequota/strategy.go.
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.resource_list import is_whole, quantity, round_up_resources
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _KNOWN: Final = ("cpu", "memory", "storage", "ephemeral-storage")
 
 _SCOPES: Final = Path("spec.scopes")
+_EXPRESSIONS: Final = Path("spec.scopeSelector.matchExpressions")
+_STATUS: Final = Path("status")
 _PODS_ONLY: Final = ("pods",)
 _COMPUTE: Final = (
     "cpu",
@@ -42,6 +46,19 @@ _STANDARD: Final = (
     "services.loadbalancers",
     "services.nodeports",
 )
+_WHOLE: Final = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+        "services.loadbalancers",
+        "services.nodeports",
+    }
+)
 # Scope -> the resources it can be applied to.
 _OF_SCOPE: Final = {
     "BestEffort": _PODS_ONLY,
@@ -52,6 +69,15 @@ _OF_SCOPE: Final = {
     "Terminating": (*_PODS_ONLY, *_COMPUTE),
     "VolumeAttributesClass": ("persistentvolumeclaims", "requests.storage"),
 }
+# Scopes that have no values.
+_PLAIN: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+_PLAIN_ONLY: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+_SOME_VALUE: Final = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+_NO_VALUE: Final = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+_NOT_APPLICABLE: Final = "unsupported scope applied to resource"
 _CONFLICTING: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 
 
@@ -67,8 +93,14 @@ class ResourceQuotaStrategy(Strategy):
     def validate(self, obj: Object) -> ErrorList:
         spec = obj.get("spec") or {}
         hard: dict[str, str] = spec.get("hard") or {}
-        errors = [error for name in sorted(hard) for error in _hard_errors(name, hard[name])]
-        return errors + _scope_errors(spec.get("scopes") or [], hard)
+        errors = _list_errors(hard, Path("spec.hard")) + _scope_errors(spec.get("scopes") or [], hard)
+        if (selector := spec.get("scopeSelector")) is not None:
+            errors += _selector_errors(spec, selector.get("matchExpressions") or [], hard)
+        return errors
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status = obj.get("status") or {}
+        return [error for name in ("hard", "used") for error in _list_errors(status.get(name), _STATUS.child(name))]
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = self.validate(obj)
@@ -99,17 +131,27 @@ class ResourceQuotaStrategy(Strategy):
         return [metadata(obj).get("name", ""), requests, limits, age(obj, now)]
 
 
-def _hard_errors(name: str, amount: str) -> ErrorList:
-    path = Path("spec.hard").key(name)
+def _list_errors(amounts: dict[str, str] | None, path: Path) -> ErrorList:
+    return [error for name in sorted(amounts or ()) for error in _amount_errors(name, (amounts or {})[name], path)]
+
+
+def _amount_errors(name: str, amount: str, path: Path) -> ErrorList:
+    path = path.key(name)
     errors = name_errors(name, names.is_qualified_name, path)
-    standard = name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-"))
+    standard = _is_standard(name)
     if not errors and "/" not in name and not standard and name != "storage":
         errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
     if "/" not in name and not standard:
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))
+    if (name in _WHOLE or is_extended(name)) and not is_whole(amount):
+        errors.append(field.invalid(path, amount, "must be an integer"))
     return errors
+
+
+def _is_standard(name: str) -> bool:
+    return name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-"))
 
 
 def _scope_errors(scopes: list[str], hard: dict[str, str]) -> ErrorList:
@@ -118,7 +160,38 @@ def _scope_errors(scopes: list[str], hard: dict[str, str]) -> ErrorList:
         if scope not in _OF_SCOPE:
             errors.append(field.invalid(_SCOPES, scopes, "unsupported scope"))
             continue
-        wrong = [name for name in sorted(hard) if name in _STANDARD and name not in _OF_SCOPE[scope]]
-        errors += [field.invalid(_SCOPES, scopes, "unsupported scope applied to resource") for _ in wrong]
-    clashes = [pair for pair in _CONFLICTING if pair <= set(scopes)]
-    return errors + [field.invalid(_SCOPES, scopes, "conflicting scopes") for _ in clashes]
+        errors += [field.invalid(_SCOPES, scopes, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
+    return errors + _clashes(set(scopes), scopes)
+
+
+def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, str]) -> ErrorList:
+    errors: ErrorList = []
+    path = _EXPRESSIONS
+    for expression in expressions:
+        scope, operator = expression.get("scopeName", ""), expression.get("operator", "")
+        values = expression.get("values") or []
+        if scope not in _OF_SCOPE:
+            errors.append(field.invalid(path.child("scopeName"), scope, "unsupported scope"))
+        shown = internal_form(spec["scopeSelector"], "ScopeSelector")
+        errors += [field.invalid(path, shown, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
+        if scope in _PLAIN and operator != "Exists":
+            errors.append(field.invalid(path.child("operator"), operator, _PLAIN_ONLY))
+        if operator in ("In", "NotIn"):
+            if not values:
+                errors.append(field.required(path.child("values"), _SOME_VALUE))
+        elif operator not in ("Exists", "DoesNotExist"):
+            errors.append(field.invalid(path.child("operator"), operator, "not a valid selector operator"))
+        elif values:
+            errors.append(field.invalid(path.child("values"), values, _NO_VALUE))
+    return errors + _clashes({expression.get("scopeName", "") for expression in expressions}, spec.get("scopes"))
+
+
+def _not_applicable(scope: str, hard: dict[str, str]) -> list[str]:
+    """What the scope says nothing of; an unknown one is complained of already."""
+    known = _OF_SCOPE.get(scope)
+    return [name for name in sorted(hard) if known is not None and _is_standard(name) and name not in known]
+
+
+def _clashes(scopes: set[str], shown: list[str] | None) -> ErrorList:
+    """Upstream shows the plain scopes, whatever clashes."""
+    return [field.invalid(_SCOPES, shown, "conflicting scopes") for pair in _CONFLICTING if pair <= scopes]

@@ -299,6 +299,7 @@ class Store:
         if request.subresource:
             self.strategy.prepare_for_status_create(obj)
         else:
+            request.warnings += self.strategy.warnings_before_create(obj)
             self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1

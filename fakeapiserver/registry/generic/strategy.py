@@ -113,6 +113,10 @@ class Strategy:
     def default_times(self, obj: Object, now: str) -> None:
         """Sets in place what is the time of the request by default; `now` is RFC3339."""
 
+    def warnings_before_create(self, obj: Object) -> list[str]:
+        """Of what prepare_for_create is going to change."""
+        return []
+
     def prepare_for_create(self, obj: Object) -> None:
         """Drops or computes fields that a client can't set; must not remove what would be a validation error."""
         for name in self.reset_fields or ():

@@ -4,20 +4,35 @@ Upstream: pkg/registry/node/runtimeclass/strategy.go.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.apps.label_selector import immutable_errors
+from fakeapiserver.registry.core.container_validation import resource_errors
 from fakeapiserver.registry.core.field_formats import required_label_errors
 from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
+from fakeapiserver.registry.core.pod_validation import toleration_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+
+_SCHEDULING: Final = Path("scheduling")
+_TOLERATIONS: Final = _SCHEDULING.child("tolerations")
+_TOLERATION: Final = ("key", "operator", "value", "effect")
 
 
 @dataclass(kw_only=True)
 class RuntimeClassStrategy(Strategy):
     def validate(self, obj: Object) -> ErrorList:
-        return required_label_errors(obj.get("handler", ""), Path("handler"))
+        errors = required_label_errors(obj.get("handler", ""), Path("handler"))
+        if (overhead := obj.get("overhead")) is not None:
+            # As if it were a container's limits.
+            errors += resource_errors({"limits": overhead.get("podFixed")}, Path("overhead"))
+        if (scheduling := obj.get("scheduling")) is not None:
+            errors += _scheduling_errors(scheduling)
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return immutable_errors(obj.get("handler", ""), old.get("handler", ""), Path("handler"))
@@ -32,3 +47,16 @@ class RuntimeClassStrategy(Strategy):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("handler", ""), age(obj, now)]
+
+
+def _scheduling_errors(scheduling: Object) -> ErrorList:
+    errors = names.validate_labels(scheduling.get("nodeSelector") or {}, _SCHEDULING.child("nodeSelector"))
+    tolerations: list[Object] = scheduling.get("tolerations") or []
+    errors += toleration_errors(tolerations, _TOLERATIONS)
+    seen = set[tuple[str, ...]]()
+    for i, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name) or "" for name in _TOLERATION)
+        if key in seen:
+            errors.append(field.duplicate(_TOLERATIONS.index(i), internal_form(toleration, "Toleration")))
+        seen.add(key)
+    return errors

@@ -1,5 +1,6 @@
 """Settings and requests for each group of admission plugins, out of one random source: what `differential_admission` sends."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, Final
@@ -922,6 +923,455 @@ class Classes(Topic):
             yield {"method": "DELETE", "path": f"{self._INGRESS}/{name}"}
 
 
+class Nodes(Topic):
+    """NodeRestriction, TaintNodesByCondition, PodTopologyLabels, PodResizeValidator, NodeDeclaredFeatureValidator."""
+
+    _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    pause = 0.03
+
+    def setup(self) -> Iterable[Request]:
+        self.nodes = [f"{self.namespace}-{end}" for end in ("n1", "n2")]
+        yield self.create_namespace({})
+        subjects = [
+            {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": f"system:node:{node}"}
+            for node in self.nodes
+        ]
+        role = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "cluster-admin"}
+        yield post(self._BINDINGS, {"metadata": {"name": self.namespace}, "subjects": subjects, "roleRef": role})
+        for node in self.nodes:
+            yield post("/api/v1/nodes", self._node(node))
+            status: Object = {"allocatable": {"cpu": self.pick("1", "4"), "memory": self.pick("1Gi", "4Gi")}}
+            if self.chance(0.4):
+                status["declaredFeatures"] = [self.pick("InPlacePodLevelResourcesVerticalScaling", "Other")]
+            yield patch(f"/api/v1/nodes/{node}/status", {"status": status})
+
+    def _node(self, name: str) -> Object:
+        names = (
+            "topology.kubernetes.io/zone",
+            "topology.kubernetes.io/region",
+            "kubernetes.io/os",
+            "kubernetes.io/arch",
+            "node-restriction.kubernetes.io/x",
+            "node.kubernetes.io/a",
+            "foo.kubelet.kubernetes.io/b",
+            "example.com/c",
+            "kubernetes.io/odd",
+            "x.k8s.io/odd",
+            "plain",
+        )
+        labels = {name: self.pick("a", "b", "linux") for name in self.some(names, self.pick(0.1, 0.4))}
+        found: Object = {"metadata": {"name": name, "labels": labels}, "spec": {}}
+        if self.chance(0.2):
+            taint = self.pick(
+                {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+                {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+                {"key": "a", "effect": "NoSchedule"},
+            )
+            found["spec"]["taints"] = [taint]
+        if self.chance(0.1):
+            found["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}]
+        return found
+
+    def request(self) -> Request:
+        request = self._request()
+        if self.chance(0.65):
+            return as_user(request, f"system:node:{self.pick(*self.nodes)}", "system:nodes")
+        return request
+
+    def _request(self) -> Request:
+        return self._on_pod() if self.chance(0.65) else self._on_other()
+
+    def _on_pod(self) -> Request:
+        node, path, name = self.pick(*self.nodes), self.path("pods"), self.pick(*_NAMES)
+        match self.pick(*"ppppppsebBrd"):
+            case "p":
+                return self.write(path, self._pod(node), ("v1", "Pod"))
+            case "s":
+                change: Object = {"status": {"phase": self.pick("Running", "Failed")}}
+                if self.chance(0.2):
+                    change["metadata"] = {"labels": {"a": "b"}}
+                if self.chance(0.2):
+                    change["status"]["resourceClaimStatuses"] = [{"name": "r", "resourceClaimName": "c"}]
+                return patch(f"{path}/{name}/status", change)
+            case "e":
+                return post(f"{path}/{name}/eviction", {"metadata": {"name": self.pick(name, name, "other")}})
+            case "b":
+                target = {"kind": self.pick("Node", "Node", "Pod"), "name": node}
+                return post(f"{path}/{name}/binding", {"metadata": {"name": name}, "target": target})
+            case "B":
+                return post(
+                    self.path("bindings"), {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+                )
+            case "r":
+                return self.resize()
+            case _:
+                return self.delete(f"{path}/{name}")
+
+    def _on_other(self) -> Request:
+        node, name = self.pick(*self.nodes), self.pick(*_NAMES)
+        spec: Object
+        match self.pick(*"nnnnNtticlLd"):
+            case "n":
+                return self.write("/api/v1/nodes", self._node(self.pick(node, node, "other")), ("v1", "Node"))
+            case "N":
+                return patch(f"/api/v1/nodes/{node}/status", {"status": {"phase": self.pick("Running", "Pending")}})
+            case "t":
+                spec = {"audiences": self.some(("a", "b", "https://kubernetes.default.svc.cluster.local"), 0.4)}
+                if self.chance(0.7):
+                    spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod", "name": name}
+                    if self.chance(0.7):
+                        spec["boundObjectRef"]["uid"] = "some"
+                return post(f"{self.path('serviceaccounts')}/default/token", {"spec": spec})
+            case "i":
+                spec = {"holderIdentity": node, "leaseDurationSeconds": 40}
+                place = self.pick("kube-node-lease", self.namespace)
+                obj = {"metadata": {"name": self.pick(node, "other")}, "spec": spec}
+                path = f"/apis/coordination.k8s.io/v1/namespaces/{place}/leases"
+                return self.write(path, obj, ("coordination.k8s.io/v1", "Lease"))
+            case "c":
+                spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+                obj = {"metadata": {"name": name}, "spec": spec}
+                return self.write(self.path("persistentvolumeclaims"), obj, ("v1", "PersistentVolumeClaim"))
+            case "l":
+                drivers = [{"name": "d.example.com", "nodeID": "x", "topologyKeys": []}]
+                obj = {"metadata": {"name": self.pick(node, "other")}, "spec": {"drivers": drivers}}
+                return self.write("/apis/storage.k8s.io/v1/csinodes", obj, ("storage.k8s.io/v1", "CSINode"))
+            case "L":
+                pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+                spec = {"driver": "d.example.com", "pool": pool, "nodeName": self.pick(node, "other"), "devices": []}
+                obj = {"metadata": {"name": f"{self.namespace}-s"}, "spec": spec}
+                return self.write(
+                    "/apis/resource.k8s.io/v1/resourceslices", obj, ("resource.k8s.io/v1", "ResourceSlice")
+                )
+            case _:
+                return self.delete(f"/api/v1/nodes/{node}")
+
+    def _pod(self, node: str) -> Object:
+        pod = self.pod(self.chance(0.3))
+        meta, spec = pod["metadata"], pod["spec"]
+        if self.chance(0.7):
+            spec["nodeName"] = node
+        if self.chance(0.6):
+            meta["annotations"] = {"kubernetes.io/config.mirror": "x"}
+        if self.chance(0.6):
+            owner: Object = {"apiVersion": "v1", "kind": self.pick("Node", "Node", "Pod"), "name": node, "uid": "u"}
+            if self.chance(0.8):
+                owner["controller"] = True
+            if self.chance(0.1):
+                owner["blockOwnerDeletion"] = True
+            meta["ownerReferences"] = [owner]
+        if self.chance(0.2):
+            spec["serviceAccountName"] = "a"
+        if self.chance(0.2):
+            spec["volumes"] = [
+                {"name": "v", **self.pick({"secret": {"secretName": "s"}}, {"configMap": {"name": "s"}})}
+            ]
+        return pod
+
+    def cleanup(self) -> Iterable[Request]:
+        for node in (*self.nodes, "other"):
+            yield {"method": "DELETE", "path": f"/api/v1/nodes/{node}"}
+            yield {"method": "DELETE", "path": f"/apis/storage.k8s.io/v1/csinodes/{node}"}
+            yield {"method": "DELETE", "path": f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node}"}
+
+
+class Tolerations(Topic):
+    """PodTolerationRestriction, ExtendedResourceToleration, DefaultTolerationSeconds, PodNodeSelector, LimitPodHardAntiAffinityTopology."""
+
+    def setup(self) -> Iterable[Request]:
+        found = {}
+        for name in self.some(("defaultTolerations", "tolerationsWhitelist"), 0.5):
+            text = json.dumps([self._toleration() for _ in range(self.pick(0, 1, 2, 3))])
+            found[f"scheduler.alpha.kubernetes.io/{name}"] = self.pick(text, text, text, text, "", "{", "null")
+        if self.chance(0.5):
+            text = self.pick(
+                "a=x", "a=x,b=y", "pool=special", "", " a = x ", "a", "a==x", "a=x,,b=y", "a b=c", "a=b c", "A/b/c=d"
+            )
+            found["scheduler.alpha.kubernetes.io/node-selector"] = text
+        yield self.create_namespace({"annotations": found})
+
+    def _toleration(self) -> Object:
+        found: Object = {}
+        if self.chance(0.9):
+            found["key"] = self.pick("a", "b", "c", "example.com/gpu", "node.kubernetes.io/not-ready")
+        if self.chance(0.8):
+            found["operator"] = self.pick("Exists", "Equal")
+        if found.get("operator") != "Exists" and self.chance(0.7):
+            found["value"] = self.pick("1", "2")
+        if self.chance(0.7):
+            found["effect"] = self.pick("NoSchedule", "NoExecute", "PreferNoSchedule")
+        if found.get("effect") == "NoExecute" and self.chance(0.5):
+            found["tolerationSeconds"] = self.pick(5, 10, 300)
+        return found
+
+    def request(self) -> Request:
+        if self.chance(0.1):
+            tolerations = [self._toleration() for _ in range(self.pick(1, 2, 4))]
+            return patch(f"{self.path('pods')}/{self.pick(*_NAMES)}", {"spec": {"tolerations": tolerations}})
+        return self.any_pod_request(self._pod)
+
+    def _pod(self) -> Object:
+        pod = self.pod(self.chance(0.6))
+        spec = pod["spec"]
+        if self.chance(0.5):
+            spec["tolerations"] = [self._toleration() for _ in range(self.pick(1, 2, 3))]
+        if self.chance(0.4):
+            spec["nodeSelector"] = {key: self.pick("x", "y", "general") for key in self.some(("a", "b", "pool"), 0.5)}
+        if self.chance(0.2):
+            term = {"topologyKey": self.pick("kubernetes.io/hostname", "zone"), "labelSelector": {}}
+            rule = self.pick("required", "required", "preferred")
+            terms: Any = [term] if rule == "required" else [{"weight": 1, "podAffinityTerm": term}]
+            spec["affinity"] = {"podAntiAffinity": {f"{rule}DuringSchedulingIgnoredDuringExecution": terms}}
+        return pod
+
+
+class Selectors(Tolerations):
+    """PodNodeSelector in namespaces that the configuration names."""
+
+    def setup(self) -> Iterable[Request]:
+        self.namespace = self.pick("sel-1", "sel-2")
+        yield {"method": "DELETE", "path": self.path("pods") + "?gracePeriodSeconds=0"}
+        note = {"scheduler.alpha.kubernetes.io/node-selector": self.pick("a=x", "pool=general", "disk=ssd", "")}
+        yield self.create_namespace({"annotations": note if self.chance(0.5) else {}})
+
+    def _pod(self) -> Object:
+        pod = super()._pod()
+        if self.chance(0.6):
+            keys = ("a", "pool", "zone", "disk")
+            pod["spec"]["nodeSelector"] = {key: self.pick("x", "general", "a", "ssd") for key in self.some(keys, 0.4)}
+        return pod
+
+
+class Owners(Topic):
+    """OwnerReferencesPermissionEnforcement."""
+
+    _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+
+    def setup(self) -> Iterable[Request]:
+        yield self.create_namespace({})
+        rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "update", "patch"]}]
+        if self.chance(0.5):
+            rules[0]["verbs"].append("delete")
+        for resource in self.some(("configmaps", "pods", "deployments"), 0.5):
+            group = "apps" if resource == "deployments" else ""
+            rules.append({"apiGroups": [group], "resources": [f"{resource}/finalizers"], "verbs": ["update"]})
+        if self.chance(0.2):
+            rules.append({"apiGroups": [""], "resources": ["nodes/finalizers"], "verbs": ["*"]})
+        name = {"metadata": {"name": self.namespace}}
+        yield post(f"{self._RBAC}/clusterroles", {**name, "rules": rules})
+        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": self.namespace}
+        role = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": self.namespace}
+        yield post(f"{self._RBAC}/clusterrolebindings", {**name, "subjects": [subject], "roleRef": role})
+
+    def request(self) -> Request:
+        path, name = self.path("configmaps"), self.pick(*_NAMES)
+        meta: Object = {"name": name}
+        if self.chance(0.8):
+            meta["ownerReferences"] = [self._owner() for _ in range(self.pick(1, 1, 2))]
+        request = self.write(path, {"metadata": meta, "data": {"a": self.pick("1", "2")}}, ("v1", "ConfigMap"))
+        if self.chance(0.1):
+            request = self.delete(f"{path}/{name}")
+        return as_user(request, self.namespace) if self.chance(0.8) else request
+
+    def _owner(self) -> Object:
+        version, kind = self.pick(
+            ("v1", "ConfigMap"),
+            ("v1", "Pod"),
+            ("apps/v1", "Deployment"),
+            ("v1", "Node"),
+            ("x.io/v1", "Lost"),
+            ("v1", "Lost"),
+        )
+        found: Object = {
+            "apiVersion": version,
+            "kind": kind,
+            "name": self.pick("o1", "o2"),
+            "uid": self.pick("u1", "u2"),
+        }
+        for key in self.some(("blockOwnerDeletion", "controller"), 0.5):
+            found[key] = self.pick(True, True, False)
+        return found
+
+
+class Events(Topic):
+    """EventRateLimit: bursts with rests between them."""
+
+    def setup(self) -> Iterable[Request]:
+        yield self.create_namespace({})
+        yield post("/api/v1/namespaces", {"metadata": {"name": f"{self.namespace}-b"}})
+        self.number = 0
+
+    def request(self) -> Request:
+        self.number += 1
+        self.pause = 13.0 if self.number % 20 == 0 else 0.0
+        namespace = self.pick(self.namespace, self.namespace, f"{self.namespace}-b")
+        about = {"kind": "Pod", "namespace": namespace, "name": self.pick("a", "b"), "apiVersion": "v1"}
+        name = f"e{self.number}" if self.chance(0.8) else f"e{self.random.randrange(self.number)}"
+        query = self.pick("", "", "", "", "?dryRun=All")
+        meta = {"name": name}
+        if self.chance(0.3):
+            new = {
+                "metadata": meta,
+                "regarding": about,
+                "eventTime": "2026-01-01T00:00:00.000000Z",
+                "reportingController": "c.io/a",
+                "reportingInstance": "i",
+                "action": "A",
+                "reason": "R",
+                "type": "Normal",
+            }
+            request = post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events{query}", new)
+        else:
+            old = {
+                "metadata": meta,
+                "involvedObject": about,
+                "source": {"component": self.pick("c", "d")},
+                "reason": "R",
+            }
+            request = self.pick(
+                post(f"/api/v1/namespaces/{namespace}/events{query}", old),
+                patch(f"/api/v1/namespaces/{namespace}/events/{name}", {"message": self.pick("x", "y")}),
+                post(f"/api/v1/namespaces/{namespace}/events{query}", old),
+            )
+        return as_user(request, self.pick("jane", "joe"), "system:masters") if self.chance(0.5) else dict(request)
+
+
+class Services(Topic):
+    """DenyServiceExternalIPs."""
+
+    def request(self) -> Request:
+        spec: Object = {"ports": [{"port": 80}]}
+        if self.chance(0.6):
+            spec["externalIPs"] = self.some(("1.2.3.4", "5.6.7.8", "fd00::1"), 0.5)
+        path, name = self.path("services"), self.pick("s1", "s2")
+        if self.chance(0.15):
+            return self.delete(f"{path}/{name}")
+        if self.chance(0.3):
+            return patch(f"{path}/{name}", {"spec": {"externalIPs": self.pick([], None, ["1.2.3.4"], ["9.9.9.9"])}})
+        return self.write(path, {"metadata": {"name": name}, "spec": spec}, ("v1", "Service"))
+
+
+class Lifecycle(Topic):
+    """NamespaceLifecycle."""
+
+    pause = 0.03
+
+    def setup(self) -> Iterable[Request]:
+        yield self.create_namespace({})
+        yield post("/api/v1/namespaces", {"metadata": {"name": f"{self.namespace}-end"}})
+        yield post(f"/api/v1/namespaces/{self.namespace}-end/configmaps", {"metadata": {"name": "p1"}})
+        yield {"method": "DELETE", "path": f"/api/v1/namespaces/{self.namespace}-end"}
+
+    def request(self) -> Request:
+        if self.chance(0.2):
+            name = self.pick("default", "kube-system", "kube-public", "kube-node-lease", self.namespace, "lost")
+            return {"method": "DELETE", "path": f"/api/v1/namespaces/{name}?dryRun=All"}
+        place = self.pick(self.namespace, f"{self.namespace}-end", f"{self.namespace}-end", "lost")
+        kind, resource, group, content = self.pick(
+            ("ConfigMap", "configmaps", "v1", {"data": {"a": self.pick("1", "2")}}),
+            ("Pod", "pods", "v1", {"spec": self.pod_spec(False)}),
+            ("Deployment", "deployments", "apps/v1", {"spec": self._workload()}),
+        )
+        path = f"{'/api' if group == 'v1' else '/apis'}/{group}/namespaces/{place}/{resource}"
+        name = self.pick("p1", "p2")
+        if self.chance(0.1):
+            return self.delete(f"{path}/{name}")
+        if self.chance(0.1):
+            attributes = {"namespace": place, "verb": "get", "resource": "pods"}
+            review = {"spec": {"resourceAttributes": attributes, "user": "jane"}}
+            return post(f"/apis/authorization.k8s.io/v1/namespaces/{place}/localsubjectaccessreviews", review)
+        if self.chance(0.1):
+            return patch(f"{path}/{name}/status", {"status": {"phase": "Running"}})
+        if kind == "Deployment" and self.chance(0.3):
+            return patch(f"{path}/{name}/scale", {"spec": {"replicas": self.pick(1, 2)}})
+        if kind == "Pod" and self.chance(0.3):
+            return post(f"{path}/{name}/eviction", {"metadata": {"name": name}})
+        return self.write(path, {"metadata": {"name": name}, **content}, (group, kind))
+
+    def _workload(self) -> Object:
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": self.pod_spec(False)}
+        return {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+
+
+class Accounts(Topic):
+    """ServiceAccount, AlwaysPullImages, NamespaceAutoProvision."""
+
+    pause = 0.03
+
+    def setup(self) -> Iterable[Request]:
+        yield self.create_namespace({})
+        for name in ("default", "a", "b"):
+            yield post(self.path("serviceaccounts"), self._account(name))
+
+    def _account(self, name: str) -> Object:
+        meta: Object = {"name": name}
+        if self.chance(0.4):
+            meta["annotations"] = {"kubernetes.io/enforce-mountable-secrets": self.pick("true", "1", "false", "yes")}
+        found: Object = {"metadata": meta}
+        if self.chance(0.4):
+            found["automountServiceAccountToken"] = self.pick(True, False)
+        if self.chance(0.5):
+            found["secrets"] = [{"name": name} for name in self.some(("s1", "s2"))]
+        if self.chance(0.5):
+            found["imagePullSecrets"] = [{"name": name} for name in self.some(("i1", "i2"))]
+        return found
+
+    def request(self) -> Request:
+        return self.any_pod_request(self._pod)
+
+    def _pod(self) -> Object:
+        pod = self.pod(False)
+        meta, spec = pod["metadata"], pod["spec"]
+        if self.chance(0.6):
+            spec["serviceAccountName"] = self.pick("default", "a", "b", "b", "lost")
+        if self.chance(0.3):
+            spec["automountServiceAccountToken"] = self.pick(True, False)
+        if self.chance(0.3):
+            spec["imagePullSecrets"] = [{"name": self.pick("i1", "i3")}]
+        if self.chance(0.1):
+            meta["annotations"] = {"kubernetes.io/config.mirror": "x"}
+            spec["nodeName"] = "n"
+        if self.chance(0.4):
+            sources: Any = {"sources": [{"serviceAccountToken": {"path": "token"}}]}
+            volume = self.pick(
+                {"secret": {"secretName": "s1"}},
+                {"secret": {"secretName": "s3"}},
+                {"projected": sources},
+                {"image": {"reference": "r"}},
+                {"image": {"reference": "r", "pullPolicy": "Never"}},
+            )
+            spec["volumes"] = [{"name": self.pick("v", "kube-api-access-mine"), **volume}]
+        for container in (*spec["containers"], *spec.get("initContainers", ())):
+            if self.chance(0.2):
+                reference = {"secretKeyRef": {"name": self.pick("s1", "s3"), "key": "k"}}
+                container["env"] = [{"name": "E", "valueFrom": reference}]
+            if self.chance(0.1):
+                container["envFrom"] = [{"secretRef": {"name": self.pick("s1", "s3")}}]
+            if self.chance(0.1):
+                container["volumeMounts"] = [
+                    {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+                ]
+            if self.chance(0.3):
+                container["imagePullPolicy"] = self.pick("Always", "Never", "IfNotPresent")
+        return pod
+
+
 TOPICS: Final[Mapping[str, type[Topic]]] = {
-    topic.__name__: topic for topic in (LimitRanger, ResourceQuota, PodSecurity, Priority, RuntimeClass, Classes)
+    topic.__name__: topic
+    for topic in (
+        LimitRanger,
+        ResourceQuota,
+        PodSecurity,
+        Priority,
+        RuntimeClass,
+        Classes,
+        Nodes,
+        Tolerations,
+        Selectors,
+        Owners,
+        Events,
+        Services,
+        Lifecycle,
+        Accounts,
+    )
 }

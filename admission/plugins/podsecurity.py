@@ -168,7 +168,7 @@ class PodSecurity(Handler):
         ):
             return
         name = metadata(namespace)["name"]
-        if attributes.namespace in self._configuration.namespaces:
+        if name in self._configuration.namespaces:
             if not policy.fully_privileged and not policy.equivalent(self._configuration.defaults):
                 modes = labelled_modes(labels, policy)
                 text = f"is exempt from Pod Security, and the policy ({modes}) will be ignored"

@@ -7,8 +7,10 @@ overspend.
 Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/{admission,controller}.go.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes, Initializer
@@ -69,6 +71,8 @@ class ResourceQuota(Handler):
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
         self._limited = _limited_resources(initializer.configuration.get("ResourceQuota"))
+        # One write of a namespace is charged at a time; a lock stays as long as somebody has it.
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
@@ -80,9 +84,14 @@ class ResourceQuota(Handler):
         evaluator = evaluator_of(resource)
         if not evaluator.handles(attributes):
             return
-        charges = self._charges(attributes, evaluator, quotas)
-        if not attributes.dry_run:
-            for charge in charges:
+        if attributes.dry_run:
+            self._charges(attributes, evaluator, quotas)
+            return
+        lock = self._locks.setdefault(attributes.namespace, asyncio.Lock())
+        # Nobody comes between what one quota charges and what the next one checks.
+        async with lock:
+            quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
+            for charge in self._charges(attributes, evaluator, quotas):
                 await self._charge(attributes, charge)
 
     # ---------------------------------------------------------------- checking

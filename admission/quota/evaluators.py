@@ -203,7 +203,7 @@ def _claim_usage(claim: Object, now: float) -> ResourceList:
             larger if larger.amount.denominator == 1 else Quantity(Fraction(larger.value), larger.family)
         )
     annotations = metadata(claim).get("annotations") or {}
-    name = annotations.get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
+    name = annotations.get("volume.beta.kubernetes.io/storage-class", spec.get("storageClassName"))
     if name:
         used |= {f"{name}{_STORAGE_CLASS}{resource}": quantity for resource, quantity in used.items()}
     return used | {"count/persistentvolumeclaims": ONE}

@@ -272,10 +272,16 @@ def validate_owner_references(owners: Sequence[Object], path: Path) -> ErrorList
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {name}"
                 )
-                errors.append(field.invalid(path, owners, detail))
+                errors.append(field.invalid(path, [_in_go_order(each) for each in owners], detail))
             else:
                 controller = name
     return errors
+
+
+def _in_go_order(owner: Object) -> Object:
+    """As Go prints the struct."""
+    named = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return named | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner}
 
 
 def _owner_errors(owner: Object, path: Path) -> ErrorList:
@@ -290,7 +296,7 @@ def _owner_errors(owner: Object, path: Path) -> ErrorList:
         if not owner.get(name):
             errors.append(field.invalid(path.child(name), owner.get(name, ""), "must not be empty"))
     if group_version == ("", "v1") and owner.get("kind") == "Event":
-        errors.append(field.invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"))
+        errors.append(field.invalid(path, _in_go_order(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return errors
 
 

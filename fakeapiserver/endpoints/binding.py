@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.endpoints.subresource import admitted, decoded, success
+from fakeapiserver.endpoints.subresource import decoded, mutated, success
 from fakeapiserver.registry.core.pod_status import set_condition
 
 _PODS: Final = GroupResource("", "pods")
@@ -27,6 +27,8 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
     assert store is not None
     assert bindings is not None
     binding, options = await decoded(request, bindings.kind, scope)
+    attributes = await mutated(request, scopes, scope, binding, options)
+    binding = attributes.object or binding
     meta = metadata(binding)
     name = request.info.name or str(meta.get("name", ""))
     if meta.get("name", "") != name:
@@ -35,7 +37,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         raise new_bad_request(aggregated(errors))
     if not name:
         raise new_bad_request("Name parameter required.")
-    binding = await admitted(request, scopes, scope, binding, options)
+    await scopes.admission.validate(attributes)
     now = rfc3339(scope.clock.now())
 
     def assign(pod: Object) -> Object:

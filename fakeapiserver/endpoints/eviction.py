@@ -25,7 +25,7 @@ from fakeapiserver.endpoints.options import DeleteOptions, delete_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.endpoints.subresource import admitted, decoded, success
+from fakeapiserver.endpoints.subresource import decoded, mutated, success
 from fakeapiserver.registry.core.pod_status import is_ready, set_condition
 from fakeapiserver.registry.generic.deletion import check_preconditions
 from fakeapiserver.registry.generic.kind import BuiltinKind
@@ -50,10 +50,12 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, lambda obj, version: None)
     kind.also_accepts = (_OLDER,)
     eviction, options = await decoded(request, kind, scope)
+    attributes = await mutated(request, scopes, scope, eviction, options, kind=_GVK)
+    eviction = attributes.object or eviction
     if metadata(eviction).get("name", "") != info.name:
         raise new_bad_request("name in URL does not match name in Eviction object")
     deletion = _delete_options(eviction, info.name, options.dry_run)
-    await admitted(request, scopes, scope, eviction, options, kind=_GVK)
+    await scopes.admission.validate(attributes)
     pod = store.decode((await store.get(info.namespace, info.name)).value)
     expected = deletion.resource_version
     if _past_budgets(pod):

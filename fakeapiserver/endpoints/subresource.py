@@ -92,21 +92,6 @@ async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Ob
     return obj, options
 
 
-async def admitted(
-    request: Request,
-    scopes: RequestScopes,
-    scope: RequestScope,
-    obj: Object,
-    options: WriteOptions,
-    *,
-    kind: GroupVersionKind | None = None,
-) -> Object:
-    """`obj` as all of admission leaves it."""
-    attributes = await mutated(request, scopes, scope, obj, options, kind=kind)
-    await scopes.admission.validate(attributes)
-    return attributes.object or obj
-
-
 async def mutated(
     request: Request,
     scopes: RequestScopes,

@@ -1,18 +1,26 @@
 """Quotas: what objects use, and that writers who come together never use more than there is."""
 
+import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from typing import Any
 
 import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.plugins.resourcequota import ResourceQuota
 from fakeapiserver.admission.quota.evaluators import evaluator_of
-from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.auth.interfaces import UserInfo
 
 Json = dict[str, Any]
 WRITERS, ROOM = 32, 10
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+PORTS = [{"name": f"p{i}", "port": 80 + i} for i in range(3)]
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 
 
@@ -35,6 +43,108 @@ def test_many_writers_at_once_never_overspend(fake_cluster: Cluster) -> None:
     assert sorted(answers) == [201] * ROOM + [403] * (WRITERS - ROOM)
     used = client.send({"method": "GET", "path": f"{QUOTAS}/q"}, [])["body"]["status"]["used"]
     assert used == {"configmaps": str(ROOM)}
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+LIMITS = {"ports": {"services": "60", "services.nodeports": "70"}, "services": {"services": "45"}}
+
+
+def make_quotas(client: Client) -> None:
+    for name, hard in LIMITS.items():
+        body = {"metadata": {"name": name}, "spec": {"hard": hard}}
+        client.send({"method": "POST", "path": QUOTAS, "body": body}, [])
+        status = {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
+        change = {"method": "PATCH", "path": f"{QUOTAS}/{name}/status", "body": status, "type": MERGE}
+        client.send(change, [])
+
+
+def test_creations_updates_deletions_and_dry_runs_at_once_are_charged_exactly(fake_cluster: Cluster) -> None:
+    """Each writer knows what its own services have; without a controller nothing is ever given back."""
+    make_quotas(Client(fake_cluster.url, fake_cluster.token))
+
+    def write(writer: int) -> tuple[int, int]:
+        """How many services and node ports its accepted writes are to be charged for."""
+        client, random = Client(fake_cluster.url, fake_cluster.token), Random(writer)
+        ports: dict[str, int] = {}
+        charged = [0, 0]
+        for i in range(8):
+            known = random.choice([*ports, f"s{writer}-{i}"])
+            count = random.choice((0, 1, 2, 3))
+            dry = "?dryRun=All" if random.random() < 0.2 else ""
+            if known in ports and random.random() < 0.3:
+                client.send({"method": "DELETE", "path": f"{SERVICES}/{known}"}, [])
+                del ports[known]
+                continue
+            spec = {"type": "NodePort" if count else "ClusterIP", "ports": PORTS[: count or 1]}
+            body = {"metadata": {"name": known}, "spec": spec}
+            request = {"method": "POST", "path": SERVICES + dry, "body": body}
+            if known in ports:
+                request = {"method": "PATCH", "path": f"{SERVICES}/{known}{dry}", "body": body, "type": MERGE}
+            if client.send(request, [])["status"] in (200, 201) and not dry:
+                charged[0] += known not in ports
+                charged[1] += max(count - ports.get(known, 0), 0)
+                ports[known] = count
+        return charged[0], charged[1]
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        charges = list(pool.map(write, range(WRITERS)))
+    services, ports = (sum(numbers) for numbers in zip(*charges, strict=True))
+    found = Client(fake_cluster.url, fake_cluster.token).send({"method": "GET", "path": QUOTAS}, [])["body"]["items"]
+    used = {quota["metadata"]["name"]: quota["status"]["used"] for quota in found}
+    assert used == {
+        "ports": {"services": str(services), "services.nodeports": str(ports)},
+        "services": {"services": str(services)},
+    }
+    assert services <= int(LIMITS["services"]["services"])
+    assert ports <= int(LIMITS["ports"]["services.nodeports"])
+
+
+class SlowQuotas:
+    """Stored quotas, to which a write takes its time."""
+
+    def __init__(self) -> None:
+        self.quotas: dict[str, Json] = {
+            name: {
+                "metadata": {"name": name},
+                "spec": {"hard": hard},
+                "status": {"hard": hard, "used": dict.fromkeys(hard, "0")},
+            }
+            for name, hard in (("a", {"count/configmaps": "20"}), ("b", {"count/configmaps": "10"}))
+        }
+
+    def get(self, resource: str, namespace: str, name: str) -> Json | None:
+        return self.quotas.get(name)
+
+    def list(self, resource: str, namespace: str = "") -> list[Json]:
+        return list(self.quotas.values())
+
+    def generation(self, resources: tuple[str, ...]) -> int:
+        return 0
+
+    async def create(self, resource: str, obj: Json) -> None: ...
+
+    async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Json], Json]) -> None:
+        await asyncio.sleep(0)
+        self.quotas[name] = change(self.quotas[name])
+
+
+def test_what_one_quota_refuses_no_other_is_charged_for() -> None:
+    quotas = SlowQuotas()
+    plugin = ResourceQuota(Initializer(quotas, writer=quotas))
+    kind, resource = GroupVersionKind("", "v1", "ConfigMap"), GroupVersionResource("", "v1", "configmaps")
+
+    async def create(i: int) -> None:
+        body = {"metadata": {"name": f"c{i}"}}
+        await plugin.validate(Attributes("CREATE", kind, resource, "", "shop", "", body, None, UserInfo("jane")))
+
+    async def create_all() -> list[BaseException | None]:
+        return await asyncio.gather(*(create(i) for i in range(WRITERS)), return_exceptions=True)
+
+    answers = asyncio.run(create_all())
+    assert [answer for answer in answers if answer is None] == [None] * 10
+    assert {name: quota["status"]["used"] for name, quota in quotas.quotas.items()} == {
+        name: {"count/configmaps": "10"} for name in "ab"
+    }
 
 
 POD: Json = {

@@ -161,7 +161,7 @@ def _scope_errors(scopes: list[str], hard: dict[str, str]) -> ErrorList:
             errors.append(field.invalid(_SCOPES, scopes, "unsupported scope"))
             continue
         errors += [field.invalid(_SCOPES, scopes, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
-    return errors + _clashes(set(scopes), scopes)
+    return errors + _clashes(_SCOPES, set(scopes), scopes)
 
 
 def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, str]) -> ErrorList:
@@ -183,7 +183,8 @@ def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, st
             errors.append(field.invalid(path.child("operator"), operator, "not a valid selector operator"))
         elif values:
             errors.append(field.invalid(path.child("values"), values, _NO_VALUE))
-    return errors + _clashes({expression.get("scopeName", "") for expression in expressions}, spec.get("scopes"))
+    scopes = {expression.get("scopeName", "") for expression in expressions}
+    return errors + _clashes(path, scopes, spec.get("scopes"))
 
 
 def _not_applicable(scope: str, hard: dict[str, str]) -> list[str]:
@@ -192,6 +193,6 @@ def _not_applicable(scope: str, hard: dict[str, str]) -> list[str]:
     return [name for name in sorted(hard) if known is not None and _is_standard(name) and name not in known]
 
 
-def _clashes(scopes: set[str], shown: list[str] | None) -> ErrorList:
+def _clashes(path: Path, scopes: set[str], shown: list[str] | None) -> ErrorList:
     """Upstream shows the plain scopes, whatever clashes."""
-    return [field.invalid(_SCOPES, shown, "conflicting scopes") for pair in _CONFLICTING if pair <= scopes]
+    return [field.invalid(path, shown, "conflicting scopes") for pair in _CONFLICTING if pair <= scopes]

@@ -15,7 +15,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_ROOTS: Final = ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")
+# group -> its version on the wire, and the types that messages show
+_ROOTS: Final = {
+    "core": ("v1", ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")),
+    "resource": ("v1", ("ResourceClaimSpec",)),
+}
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'^\t(?:(\w+)\s+)?([*\[\]\w.]+)(?:\s+`json:"([^"`]*)"[^`]*`)?(?:\s*//.*)?$')
@@ -81,15 +85,16 @@ def main() -> int:
     parser.add_argument("--api", type=Path, required=True)
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
-    internal = Package((arguments.kubernetes / "pkg/apis/core/types.go").read_text())
-    wire = Package((arguments.api / "core/v1/types.go").read_text())
     found: dict[str, list[list[str]]] = {}
-    wanted = list(_ROOTS)
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = rows(internal, wire, name)
-            wanted += [kind.lstrip("[]*") for _, _, kind in found[name] if kind.lstrip("[]*") in internal.structs]
+    for group, (version, roots) in _ROOTS.items():
+        internal = Package((arguments.kubernetes / f"pkg/apis/{group}/types.go").read_text())
+        wire = Package((arguments.api / f"{group}/{version}/types.go").read_text())
+        wanted = list(roots)
+        while wanted:
+            name = wanted.pop()
+            if name not in found:
+                found[name] = rows(internal, wire, name)
+                wanted += [kind.lstrip("[]*") for _, _, kind in found[name] if kind.lstrip("[]*") in internal.structs]
     lines = (f' "{name}": {json.dumps(found[name])}' for name in sorted(found))
     arguments.output.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 0

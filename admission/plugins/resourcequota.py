@@ -17,7 +17,7 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.pod_resources import ResourceList, add, resource_list
 from fakeapiserver.admission.quota.evaluators import Evaluator, evaluator_of
 from fakeapiserver.admission.quota.scopes import selectors_of
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
+from fakeapiserver.apimachinery.errors import StatusError, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.quantity import ZERO
@@ -81,7 +81,7 @@ class ResourceQuota(Handler):
         quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
         if not quotas and not self._limited:
             return
-        evaluator = evaluator_of(resource)
+        evaluator = evaluator_of(resource, self.initializer.getter)
         if not evaluator.handles(attributes):
             return
         if attributes.dry_run:
@@ -176,7 +176,8 @@ class ResourceQuota(Handler):
                 f"{{{scope['scopeName']} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
                 for scope in missing
             )
-            raise new_internal_error(f"insufficient quota to match these scopes: [{shown}]")
+            # Upstream's error carries no status.
+            raise status_error(500, "", f"insufficient quota to match these scopes: [{shown}]")
 
     def _check(self, attributes: Attributes, quota: Object, charge: _Charge) -> None:
         hard, used = _hard(quota), _used(quota)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.admission.interfaces import Attributes, Getter
 from fakeapiserver.admission.pod_resources import (
     ResourceList,
     add,
@@ -38,6 +38,9 @@ _POD_NAMES: Final = frozenset(
 _OBLIGING: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+_RESOURCE_CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
+_CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
+_MADE_FOR_POD: Final = "resource.kubernetes.io/extended-resource-claim"
 _CLAIMS_PER_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _MOST_DEVICES: Final = 32
 _ALIASED: Final = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
@@ -56,7 +59,10 @@ class Evaluator:
     complaint: Callable[[Object, Iterable[str]], str] = lambda obj, names: ""
 
 
-def evaluator_of(resource: GroupResource) -> Evaluator:
+def evaluator_of(resource: GroupResource, getter: Getter) -> Evaluator:
+    """What a claim for devices uses depends on other objects."""
+    if resource == _RESOURCE_CLAIMS:
+        return _claims_evaluator(getter)
     return _EVALUATORS.get(resource) or _count(resource)
 
 
@@ -209,9 +215,59 @@ def _claim_usage(claim: Object, now: float) -> ResourceList:
     return used | {"count/persistentvolumeclaims": ONE}
 
 
-def _resource_claim_usage(claim: Object, now: float) -> ResourceList:
+def _claims_evaluator(getter: Getter) -> Evaluator:
+    extended = {
+        str(metadata(found)["name"]): str(found["spec"]["extendedResourceName"])
+        for found in getter.list("deviceclasses.resource.k8s.io")
+        if (found.get("spec") or {}).get("extendedResourceName")
+    }
+
+    def knows(name: str) -> bool:
+        asked = name.removeprefix("requests.")
+        by_extension = asked != name and (
+            asked.removeprefix(_DEVICE_CLASS) in extended
+            if asked.startswith(_DEVICE_CLASS)
+            else asked in extended.values()
+        )
+        return name == _CLAIM_COUNT or name.endswith(_CLAIMS_PER_CLASS) or by_extension
+
+    def usage(claim: Object, now: float) -> ResourceList:
+        used = _resource_claim_usage(claim)
+        in_pod = _asked_by_pod(claim, getter, now)
+        for name, quantity in list(used.items()):
+            device_class = name.removesuffix(_CLAIMS_PER_CLASS)
+            if device_class == name:
+                continue
+            for asked in (_DEVICE_CLASS + device_class, extended.get(device_class, "")):
+                left = quantity - in_pod.get(f"requests.{asked}", ZERO)
+                if asked and left > ZERO:
+                    used[f"requests.{asked}"] = left
+        return used
+
+    return Evaluator(_is_create_or_update, knows, usage)
+
+
+def _asked_by_pod(claim: Object, getter: Getter, now: float) -> ResourceList:
+    """What the pod has been charged for already that this claim was made for, by its extended resources."""
+    meta = metadata(claim)
+    if (meta.get("annotations") or {}).get(_MADE_FOR_POD) != "true":
+        return {}
+    owners = [found for found in meta.get("ownerReferences") or () if found.get("controller")]
+    owner: Object = owners[0] if owners else {}
+    if (owner.get("apiVersion"), owner.get("kind")) != ("v1", "Pod"):
+        return {}
+    pod = getter.get("pods", meta.get("namespace", ""), owner["name"])
+    if pod is None or metadata(pod).get("uid") != owner.get("uid"):
+        return {}
+    claimed = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+    if claimed is not None and claimed.get("resourceClaimName") != meta.get("name"):
+        return {}
+    return _pod_usage(pod, now)
+
+
+def _resource_claim_usage(claim: Object) -> ResourceList:
     """Of alternatives the worst counts, for each class."""
-    used: ResourceList = {"count/resourceclaims.resource.k8s.io": ONE}
+    used: ResourceList = {_CLAIM_COUNT: ONE}
     for request in ((claim["spec"].get("devices") or {}).get("requests")) or ():
         exactly = request.get("exactly")
         worst: ResourceList = {}
@@ -236,9 +292,4 @@ _EVALUATORS: Final = {
         _service_usage,
     ),
     GroupResource("", "persistentvolumeclaims"): Evaluator(_handles_claim, _knows_claim, _claim_usage, claim_matches),
-    GroupResource("resource.k8s.io", "resourceclaims"): Evaluator(
-        _is_create_or_update,
-        lambda name: name == "count/resourceclaims.resource.k8s.io" or name.endswith(_CLAIMS_PER_CLASS),
-        _resource_claim_usage,
-    ),
 }

@@ -1,7 +1,7 @@
 """Quotas: what objects use, and that writers who come together never use more than there is."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
@@ -102,14 +102,14 @@ def test_creations_updates_deletions_and_dry_runs_at_once_are_charged_exactly(fa
 class SlowQuotas:
     """Stored quotas, to which a write takes its time."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Mapping[str, Json]) -> None:
         self.quotas: dict[str, Json] = {
             name: {
                 "metadata": {"name": name},
                 "spec": {"hard": hard},
                 "status": {"hard": hard, "used": dict.fromkeys(hard, "0")},
             }
-            for name, hard in (("a", {"count/configmaps": "20"}), ("b", {"count/configmaps": "10"}))
+            for name, hard in limits.items()
         }
 
     def get(self, resource: str, namespace: str, name: str) -> Json | None:
@@ -129,7 +129,7 @@ class SlowQuotas:
 
 
 def test_what_one_quota_refuses_no_other_is_charged_for() -> None:
-    quotas = SlowQuotas()
+    quotas = SlowQuotas({"a": {"count/configmaps": "20"}, "b": {"count/configmaps": "10"}})
     plugin = ResourceQuota(Initializer(quotas, writer=quotas))
     kind, resource = GroupVersionKind("", "v1", "ConfigMap"), GroupVersionResource("", "v1", "configmaps")
 
@@ -169,6 +169,11 @@ GPUS = "gpu.deviceclass.resource.k8s.io/devices"
     ("resource", "obj", "used"),
     [
         ("pods", POD, {"pods": "1", "requests.cpu": "1600m", "limits.cpu": "2100m", "requests.nvidia.com/gpu": "2"}),
+        (
+            "pods",  # which is being made smaller
+            POD | {"status": {"containerStatuses": [{"name": "a", "resources": {"requests": {"cpu": "3"}}}]}},
+            {"requests.cpu": "3100m"},
+        ),
         ("pods", POD | {"status": {"phase": "Failed"}}, {"count/pods": "1", "pods": None}),
         (
             "pods",
@@ -203,7 +208,7 @@ GPUS = "gpu.deviceclass.resource.k8s.io/devices"
                     }
                 }
             },
-            {GPUS: "5"},
+            {GPUS: "5", "requests.deviceclass.resource.kubernetes.io/gpu": "5"},
         ),
         ("secrets", {}, {"secrets": "1", "count/secrets": "1"}),
         ("deployments.apps", {}, {"count/deployments.apps": "1"}),
@@ -211,5 +216,5 @@ GPUS = "gpu.deviceclass.resource.k8s.io/devices"
 )
 def test_what_an_object_uses(resource: str, obj: Json, used: dict[str, str | None]) -> None:
     name, _, group = resource.partition(".")
-    found = evaluator_of(GroupResource(group, name)).usage(obj, 100.0)
+    found = evaluator_of(GroupResource(group, name), SlowQuotas({})).usage(obj, 100.0)
     assert {key: str(found[key]) if key in found else None for key in used} == used

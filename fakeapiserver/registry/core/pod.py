@@ -115,7 +115,8 @@ class PodStrategy(Strategy):
         return pod_subresource_errors(obj, old, subresource)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return mirror_update_errors(obj, old) + status_update_errors(obj.get("status") or {}, old.get("status") or {})
+        status, before = obj.get("status") or {}, old.get("status") or {}
+        return mirror_update_errors(obj, old) + status_update_errors(status, before, obj["spec"])
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """Without a node or after the end there is nothing to wait for."""

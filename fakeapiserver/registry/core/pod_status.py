@@ -35,14 +35,15 @@ def is_ready(pod: Object) -> bool:
     return any(found.get("type") == "Ready" and found.get("status") == "True" for found in conditions)
 
 
-def status_update_errors(status: Object, old: Object) -> ErrorList:
-    """What is wrong with a new status. Containers' states and claims aren't looked at."""
+def status_update_errors(status: Object, old: Object, spec: Object) -> ErrorList:
+    """What is wrong with a new status. Containers' states aren't looked at."""
     errors: ErrorList = []
     if (observed := status.get("observedGeneration", 0)) < 0:
         detail = "must be a non-negative integer"
         errors.append(field.invalid(_STATUS.child("observedGeneration"), observed, detail))
     if status.get("qosClass") != old.get("qosClass"):
         errors.append(field.invalid(_STATUS.child("qosClass"), status.get("qosClass"), "field is immutable"))
+    errors += _claim_errors(status.get("resourceClaimStatuses") or (), spec.get("resourceClaims") or ())
     errors += _addresses_errors(status.get("podIPs") or (), old.get("podIPs") or (), _STATUS.child("podIPs"))
     if host_ips := status.get("hostIPs"):
         first, path = host_ips[0].get("ip", ""), _STATUS.child("hostIPs")
@@ -50,6 +51,16 @@ def status_update_errors(status: Object, old: Object) -> ErrorList:
             errors.append(field.invalid(path.index(0).child("ip"), first, "must be equal to `hostIP`"))
         errors += _addresses_errors(host_ips, old.get("hostIPs") or (), path)
     return errors
+
+
+def _claim_errors(statuses: Sequence[Object], claims: Sequence[Object]) -> ErrorList:
+    path, known = _STATUS.child("resourceClaimStatuses"), {claim.get("name") for claim in claims}
+    detail = "must match the name of an entry in `spec.resourceClaims`"
+    return [
+        field.invalid(path.index(i).child("name"), status.get("name", ""), detail)
+        for i, status in enumerate(statuses)
+        if status.get("name") not in known
+    ]
 
 
 def _addresses_errors(addresses: Sequence[Object], before: Sequence[Object], path: Path) -> ErrorList:

@@ -486,6 +486,8 @@ class Store:
     ) -> Written:
         """Watchers see an object that is given time being marked, and then going if that time is none; admission is asked of either
         step."""
+        if plan.marked is None and not plan.ends:
+            return Written(current.value)  # it is going already
         if plan.marked is not None:
             written = Written(current.value) if plan.marked == old else await self._put(current, plan.marked, dry_run)
             if not plan.ends:

@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -31,6 +32,11 @@ class ResourceClaimStrategy(Strategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        if obj["spec"] == old["spec"]:
+            return []
+        return [field.invalid("spec", internal_form(obj["spec"], "ResourceClaimSpec"), "field is immutable")]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]

@@ -178,19 +178,18 @@ def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None
 def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
     """OSError; ValueError for an unusable kubeconfig or a version that nobody speaks."""
     from fakeapiserver.auth.authenticators.webhook import VERSIONS, WebhookTokens
-    from fakeapiserver.transport.client_config import Remote, load_kubeconfig
+    from fakeapiserver.server.remote import remote
 
     path, version = config.authentication_token_webhook_config_file, config.authentication_token_webhook_version
     assert path is not None
-    endpoint = load_kubeconfig(path)
+    webhook = remote(path, _WEBHOOK_TIMEOUT, clock)
     if version not in VERSIONS:
         known = ", ".join(map(go_quote, VERSIONS))
         raise ValueError(
             f"unsupported authentication webhook version {go_quote(version)}, supported versions are {known}"
         )
     ttl = config.authentication_token_webhook_cache_ttl
-    remote = Remote(endpoint, _WEBHOOK_TIMEOUT)
-    return WebhookTokens(remote.post, version, api_audiences(config), ttl, clock)
+    return WebhookTokens(webhook.post, version, api_audiences(config), ttl, clock)
 
 
 def service_account_keys(config: Config) -> ServiceAccountKeys:

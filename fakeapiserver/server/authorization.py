@@ -189,7 +189,7 @@ def _union(modes: Sequence[tuple[str, str, Authorizer]], decisions: Decisions) -
 def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:
     from fakeapiserver.auth.authorizers.webhook import Settings, Webhook
     from fakeapiserver.auth.match_conditions import MatchConditions
-    from fakeapiserver.transport.client_config import Remote, load_kubeconfig
+    from fakeapiserver.server.remote import remote
 
     if settings.version not in ("v1", "v1beta1"):
         supported = '"v1", "v1beta1"'
@@ -198,9 +198,7 @@ def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:
         )
     if settings.kubeconfig is None:
         raise ValueError("connectionInfo of type InClusterConfig needs a cluster around the server")
-    if not settings.kubeconfig.exists():
-        raise OSError(f"stat {settings.kubeconfig}: no such file or directory")
-    remote = Remote(load_kubeconfig(settings.kubeconfig), settings.timeout)
+    webhook = remote(settings.kubeconfig, settings.timeout, clock)
     asked = Settings(
         version=settings.version,
         authorized_ttl=settings.authorized_ttl,
@@ -208,7 +206,7 @@ def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:
         on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
     )
     conditions = MatchConditions(settings.match_conditions) if settings.match_conditions else None
-    return Webhook(remote.post, asked, clock, conditions.match if conditions else None)
+    return Webhook(webhook.post, asked, clock, conditions.match if conditions else None)
 
 
 def _node_rules(version: str) -> list[dict[str, list[str]]]:

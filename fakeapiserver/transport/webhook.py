@@ -81,7 +81,7 @@ Trust = tuple[str, bytes, Identity, bool, bool]
 class Endpoint:
     """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved.
     `server_name` is the name the certificate must have, if not the host's; `insecure` takes any certificate, `plain` is
-    without TLS."""
+    without TLS, `proxy` the URL of a proxy on the way. With `has_changing_credentials` the identity isn't all that is presented."""
 
     url: str
     host: str
@@ -92,6 +92,8 @@ class Endpoint:
     server_name: str = ""
     insecure: bool = False
     plain: bool = False
+    proxy: str = ""
+    has_changing_credentials: bool = False
 
     @property
     def trust(self) -> Trust:
@@ -198,10 +200,14 @@ def _authorization(identity: Identity) -> str:
 
 async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if endpoint.plain:
-        return await asyncio.open_connection(host, port)
+        return await (_tunnel(endpoint, host, port) if endpoint.proxy else asyncio.open_connection(host, port))
     identity, name = endpoint.identity, endpoint.server_name or endpoint.host
     context = _context(endpoint.ca_bundle, identity.certificate, identity.key, endpoint.insecure)
-    reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
+    if endpoint.proxy:
+        reader, writer = await _tunnel(endpoint, host, port)
+        await writer.start_tls(context, server_hostname=name)
+    else:
+        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
     try:
         if not endpoint.insecure:
             check_host(name, writer.get_extra_info("peercert") or {})
@@ -209,6 +215,12 @@ async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.St
         writer.close()
         raise
     return reader, writer
+
+
+async def _tunnel(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    from fakeapiserver.transport.proxy import tunnel
+
+    return await tunnel(endpoint.proxy, host, port)
 
 
 async def read_response(reader: asyncio.StreamReader) -> Response:

@@ -31,6 +31,20 @@ CURRENT = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-contex
             f"{CLUSTER}users: [{{name: u, user: {{client-certificate-data: YQ==}}}}]\n{CURRENT}",
             "client-key-data or client-key must be specified for u to use the clientCert authentication method.",
         ),
+        (
+            f"{CLUSTER}users: [{{name: u, user: {{exec: {{interactiveMode: x, env: [{{value: v}}]}}}}}}]\n{CURRENT}",
+            "[command must be specified for u to use exec authentication plugin, apiVersion must be specified for u to use "
+            "exec authentication plugin, env variable name must be specified for u to use exec authentication plugin, "
+            'invalid interactiveMode for u: "x"]',
+        ),
+        (
+            f"{CLUSTER}users: [{{name: u, user: {{as-groups: [a]}}}}]\n{CURRENT}",
+            "requesting uid, groups or user-extra for u without impersonating a user",
+        ),
+        (
+            f"clusters: [{{name: c, cluster: {{server: 'https://x', proxy-url: 'ftp://x'}}}}]\n{CURRENT}",
+            'invalid \'proxy-url\' "ftp://x" for cluster "c": unsupported scheme "ftp", must be http, https, or socks5',
+        ),
     ],
 )
 def test_a_kubeconfig_that_cant_be_used_is_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -39,6 +53,32 @@ def test_a_kubeconfig_that_cant_be_used_is_refused(tmp_path: Path, text: str, wh
     with pytest.raises(ValueError, match="invalid configuration") as refused:
         load_kubeconfig(file)
     assert str(refused.value) == f"invalid configuration: {why}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("apiVersion: v2", 'no kind "Config" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"'),
+        (
+            "clusters: x",
+            "json: cannot unmarshal string into Go struct field Config.clusters of type []v1.NamedCluster",
+        ),
+        (
+            "clusters: [{name: c, cluster: {certificate-authority-data: '%'}}]",
+            "illegal base64 data at input byte 0",
+        ),
+        (
+            "users: [{name: u}, {name: u}]",
+            'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "u" in list',
+        ),
+    ],
+)
+def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "webhook.kubeconfig"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="error loading") as refused:
+        load_kubeconfig(file)
+    assert str(refused.value) == f'error loading config file "{file}": {why}'
 
 
 def test_a_file_that_isnt_there_is_named(tmp_path: Path) -> None:

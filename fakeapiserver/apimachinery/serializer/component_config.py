@@ -6,11 +6,11 @@ are written down where they are used, in Go's notation:
     {"AdmissionConfiguration": {"plugins": "[]AdmissionPluginConfiguration"},
      "AdmissionPluginConfiguration": {"name": "string", "path": "string", "configuration": "Raw"}}
 
-Scalars are `string`, `bool`, `int32`, `int64` and `Duration`; `Raw` is anything; a name that stands for text is its own type in
-messages (`"Level": "string"`). Structs are called by the file's version, others by their package (`v1.Toleration`).
+Scalars are `string`, `bool`, `int32`, `int64`, `Duration` and `Bytes` (base64); `Raw` is anything; a name that stands for text is
+its own type in messages (`"Level": "string"`). Structs are called by the file's version, others by their package (`v1.Toleration`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.decoders import DecodeError, State
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
 Types = Mapping[str, Mapping[str, str] | str]
 
@@ -104,8 +105,8 @@ class _Reader:
         if not isinstance(found, str):
             return self._struct(value, go_type, found, state)
         called = self._called(go_type)
-        if found == "Duration":
-            return _duration(value, state)
+        if found in _PARSED:
+            return _parsed(value, _PARSED[found], state)
         if found in _LIMITS:
             fits = type(value) is int and -_LIMITS[found] <= value < _LIMITS[found]
             return value if fits else _mismatch(value, called, 0, state, exact=True)
@@ -155,12 +156,17 @@ def _mismatch(value: Any, go_type: str, zero: Any, state: State, *, exact: bool 
     return zero
 
 
-def _duration(value: Any, state: State) -> str:
-    text = "" if value is None else value
-    if type(text) is not str:
+def _parsed(value: Any, parse: Callable[[str], object], state: State) -> str:
+    """A text that must be readable."""
+    if type(value) is not str:
+        if value is None:
+            return ""
         raise DecodeError(state.mismatch(value, "string"))
     try:
-        parse_duration(text)
+        parse(value)
     except ValueError as error:
         raise DecodeError(str(error)) from None
-    return text
+    return value
+
+
+_PARSED: Final[Mapping[str, Callable[[str], object]]] = {"Duration": parse_duration, "Bytes": canonical_base64}

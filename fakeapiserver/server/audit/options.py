@@ -143,6 +143,8 @@ def _webhook_backends(options: WebhookOptions, counts: AuditCounts) -> "Iterator
 
     try:
         endpoint = load_kubeconfig(Path(options.config_file))
+        if endpoint.has_changing_credentials and not endpoint.identity.authorization:
+            raise ValueError("exec plugins are not supported in the audit webhook's kubeconfig")
     except (OSError, ValueError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
     yield _wrapped(Webhook(endpoint, options.initial_backoff, counts), options, counts, concurrent=True)

@@ -1,0 +1,50 @@
+"""Webhooks that a kubeconfig leads to, asked as whomever it names: also those whose credentials change.
+
+Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go, k8s.io/client-go/{transport/token_source.go,plugin/pkg/client/auth/exec}.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fakeapiserver.clock import Clock
+from fakeapiserver.transport.client_config import Remote, load_kubeconfig
+from fakeapiserver.transport.webhook import Identity
+
+if TYPE_CHECKING:
+    from fakeapiserver.client.credentials import Credential, CredentialSource
+
+
+def remote(path: Path, timeout: float, clock: Clock) -> Remote:
+    """`timeout` in seconds, of each try. ValueError and OSError for a kubeconfig that can't be used."""
+    endpoint = load_kubeconfig(path)
+    if not endpoint.has_changing_credentials:
+        return Remote(endpoint, timeout)
+    from fakeapiserver.client import kubeconfig
+    from fakeapiserver.client.credentials import source_of
+    from fakeapiserver.client.exec_plugin import ExecPlugin
+
+    source = source_of(kubeconfig.load(path), clock, ExecPlugin)
+    return Remote(endpoint, timeout, credentials=_Changing(source, endpoint.identity))
+
+
+class _Changing:
+    """What a source gives, besides what the kubeconfig says itself."""
+
+    def __init__(self, source: "CredentialSource", own: Identity) -> None:
+        self._source = source
+        self._own = own
+        self._last: Credential | None = None
+
+    async def current(self) -> Identity:
+        found = self._last = await self._source.current()
+        certificate = found.certificate
+        return Identity(
+            certificate.certificate if certificate is not None else self._own.certificate,
+            certificate.key if certificate is not None else self._own.key,
+            found.authorization or self._own.authorization,
+            self._own.user_agent,
+        )
+
+    def rejected(self) -> None:
+        if self._last is not None:
+            self._source.rejected(self._last)

@@ -197,6 +197,51 @@ ADMISSION: Final[dict[str, ReviewFault]] = {
     "patch-kind": _patched([{"op": "replace", "path": "/kind", "value": "Secret"}]),
     "patch-odd-op": _patched([{"op": "grow", "path": "/a"}]),
     "patch-root": _patched([{"op": "replace", "path": "", "value": []}]),
+    "patch-index": _patched([{"op": "add", "path": "/metadata/finalizers/5", "value": "a/b"}]),
+    "patch-word-for-index": _patched(
+        [
+            {"op": "add", "path": "/metadata/finalizers", "value": ["a/b"]},
+            {"op": "add", "path": "/metadata/finalizers/x", "value": "a/b"},
+        ]
+    ),
+    "patch-far-index": _patched(
+        [
+            {"op": "add", "path": "/metadata/finalizers", "value": ["a/b"]},
+            {"op": "remove", "path": "/metadata/finalizers/9"},
+        ]
+    ),
+    "patch-gone-index": _patched(
+        [
+            {"op": "add", "path": "/metadata/finalizers", "value": ["a/b"]},
+            {"op": "replace", "path": "/metadata/finalizers/9", "value": "a/c"},
+        ]
+    ),
+    "patch-move-nothing": _patched([{"op": "move", "from": "/metadata/nothing", "path": "/metadata/labels"}]),
+    "patch-move-nowhere": _patched([{"op": "move", "from": "/metadata/name", "path": "/nothing/deeper"}]),
+    "patch-copy-no-from": _patched([{"op": "copy", "path": "/metadata/labels"}]),
+    "patch-copy-nowhere": _patched([{"op": "copy", "from": "/metadata/name", "path": "nothing"}]),
+    "patch-number-path": _patched([{"op": "replace", "path": 5, "value": 1}]),
+    "patch-no-path": _patched([{"op": "add", "value": 1}]),
+    "patch-scalar-root": _patched([{"op": "replace", "path": "", "value": 5}]),
+    "patch-version-object": _patched([{"op": "replace", "path": "/apiVersion", "value": {}}]),
+    "patch-unknown-kind": _patched([{"op": "replace", "path": "/kind", "value": "Nothing"}]),
+    "patch-uid": _patched([{"op": "add", "path": "/metadata/uid", "value": "1234"}]),
+    "patch-namespace": _patched([{"op": "add", "path": "/metadata/namespace", "value": "other"}]),
+    "patch-revision": _patched([{"op": "add", "path": "/metadata/resourceVersion", "value": "5"}]),
+    "patch-two-mistakes": _patched(
+        [
+            {"op": "add", "path": "/metadata/ownerReferences", "value": "x"},
+            {"op": "add", "path": "/metadata/generation", "value": True},
+        ]
+    ),
+    "deny-retry": _response(allowed=False, status={"code": 429, "details": {"retryAfterSeconds": 7, "causes": []}}),
+    "deny-kind": _response(allowed=False, status={"kind": "Other", "apiVersion": "v9", "reason": "Odd", "unknown": 1}),
+    "deny-negative": _response(allowed=False, status={"code": -1, "message": "\u0000\u001b[31m"}),
+    "odd-code": _response(allowed=False, status={"code": "x"}),
+    "odd-details": _response(allowed=False, status={"details": {"causes": "x"}}),
+    "odd-patch-type": _response(patch="W10=", patchType={}),
+    "odd-annotations-of-audit": _response(auditAnnotations={"a": 1}),
+    "odd-warning": _response(warnings=["a", 1]),
     "patch-no-base64": _response(patch="%%%", patchType="JSONPatch"),
     "type-no-patch": _response(patchType="JSONPatch"),
     "other-group-version": lambda review: {**review, "apiVersion": "admission.k8s.io/v1beta1"},

@@ -11,7 +11,7 @@ from fakeapiserver.admission.webhook.configuration import Hook
 from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
 from fakeapiserver.admission.webhook.matching import in_version, is_exempt
 from fakeapiserver.admission.webhook.review import Subject, Verdict
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, status_error
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -95,9 +95,8 @@ class MutatingAdmissionWebhook(Webhook):
         try:
             if found != kind:
                 versions.recognize(patched, found)
-                raise ValueError(
-                    f"converting ({found.version}.{found.kind}) to ({kind.group or 'core'}.{kind.kind}): unknown conversion"
-                )
+                what = f"converting ({found.version}.{found.kind}) to ({kind.group or 'core'}.{kind.kind})"
+                raise status_error(500, "", f"{what}: unknown conversion")
             _settle(patched, kind, versions)
         except ValueError as error:
             raise new_internal_error(str(error)) from None

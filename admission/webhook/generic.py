@@ -152,7 +152,8 @@ class Webhook(Handler):
                 attributes.annotate(f"{hook.name}/{key}", str(value))
         attributes.warnings += [warning for warning in verdict.warnings if warning]
         if not verdict.allowed:
-            raise Rejected(review.rejection(hook.name, verdict.status).status)
+            refusal = review.rejection(hook.name, verdict.status)
+            raise Rejected(refusal.status, refusal.headers)
         return verdict
 
     async def _post(self, hook: Hook, body: bytes) -> bytes:

@@ -180,10 +180,16 @@ def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:
 def rejection(name: str, status: Status | None) -> StatusError:
     """The webhook's own Status, as a failure, saying whose it is."""
     denied = f"admission webhook {go_quote(name)} denied the request"
-    found: Status = {"metadata": {}, **(status or {}), "kind": "Status", "apiVersion": "v1"}
-    found["status"] = "Failure" if found.get("status") in (None, "", "Success") else found["status"]
-    found["code"] = max(found.get("code") or 0, 400)
-    explanation = found.get("message") or found.get("reason")
-    found["message"] = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
-    retry_after = (found.get("details") or {}).get("retryAfterSeconds") or 0
+    own = status or {}
+    explanation = own.get("message") or own.get("reason")
+    found: Status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": own.get("metadata") or {},
+        "status": "Failure" if own.get("status") in (None, "", "Success") else own["status"],
+        "message": f"{denied}: {explanation}" if explanation else f"{denied} without explanation",
+        **{name: own[name] for name in ("reason", "details") if own.get(name) is not None},
+        "code": max(own.get("code") or 0, 400),
+    }
+    retry_after = (own.get("details") or {}).get("retryAfterSeconds") or 0
     return StatusError(found, (("Retry-After", str(retry_after)),) if retry_after > 0 else ())

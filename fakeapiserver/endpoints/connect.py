@@ -4,17 +4,27 @@ what upstream answers before it would ask one, and 501 from there on.
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
 """
 
+import re
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import new_bad_request, new_forbidden, new_invalid, new_not_found
+from fakeapiserver.apimachinery.errors import (
+    new_bad_request,
+    new_forbidden,
+    new_invalid,
+    new_not_found,
+    new_service_unavailable,
+    status_error,
+)
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
 from fakeapiserver.auth.interfaces import Attributes, Decision
 from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.connect_options import admitted
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -22,6 +32,9 @@ from fakeapiserver.endpoints.subresource import not_built
 
 _PODS: Final = GroupResource("", "pods")
 _NODES: Final = GroupResource("", "nodes")
+_SERVICES: Final = GroupResource("", "services")
+_ENDPOINTS: Final = GroupResource("", "endpoints")
+_NUMBER: Final = re.compile("[+-]?[0-9]+")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -30,11 +43,11 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     respond.accepted(request, scope)
     if errors := _log_option_errors(request):
         raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
-    pod = await _found(request, scope)
-    _check_container(pod, request)
+    pod = await _found(request, scope, request.info.name)
+    _check_container(pod, request.param("container"))
     if not pod["spec"].get("nodeName"):
         return Response(204, content_type="")
-    await _check_node(pod, scopes)
+    await _node(pod["spec"]["nodeName"], scopes, _PODS)
     raise not_built(scope, "log")
 
 
@@ -51,13 +64,14 @@ async def port_forward(request: Request, scope: RequestScope, scopes: RequestSco
 
 
 async def _streams(request: Request, scope: RequestScope, scopes: RequestScopes, *, into_container: bool) -> Response:
+    options = await admitted(request, scope, scopes)
     await _check_may_create(request, scopes)
-    pod = await _found(request, scope)
+    pod = await _found(request, scope, request.info.name)
     if into_container:
-        _check_container(pod, request)
+        _check_container(pod, options.get("container") or "")
     if not pod["spec"].get("nodeName"):
         raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
-    await _check_node(pod, scopes)
+    _check_addresses(await _node(pod["spec"]["nodeName"], scopes, _PODS))
     raise not_built(scope, request.info.subresource)
 
 
@@ -84,30 +98,56 @@ async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
 
 
 async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    pod = await _found(request, scope)
-    if not (pod.get("status") or {}).get("podIP"):
+    await admitted(request, scope, scopes)
+    name, _ = _name_and_port("pod", request.info.name)
+    pod = await _found(request, scope, name)
+    if not _is_global_unicast((pod.get("status") or {}).get("podIP") or ""):
         raise new_bad_request("address not allowed")
     raise not_built(scope, "proxy")
 
 
 async def service_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    await _found(request, scope)
+    await admitted(request, scope, scopes)
+    name, port = _name_and_port("service", request.info.name)
+    if port and _NUMBER.fullmatch(port):
+        service = await _found(request, scope, name)
+        ports = service["spec"].get("ports") or ()
+        if not any(found["port"] == int(port) for found in ports):
+            raise new_service_unavailable(f"no service port {int(port)} found for service {field.go_quote(name)}")
+    endpoints = scopes.store_for(_ENDPOINTS)
+    assert endpoints is not None
+    found = await endpoints.storage.get(endpoints.key(request.info.namespace, name))
+    if found is None:
+        raise new_not_found(_SERVICES, name)
+    if not endpoints.decode(found.value).get("subsets"):
+        raise new_service_unavailable(f"no endpoints available for service {field.go_quote(name)}")
     raise not_built(scope, "proxy")
 
 
 async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    await _found(request, scope)
+    await admitted(request, scope, scopes)
+    name, _ = _name_and_port("node", request.info.name)
+    _check_addresses(await _node(name, scopes, _NODES))
     raise not_built(scope, "proxy")
 
 
-async def _found(request: Request, scope: RequestScope) -> Object:
+def _name_and_port(what: str, text: str) -> tuple[str, str]:
+    """Of `name`, `name:port` or `scheme:name:port` (upstream: SplitSchemeNamePort)."""
+    parts = text.split(":")
+    scheme, name, port = ("", *parts, "")[:3] if len(parts) < 3 else parts[:3]
+    if len(parts) > 3 or not name or scheme not in ("", "http", "https"):
+        raise new_bad_request(f"invalid {what} request {field.go_quote(text)}")
+    return name, port
+
+
+async def _found(request: Request, scope: RequestScope, name: str) -> Object:
     assert scope.store is not None
-    return scope.store.decode((await scope.store.get(request.info.namespace, request.info.name)).value)
+    return scope.store.decode((await scope.store.get(request.info.namespace, name)).value)
 
 
-def _check_container(pod: Object, request: Request) -> None:
+def _check_container(pod: Object, wanted: str) -> None:
     """StatusError 400 unless the pod has the container asked for, or has only one."""
-    name, wanted = pod["metadata"]["name"], request.param("container")
+    name = pod["metadata"]["name"]
     found = list(_container_names(pod["spec"]))
     if wanted and wanted not in found:
         raise new_bad_request(f"container {wanted} is not valid for pod {name}")
@@ -116,18 +156,34 @@ def _check_container(pod: Object, request: Request) -> None:
         raise new_bad_request(f"a container name must be specified for pod {name}, choose one of: {choices}")
 
 
+def _is_global_unicast(text: str) -> bool:
+    """Upstream: net.IP.IsGlobalUnicast."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified)
+
+
 def _container_names(spec: Object) -> Iterator[str]:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             yield container["name"]
 
 
-async def _check_node(pod: Object, scopes: RequestScopes) -> None:
-    """StatusError 404, which upstream says of the pods, for a node that isn't there."""
-    nodes, name = scopes.store_for(_NODES), pod["spec"]["nodeName"]
+async def _node(name: str, scopes: RequestScopes, told: GroupResource) -> Object:
+    """StatusError 404 where it isn't there; upstream says of a pod's node that the pod isn't."""
+    nodes = scopes.store_for(_NODES)
     assert nodes is not None
-    if await nodes.storage.get(nodes.key("", name)) is None:
-        raise new_not_found(_PODS, name)
+    found = await nodes.storage.get(nodes.key("", name))
+    if found is None:
+        raise new_not_found(told, name)
+    return nodes.decode(found.value)
+
+
+def _check_addresses(node: Object) -> None:
+    if not (node.get("status") or {}).get("addresses"):
+        raise status_error(500, "", "no preferred addresses found; known addresses: []")
 
 
 def _log_option_errors(request: Request) -> ErrorList:

@@ -47,7 +47,8 @@ async def subresource(
     row = scope.resource.subresources[info.subresource]
     if scope.kind.custom and info.verb not in row.verbs:
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
-    if info.verb not in row.verbs or (request.method == "HEAD" and not scope.kind.custom):
+    takes_head = scope.kind.custom or info.subresource == "proxy"
+    if info.verb not in row.verbs or (request.method == "HEAD" and not takes_head):
         raise new_generic_method_not_allowed()
     if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
         return await connecter(request, scope, scopes)

@@ -245,9 +245,10 @@ async def read_response(reader: asyncio.StreamReader) -> Response:
             raise OSError(f"net/http: HTTP/1.x transport connection broken: {error}") from None
         finally:
             answer.response.status = parser.get_status_code()
-        if len(answer.response.body) > MAX_RESPONSE_BYTES:
+        if answer.size > MAX_RESPONSE_BYTES:
             raise OSError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
     response = answer.response
+    response.body = b"".join(answer.pieces)
     if response.headers.get("content-encoding") == "gzip":
         try:
             response.body = zlib.decompressobj(31).decompress(response.body, MAX_RESPONSE_BYTES)
@@ -263,6 +264,8 @@ class _Answer:
         self.response = Response()
         self.complete = False
         self.stays: Callable[[], bool] = lambda: False
+        self.pieces: list[bytes] = []
+        self.size = 0
         self._headers_complete = False
 
     @property
@@ -278,7 +281,8 @@ class _Answer:
         self._headers_complete = True
 
     def on_body(self, data: bytes) -> None:
-        self.response.body += data
+        self.pieces.append(data)
+        self.size += len(data)
 
     def on_message_complete(self) -> None:
         self.complete = True

@@ -1,0 +1,87 @@
+"""What a client asks of a connection (exec, attach, port-forward, proxies) in its query and path, as the object that admission sees.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{rest.go ConnectResource, get.go getRequestOptions}, k8s.io/apimachinery/pkg/
+runtime/converter.go, k8s.io/api/core/v1/types.go.
+"""
+
+import re
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+
+_STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
+_MAX_PORT: Final = 65535
+_NUMBER: Final = re.compile("[0-9]+")
+
+
+async def admitted(request: Request, scope: RequestScope, scopes: RequestScopes) -> Object:
+    """The options, as admission leaves them. StatusError 400 for those that can't be read, and what admission refuses with."""
+    if request.query.get("dryRun"):
+        raise new_bad_request("dryRun is not supported")
+    info = request.info
+    kind = scope.resource.subresources[info.subresource].gvk
+    options = {"kind": kind.kind, "apiVersion": str(kind.group_version), **_options(request)}
+    for step in (scopes.admission.admit, scopes.admission.validate):
+        attributes = Attributes(
+            "CONNECT",
+            kind,
+            scope.resource.gvr,
+            info.subresource,
+            info.namespace,
+            info.name,
+            options,
+            None,
+            request.user,
+            warnings=request.warnings,
+            annotations=request.audit,
+        )
+        await step(attributes)
+        options = attributes.object or options
+    return options
+
+
+def _options(request: Request) -> Object:
+    subresource = request.info.subresource
+    if subresource == "proxy":
+        path = proxied_path(request)
+        return {"path": path} if path else {}
+    if subresource == "portforward":
+        ports = [_port(text) for value in request.query.get("ports", ()) for text in value.split(",")]
+        return {"ports": ports} if ports else {}
+    found: Object = {name: True for name in _STREAMS if _is_true(request.query.get(name, []))}
+    if container := request.param("container"):
+        found["container"] = container
+    if subresource == "exec":
+        found["command"] = request.query.get("command") or None
+    return found
+
+
+def proxied_path(request: Request) -> str:
+    """What follows `proxy` in the path, with its slashes."""
+    info = request.info
+    parts = info.path.strip("/").split("/")
+    below = "/".join(parts[7 if info.namespace else 5 :])
+    path = f"/{below}" if below and not below.startswith("/") else below
+    return path if path.endswith("/") or not info.path.endswith("/") else f"{path}/"
+
+
+def _is_true(values: list[str]) -> bool:
+    """Anything but 0 and false, nothing at all included."""
+    return bool(values) and values[0] != "0" and values[0].lower() != "false"
+
+
+def _port(text: str) -> int:
+    complaint = ""
+    if not _NUMBER.fullmatch(text):
+        complaint = "invalid syntax"
+    elif int(text) > _MAX_PORT:
+        complaint = "value out of range"
+    if complaint:
+        raise new_bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {go_quote(text)}: {complaint}")
+    return int(text)

@@ -118,7 +118,7 @@ def go_float(value: float) -> str:
     """Go's %v of a float64: the shortest digits, an exponent from 21 digits on and below 1e-4 (strconv 'g')."""
     text = repr(value)
     if value == int(value) and abs(value) < 1e6:
-        return str(int(value))
+        return text.removesuffix(".0")
     mantissa, _, exponent = f"{value:e}".partition("e")
     if -5 < int(exponent) < 6:
         return text

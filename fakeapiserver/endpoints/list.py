@@ -42,7 +42,7 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     except NotConverted as error:
         # Pages of everything don't need a cache.
         raise (
-            error if error.unready is None or (predicate is None and (position.limit or pages)) else error.unready
+            error if error.unready is None or (predicate is None and (options.limit > 0 or pages)) else error.unready
         ) from None
     except ResourceVersionTooLarge as error:
         raise too_large(position.revision, error.current, retry_after=retry_after) from None

@@ -250,13 +250,15 @@ class Evaluator:
         function = self._function(tree, is_plain=is_pattern or tree.function in _PLAIN)
         if tree.function in _CONVERSIONS and isinstance(args[0], Constant):
             return Constant(function(args[0].value))
-        if is_pattern and tree.function != "matches" and isinstance(args[1], Constant):
+        if is_pattern and isinstance(args[1], Constant):
             compile_pattern(args[1].value)
         if tree.function == "_==_" and _is_stored(tree.args[0]):
             function = _of_objects(function)
         only = tree.overloads[0] if len(tree.overloads) == 1 else ""
         if (own := cost_of(tree.function, only)) is not None:
-            return _costly(function, args, own, aborts=tree.function in _ABORTING)
+            # Among the overloads of a list that nobody knows the type of, upstream finds none for an error.
+            is_known = tree.function != "sort" or all(_is_certain(arg.type) for arg in tree.all_args)
+            return _costly(function, args, own, aborts=tree.function in _ABORTING and is_known)
         return _called(function, args)
 
     def _function(self, tree: Call, *, is_plain: bool) -> Function:

@@ -325,7 +325,7 @@ def _in_map(key: Any, container: dict[Any, Any]) -> bool:
 
 
 def contains(items: Sequence[Any], item: Any) -> bool:
-    return any(equal(other, item) for other in items)
+    return any(not _not_equal(other, item) for other in items)
 
 
 def _in_list(item: Any, items: list[Any]) -> bool:
@@ -334,6 +334,13 @@ def _in_list(item: Any, items: list[Any]) -> bool:
 
 def _is_sorted(items: list[Any]) -> bool:
     return not any(_is_order(a, b, 1) for a, b in pairwise(items))
+
+
+def _not_equal(one: Any, other: Any) -> bool:
+    """What can't be compared isn't equal either."""
+    with suppress(CelError):
+        return not equal(one, other)
+    return True
 
 
 def _is_order(one: Any, other: Any, sign: int) -> bool:
@@ -533,7 +540,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_OPTIONALS,
     **_STRINGS,
     "equals": equal,
-    "not_equals": lambda a, b: not equal(a, b),
+    "not_equals": _not_equal,
     "in_list": _in_list,
     "in_map": _in_map,
     **{f"size_{kind}": len for kind in ("bytes", "list", "map", "string")},

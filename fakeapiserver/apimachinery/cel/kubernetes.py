@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,ip,cidr,urls,form
 import ipaddress
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, total_ordering
 from typing import Any, ClassVar, Final
@@ -29,18 +29,22 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """`value` times ten to the `exponent`. `is_small`: upstream keeps it in 64 bits, which is what makes an integer of it."""
+    """`value` times ten to the `exponent`. `is_small`: upstream keeps it in 64 bits, which is what makes an integer of it.
+    `is_sum`: a result of adding, which upstream has another Go type for, and finds no way to compare with."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.Quantity")
     value: int
     exponent: int = 0
     is_small: bool = True
+    is_sum: bool = False
 
     @property
     def amount(self) -> Fraction:
         return self.value * Fraction(10) ** self.exponent
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Quantity) and other.is_sum:
+            raise no_such_overload()
         return isinstance(other, Quantity) and self.amount == other.amount
 
     def __hash__(self) -> int:
@@ -130,7 +134,7 @@ def _quantity_int(quantity: Quantity) -> int:
 
 def _summed(sign: int) -> Function:
     def add(a: Quantity, b: Quantity | int) -> Quantity:
-        return a.plus(b if isinstance(b, Quantity) else Quantity(b), sign)
+        return replace(a.plus(b if isinstance(b, Quantity) else Quantity(b), sign), is_sum=True)
 
     return add
 

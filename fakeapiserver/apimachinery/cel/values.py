@@ -202,7 +202,7 @@ def equal(one: Any, other: Any) -> bool:
             return False
         if isinstance(one, SetList | MapList):
             return one.is_equal(other)
-        return len(one) == len(other) and all(map(equal, one, other))
+        return len(one) == len(other) and all(map(_item_equal, one, other))
     if kind is dict:
         if other_kind is not dict or len(one) != len(other):
             return False
@@ -212,6 +212,14 @@ def equal(one: Any, other: Any) -> bool:
     if kind is Optional and other_kind is Optional:
         return one.has_value == other.has_value and equal(one.value, other.value)
     return kind is other_kind and bool(one == other)
+
+
+def _item_equal(one: Any, other: Any) -> bool:
+    """Upstream's lists differ where items do, and items that can't be compared don't."""
+    try:
+        return equal(one, other)
+    except CelError:
+        return True
 
 
 def compared(one: Any, other: Any) -> int:

@@ -430,6 +430,11 @@ class Differences:
             shown = json.dumps(request.get("body"))
             print(f"{label} {request['method']} {request['path']} {shown[:3000]}\n    {found[:1500]}", flush=True)
 
+    def tell(self, what: str, found: str) -> None:
+        """A difference that isn't one of whole answers."""
+        self._kinds[what] = self._kinds.get(what, 0) + 1
+        print(f"{what}\n    {found[:1500]}", flush=True)
+
     def __str__(self) -> str:
         return f"{self._requests} requests, {sum(self._kinds.values())} differ in {len(self._kinds)} ways"
 

@@ -63,6 +63,10 @@ _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core"}
 
 
+# What JSON's decoder says of a number that no float64 holds.
+_TOO_LARGE: Final = "json: cannot unmarshal number "
+
+
 def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
     """The document and the texts of its duplicate fields. ValueError worded as Go's decoders word it."""
     if media_type == YAML:
@@ -162,6 +166,8 @@ def _decode(
         if kind.custom and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     except ValueError as error:
+        if str(error).startswith(_TOO_LARGE) and (head := _head(data)) is not None:
+            raise cannot_be_handled(head, kind, str(error)) from None
         raise _unrecognized(kind, data, type_meta_error(str(error))) from None
     if null:
         why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
@@ -191,6 +197,18 @@ def _decode(
     if media_type != CBOR:  # of which upstream tells no unknown fields
         report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
     return obj
+
+
+def _head(data: bytes) -> Object | None:
+    """The type that a JSON body names which has a number beyond all floats: upstream reads it before the numbers."""
+    from json import loads
+
+    try:
+        found = loads(data)
+    except ValueError:
+        return None
+    kind, version = found.get("kind"), found.get("apiVersion")
+    return {"kind": kind, "apiVersion": version} if isinstance(kind, str) and isinstance(version, str) else None
 
 
 def _decode_cbor(

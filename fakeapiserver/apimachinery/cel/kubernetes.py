@@ -226,9 +226,15 @@ def _pre_release(text: str) -> int | str:
     return text
 
 
+def _without_zeros(part: str) -> str:
+    """One stays in front of what is no digit."""
+    rest = part.lstrip("0")
+    return rest if rest[:1].isascii() and rest[:1].isdigit() else f"0{rest}"
+
+
 def _normalized(text: str) -> str:
     """Without a leading v and zeros, filled up to three numbers."""
-    parts = [re.sub(r"^0+(?=\d)", "", part) for part in text.removeprefix("v").split(".", 2)]
+    parts = [_without_zeros(part) if len(part) > 1 else part for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3 and re.search(r"[+-]", parts[-1]):
         raise CelError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*parts, "0", "0"][:3] if len(parts) < 3 else parts)

@@ -22,7 +22,20 @@ _TIME_OF_DAY: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)"
 # No part of these can match the same text in two ways, lest long texts take their square in time.
 _GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))+)", re.A)
 _SCALA_DURATION: Final = re.compile(r"(?<!\d)(\d++)[\t\n\f\r ]*+([A-Za-zµ]+)", re.A)
+_GO_PIECE: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.A)
+_NANOS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _GO_NUMBER: Final = re.compile(r"(?<![\d.])\d++", re.A)
+# What Go's \s takes.
+_SPACES: Final = re.compile(r"[\t\n\f\r -]+")
 _UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _UNIT_BEGINNINGS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _MAC: Final = re.compile(
@@ -67,7 +80,22 @@ def _is_date_time(text: str) -> bool:
 
 def _is_duration(text: str) -> bool:
     if _GO_DURATION.fullmatch(text) and all(_is_at_most(n, 2**63) for n in _GO_NUMBER.findall(text)):
-        return True
+        most = 2**63 if text.startswith("-") else 2**63 - 1
+        return _nanoseconds(text) <= most or _is_scala_duration(text)
+    return _is_scala_duration(text)
+
+
+def _nanoseconds(text: str) -> int:
+    """Of a duration as Go writes them, without its sign."""
+    pieces = _GO_PIECE.findall(text)
+    return sum(
+        int(whole or "0") * _NANOS[unit]
+        + int(f"{fraction:0<1}"[:19]) * _NANOS[unit] // 10 ** len(f"{fraction:0<1}"[:19])
+        for whole, fraction, unit in pieces
+    )
+
+
+def _is_scala_duration(text: str) -> bool:
     found = _SCALA_DURATION.findall(text)
     units = [unit.lower() for _, unit in found]
     return all(_is_at_most(number, 2**63 - 1) for number, _ in found) and any(
@@ -127,14 +155,14 @@ def _is_credit_card(text: str) -> bool:
 
 
 def _is_isbn10(text: str) -> bool:
-    digits = re.sub(r"[\s-]+", "", text)
+    digits = _SPACES.sub("", text)
     if not re.fullmatch(r"\d{9}[\dX]", digits, re.A):
         return False
     return sum((i + 1) * (10 if d == "X" else int(d)) for i, d in enumerate(digits)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
-    digits = re.sub(r"[\s-]+", "", text)
+    digits = _SPACES.sub("", text)
     return (
         bool(re.fullmatch(r"\d{13}", digits, re.A))
         and sum(int(d) * (1 + 2 * (i % 2)) for i, d in enumerate(digits)) % 10 == 0

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 # Go writes names of groups in either way, RE2 only with a P.
 _NAMED: Final = re.compile(r"(?<!\\)\(\?<([A-Za-z_0-9]+)>")
+# A single byte, which RE2 matches and Go doesn't.
+_ONE_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.S)
 # RE2's words for what is wrong with a pattern -> Go's, where they differ.
 _PATTERN_PROBLEMS: Final = {
     "missing ]": "missing closing ]",
@@ -36,6 +38,8 @@ def pattern_problem(pattern: str) -> str:
     """Go's words for a malformed pattern, empty for a good one."""
     import re2
 
+    if _ONE_BYTE.match(pattern):
+        return "error parsing regexp: invalid escape sequence: `\\C`"
     try:
         compile_pattern(pattern)
     except re2.error as error:

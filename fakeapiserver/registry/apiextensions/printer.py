@@ -58,7 +58,8 @@ def _cell(kind: str, value: Any, now: float) -> object:
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if kind == "integer" else value
+    # A column of numbers holds floats, of which whole ones look like integers.
+    return int(value) if kind == "integer" else int(float(value)) if isinstance(value, int) else value
 
 
 def _age(text: str, now: float) -> str:

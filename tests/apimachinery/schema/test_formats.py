@@ -31,3 +31,18 @@ def test_long_texts_take_no_time_to_speak_of(piece, end):
     for is_valid in FORMATS.values():
         is_valid(piece * 20_000 + end)
     assert process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_valid"),
+    [
+        ("duration", "9223372036854775807ns", True),
+        ("duration", "9223372036854775808ns", False),
+        ("duration", "-9223372036854775808ns", True),
+        ("duration", "2562047h47m16.854775808s", True),  # as one of Scala's
+        ("isbn", "978-3-16-148410-0", True),
+        ("isbn", "978-3-\u00a016-148410-0", False),
+    ],
+)
+def test_limits_of_go(name: str, text: str, is_valid: bool) -> None:
+    assert FORMATS[name](text) == is_valid

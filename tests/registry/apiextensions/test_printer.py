@@ -24,3 +24,9 @@ def test_cells(path: str) -> None:
 
 def _is_age(cell: object) -> bool:
     return isinstance(cell, str) and cell.endswith("d")
+
+
+def test_numbers_are_as_exact_as_floats() -> None:
+    row = row_printer([{"type": kind, "jsonPath": ".spec.big"} for kind in ("integer", "number", "string")])
+    obj = {"metadata": {"name": "x"}, "spec": {"big": 9007199254740993}}
+    assert row(obj, 0.0) == ["x", 9007199254740993, 9007199254740992, "9007199254740993"]

@@ -58,6 +58,7 @@ _REVISION: Final = re.compile(
 _YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 _TOO_OLD: Final = re.compile(r"(too old resource version: )\d+ \(\d+\)")
+_CHOSEN: Final = re.compile(r"((?:resourceVersion|continue)=)[^&]*")
 _REASON: Final = "authorization.k8s.io/reason"
 _ALLOWED: Final = "RBAC: allowed by "
 # What generateName adds.
@@ -370,6 +371,7 @@ def _unordered(answer: Answer) -> Answer:
 def _unordered_event(event: Answer) -> Answer:
     """Of several bindings that allow the same, RBAC names whichever comes first."""
     shown = {**event, **_unordered({"body": event.get("responseObject")})}
+    shown["requestURI"] = _CHOSEN.sub(r"\1", event["requestURI"])
     annotations = dict(event.get("annotations") or {})
     if annotations.get(_REASON, "").startswith(_ALLOWED):
         annotations[_REASON] = _ALLOWED

@@ -1,6 +1,7 @@
 """Times on the wire (upstream: k8s.io/apimachinery/pkg/apis/meta/v1/{time.go,micro_time.go})."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def rfc3339(seconds: float) -> str:
@@ -10,7 +11,14 @@ def rfc3339(seconds: float) -> str:
 
 def rfc3339_micro(seconds: float) -> str:
     """metav1.MicroTime on the wire: UTC, microseconds, `2026-01-02T15:04:05.000000Z`."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
+    return f"{_to_the_second(whole)}.{micros:06}Z"
+
+
+@lru_cache(16)
+def _to_the_second(seconds: int) -> str:
+    """Asked for again and again."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def seconds_of(text: str) -> float | None:

@@ -24,7 +24,7 @@ _PIECE: Final = 1 << 20
 _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process the request; its log tells more"
 
 
-def _new_id() -> bytes:
+def new_id() -> bytes:
     """A random UUID, of version 4. Nobody's secret: it only tells requests apart."""
     bits = b"%032x" % random.getrandbits(128)
     return b"%b-%b-4%b-%c%b-%b" % (bits[:8], bits[8:12], bits[13:16], b"89ab"[bits[16] & 3], bits[17:20], bits[20:])
@@ -47,7 +47,7 @@ class Application:
             await send({"type": HIJACK, "status": response.status, "headers": response.headers})
             await response.takeover(receive, send)
             return
-        headers = [(b"audit-id", request.header(b"audit-id").encode("latin-1") or _new_id()), *request.response_headers]
+        headers = [(b"audit-id", request.header(b"audit-id").encode("latin-1") or new_id()), *request.response_headers]
         if response.content_type:
             headers.append((b"content-type", response.content_type.encode()))
         headers += response.headers

@@ -7,7 +7,6 @@ import asyncio
 import html
 import logging
 import re
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Receive, Request, Response, Send
 from fakeapiserver.endpoints.request_info import is_long_running
+from fakeapiserver.server.app import new_id
 from fakeapiserver.server.audit.backends import Backend
 from fakeapiserver.server.audit.counts import AuditCounts
 from fakeapiserver.server.audit.event import (
@@ -45,6 +45,7 @@ Serve = Callable[[Request], Awaitable[Response]]
 _LAST_CHANCE: Final = 5.0
 _ESCAPED: Final = re.compile(rb"[\w\-.~!$&'()*+,;=:@/\[\]%]*").fullmatch
 _UNESCAPED: Final = "$&+,/:;=@"
+_CLOSED_EARLY: Final[Object] = {"status": "Success", "message": "Connection closed early"}
 _BASIC: Final = re.compile(r"basic [A-Za-z0-9+/]+=*", re.IGNORECASE).fullmatch
 _NO_CREDENTIALS: Final = "Authentication failed, no credentials provided"
 _READING: Final = frozenset(("get", "list", "watch"))
@@ -107,6 +108,9 @@ class AuditContext:
 
     def log_response(self, response: Response) -> None:
         encoded, tells = self._response_object, self._config.level >= Level.REQUEST_RESPONSE
+        if _is_nothing(response):
+            self.event.response_status = status_of(_CLOSED_EARLY, response.status)
+            return
         if encoded is None or response.stream is not None or response.takeover is not None:
             self.event.response_status = status_of(self.event.response_status, response.status)
             return
@@ -219,7 +223,7 @@ class Auditor:
         if config.level is Level.NONE:
             return None
         if not request.header(b"audit-id"):
-            request.first_headers[b"audit-id"] = str(uuid.uuid4()).encode()
+            request.first_headers[b"audit-id"] = new_id()
         event = Event(
             level=config.level,
             audit_id=request.header(b"audit-id"),
@@ -236,6 +240,12 @@ class Auditor:
             object_ref=object_reference(attributes),
         )
         return AuditContext(self._backends, self._clock, config, event, self._counts)
+
+
+def _is_nothing(response: Response) -> bool:
+    """A handler that has written nothing at all, for which Go sends an empty 200."""
+    ends = response.stream is None and response.takeover is None
+    return response.status == 200 and ends and not (response.body or response.content_type or response.headers)
 
 
 def _status(text: bytes) -> Object | None:

@@ -18,8 +18,9 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Final, Protocol
 
+import msgspec
+
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.server.audit import event
 from fakeapiserver.server.audit.counts import AuditCounts
 from fakeapiserver.server.audit.policy import API_VERSION
@@ -37,6 +38,10 @@ _TIMEOUT: Final = 30.0
 _POSTPONED: Final = 10
 # What an EventList's items don't say again.
 _TYPE: Final = ("kind", "apiVersion")
+
+
+# Objects in events are texts already, in Go's form.
+encode: Final = msgspec.json.Encoder().encode
 
 
 class Backend(Protocol):
@@ -191,7 +196,7 @@ class Log(_Immediate):
         safe = True
         for one in events:
             try:
-                self._out.write((event.line(one).encode() if self._legacy else json.encode(one)) + b"\n")
+                self._out.write((event.line(one).encode() if self._legacy else encode(one)) + b"\n")
             except OSError as error:
                 self._counts.lost("log", 1, error)
                 safe = False
@@ -213,7 +218,7 @@ class Webhook(_Immediate):
     async def process(self, events: Sequence[Object]) -> bool:
         items = [{key: value for key, value in one.items() if key not in _TYPE} for one in events]
         found = {"kind": "EventList", "apiVersion": API_VERSION, "metadata": {}, "items": items}
-        body, pause = json.encode(found) + b"\n", self._initial_backoff
+        body, pause = encode(found) + b"\n", self._initial_backoff
         for step in range(1, _STEPS + 1):
             try:
                 await self._send(body)
@@ -375,10 +380,10 @@ class Truncated:
     async def process(self, events: Sequence[Object]) -> bool:
         batch, size, safe, lost = list[Object](), 0, True, 0
         for whole in events:
-            one, length = whole, len(json.encode(whole)) + 1
+            one, length = whole, len(encode(whole)) + 1
             if length > self.max_event_size and one["level"] in ("Request", "RequestResponse"):
                 one = _truncated(one)
-                length = len(json.encode(one)) + 1
+                length = len(encode(one)) + 1
             if length > self.max_event_size:
                 lost += 1
                 continue

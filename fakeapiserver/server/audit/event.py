@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/{request,format
 import ipaddress
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_USER_AGENT: Final = 1024
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9])")
 _checked: Final = msgspec.json.Decoder(msgspec.Raw).decode
+_REFERENCE: Final = ("namespace", "name", "uid", "resourceVersion")
 # What of a Status an event tells, in this order.
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
@@ -35,7 +37,7 @@ class Event:
     request_uri: str
     verb: str
     user: UserInfo
-    source_ips: list[str]
+    source_ips: tuple[str, ...]
     user_agent: str
     received: float
     object_ref: Object | None = None
@@ -46,40 +48,56 @@ class Event:
     response_object: bytes | None = None
     annotations: dict[str, str] = field(default_factory=dict)
 
-    def at(self, stage: str, time: float) -> Object:
-        """The event as it is written down, fields in upstream's order. ValueError where an object is no JSON."""
-        impersonated = self.impersonated_user
-        found: Object = {
+    _same: Object = field(init=False)
+    _received: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What all stages' events begin with; the stage itself is put in its place there."""
+        self._same = {
             "kind": "Event",
             "apiVersion": API_VERSION,
             "level": self.level.text,
             "auditID": self.audit_id,
-            "stage": stage,
+            "stage": "",
             "requestURI": self.request_uri,
             "verb": self.verb,
             "user": _user(self.user),
-            "impersonatedUser": _user(impersonated) if impersonated is not None else None,
-            "authenticationMetadata": {"impersonationConstraint": self.constraint} if self.constraint else None,
-            "sourceIPs": self.source_ips or None,
-            "userAgent": self.user_agent or None,
-            "objectRef": self.object_ref,
-            "responseStatus": self.response_status,
-            "requestObject": _in_one_line(self.request_object),
-            "responseObject": _in_one_line(self.response_object),
-            "requestReceivedTimestamp": rfc3339_micro(self.received),
-            "stageTimestamp": rfc3339_micro(time),
-            "annotations": dict(sorted(self.annotations.items())) or None,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        self._received = rfc3339_micro(self.received)
+
+    def at(self, stage: str, time: float) -> Object:
+        """The event as it is written down, fields in upstream's order. ValueError where an object is no JSON."""
+        found = self._same.copy()
+        found["stage"] = stage
+        if self.impersonated_user is not None:
+            found["impersonatedUser"] = _user(self.impersonated_user)
+        if self.constraint:
+            found["authenticationMetadata"] = {"impersonationConstraint": self.constraint}
+        if self.source_ips:
+            found["sourceIPs"] = self.source_ips
+        if self.user_agent:
+            found["userAgent"] = self.user_agent
+        if self.object_ref is not None:
+            found["objectRef"] = self.object_ref
+        if self.response_status is not None:
+            found["responseStatus"] = self.response_status
+        if self.request_object is not None:
+            found["requestObject"] = _in_one_line(self.request_object)
+        if self.response_object is not None:
+            found["responseObject"] = _in_one_line(self.response_object)
+        found["requestReceivedTimestamp"] = self._received
+        found["stageTimestamp"] = self._received if time == self.received else rfc3339_micro(time)
+        if self.annotations:
+            found["annotations"] = dict(sorted(self.annotations.items()))
+        return found
 
     def complete_reference(self, obj: Object) -> None:
         """What the path doesn't say of the object, its body may."""
         reference, meta = self.object_ref, obj.get("metadata")
         if reference is None or not isinstance(meta, dict):
             return
-        for key in ("namespace", "name", "uid", "resourceVersion"):
-            if not reference.get(key) and meta.get(key):
-                reference[key] = meta[key]
+        told = {key: meta[key] for key in _REFERENCE if not reference.get(key) and meta.get(key)}
+        self.object_ref = {**reference, **told}  # a new one: an earlier event may still wait with the old one
 
 
 def object_reference(attributes: Attributes) -> Object | None:
@@ -102,14 +120,15 @@ def status_of(status: Object | None, code: int) -> Object:
     return {"metadata": {}, **found, "code": code}
 
 
-def source_ips(forwarded_for: str, real_ip: str, peer: str) -> list[str]:
+@lru_cache(1024)
+def source_ips(forwarded_for: str, real_ip: str, peer: str) -> tuple[str, ...]:
     """Every address that a request says it has come from, its connection's last."""
     found = [address for part in forwarded_for.split(",") if (address := _address(part.strip()))]
     if (real := _address(real_ip)) and real not in found:
         found.append(real)
     if (own := _address(peer)) and (not found or found[-1] != own):
         found.append(own)
-    return found
+    return tuple(found)
 
 
 def user_agent(text: str) -> str:

@@ -134,7 +134,13 @@ def test_whom_no_status_can_be_sent_has_tried_something(tmp_path: Path) -> None:
     ],
 )
 def test_addresses_are_told_as_go_reads_them(forwarded: str, addresses: list[str]) -> None:
-    assert source_ips(forwarded, "", "127.0.0.1") == [*addresses, "127.0.0.1"]
+    assert source_ips(forwarded, "", "127.0.0.1") == (*addresses, "127.0.0.1")
+
+
+def test_an_answer_of_nothing_is_taken_for_a_closed_connection(tmp_path: Path) -> None:
+    event = events_of(tmp_path, ALL, ("GET", "/openapi/v3/apis/apps/v1", {"accept": "garbage"}))[-1]
+    told = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
+    assert event["responseStatus"] == told
 
 
 def test_a_watch_is_told_when_it_starts(tmp_path: Path) -> None:

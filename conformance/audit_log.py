@@ -38,7 +38,8 @@ class AuditLog:
     def _lines(self) -> Iterator[Event]:
         with self._path.open() as file:
             file.seek(self._start)
-            yield from map(json.loads, file)
+            # what somebody else is told of may be half written
+            yield from (json.loads(line) for line in file if line.endswith("\n"))
 
 
 def _comparable(event: Mapping[str, Any]) -> Event:

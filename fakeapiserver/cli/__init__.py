@@ -1,4 +1,7 @@
-"""The fakeapiserver command: `serve`, `run -- CMD`, `envtest-assets`. Each subcommand is imported when it is called."""
+"""The fakeapiserver command: `serve`, `run -- CMD`, `envtest-assets`, `init` and its like.
+
+Each subcommand is imported when it is called.
+"""
 
 import gc
 import sys
@@ -8,11 +11,15 @@ USAGE = """\
 usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
        fakeapiserver run [the same flags] -- COMMAND [ARGUMENT ...]
        fakeapiserver envtest-assets [DIR] [--output json] [--detached]
+       fakeapiserver init --domain DOMAIN --repo NAME
+       fakeapiserver create api|webhook --group GROUP --version VERSION --kind KIND
+       fakeapiserver manifests [--check]
        fakeapiserver --version
 
 serve   starts an API server on this machine and prints how to reach it; Ctrl-C ends it
 run     starts one, runs COMMAND with KUBECONFIG set, stops it, and exits as COMMAND did
 envtest-assets  writes kube-apiserver, etcd and kubectl for Go's envtest, and prints the KUBEBUILDER_ASSETS to set
+init, create, manifests  begin an operator in Python, add kinds, controllers and webhooks to it, and keep its manifests
 
 Without flags: loopback, a free port, a certificate authority of its own, RBAC.
 `fakeapiserver serve --help` lists the flags.
@@ -40,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fakeapiserver.cli import envtest_assets
 
         return envtest_assets.main(rest)
+    if command in ("init", "create", "manifests"):
+        from fakeapiserver.cli import scaffold
+
+        return scaffold.main(command, rest)
     if command == "--version":
         from fakeapiserver import __version__
 

@@ -1,0 +1,183 @@
+"""The manifests that follow from a project's code: definitions, roles, webhook configurations.
+
+Upstream: sigs.k8s.io/controller-tools/pkg/{crd,rbac,webhook}, `make manifests` of kubebuilder's projects.
+"""
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import yaml
+
+from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.controller_runtime.markers import RESOURCE, RULES, WEBHOOKS, Rule, WebhookMarker, noted
+from fakeapiserver.controller_runtime.scheme import gvk_for
+from fakeapiserver.scaffold import crd
+from fakeapiserver.scaffold.project import Project
+
+Json = dict[str, Any]
+Words = tuple[str, ...]
+_HEADER: Final = "# Made by `fakeapiserver manifests` from the code: change that, not this.\n"
+_ROLE: Final = "manager-role"
+
+
+def generate(folder: Path) -> Mapping[Path, str]:
+    """What the files should hold, by path within the project. ValueError with one sentence, ImportError for code that can't be
+    imported."""
+    project = Project.read(folder)
+    classes = _classes(folder, project.package)
+    found: dict[Path, str] = {}
+    crds = Path("config/crd")
+    for kind, models in _kinds(classes).items():
+        definition = crd.definition(*models)
+        if (resource := project.resource(kind)) is not None and resource.conversion:
+            definition["spec"]["conversion"] = _conversion()
+        plural = definition["spec"]["names"]["plural"]
+        found[crds / "bases" / f"{kind.group}_{plural}.yaml"] = _text(definition)
+    if bases := sorted(str(path.relative_to(crds)) for path in found):
+        found[crds / "kustomization.yaml"] = _text({"resources": bases})
+    rules = [rule for item in classes for rule in noted(item, RULES) or ()]
+    found[Path("config/rbac/role.yaml")] = _roles(rules)
+    if hooks := [hook for item in classes for hook in noted(item, WEBHOOKS) or ()]:
+        found[Path("config/webhook/manifests.yaml")] = _webhooks(hooks)
+    return found
+
+
+def differences(folder: Path) -> Sequence[Path]:
+    """The files that aren't as the code wants them. Raises as `generate`."""
+    wanted = generate(folder)
+    changed = [path for path, text in wanted.items() if not _is(folder / path, text)]
+    bases = folder / "config/crd/bases"
+    extra = [path.relative_to(folder) for path in bases.glob("*.yaml") if path.relative_to(folder) not in wanted]
+    return sorted([*changed, *extra])
+
+
+def write(folder: Path) -> Sequence[Path]:
+    """Brings the files up to date; those that changed. Raises as `generate`."""
+    changed = differences(folder)
+    wanted = generate(folder)
+    for path in changed:
+        target = folder / path
+        if path in wanted:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(wanted[path])
+        else:
+            target.unlink()
+    return changed
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
+
+
+def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
+    """Every class that a module of the project defines, in the modules' order."""
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]  # another project's, or as it was before it was changed
+    importlib.invalidate_caches()
+    sys.path.insert(0, str(folder))
+    try:
+        root = importlib.import_module(package)
+        modules = [root]
+        for row in pkgutil.walk_packages(root.__path__, f"{package}."):
+            if not row.name.endswith("__main__"):
+                modules.append(importlib.import_module(row.name))
+    finally:
+        sys.path.remove(str(folder))
+    return [found for module in modules for found in _defined(module)]
+
+
+def _defined(module: ModuleType) -> Iterable[type[Any]]:
+    return (found for found in vars(module).values() if isinstance(found, type) and found.__module__ == module.__name__)
+
+
+def _kinds(classes: Iterable[type[Any]]) -> Mapping[GroupKind, list[type[Any]]]:
+    found: dict[GroupKind, list[type[Any]]] = {}
+    for model in classes:
+        if noted(model, RESOURCE) is not None:
+            found.setdefault(gvk_for(model).group_kind, []).append(model)
+    return found
+
+
+def _roles(rules: Sequence[Rule]) -> str:
+    """A ClusterRole, and a Role for each namespace that rules name. Rules that differ in verbs only are one, as are those that
+    differ in resources only."""
+    documents = []
+    for namespace in sorted({"", *(rule.namespace for rule in rules)}):
+        mine = [rule for rule in rules if rule.namespace == namespace]
+        metadata = {"name": _ROLE, **({"namespace": namespace} if namespace else {})}
+        kind = "Role" if namespace else "ClusterRole"
+        made = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
+        documents.append({**made, "rules": _merged(mine)})
+    return _text(*documents)
+
+
+def _merged(rules: Sequence[Rule]) -> list[Json]:
+    verbs: dict[tuple[str, str, Words, Words], set[str]] = {}
+    for rule in rules:
+        names, urls = tuple(sorted(rule.resource_names)), tuple(sorted(rule.urls))
+        for group, resource in product(rule.groups or ("",), rule.resources or ("",)):
+            verbs.setdefault((group, resource, names, urls), set()).update(rule.verbs)
+    resources: dict[tuple[str, Words, Words, Words], list[str]] = {}
+    for (group, resource, names, urls), allowed in sorted(verbs.items()):
+        resources.setdefault((group, names, urls, tuple(sorted(allowed))), []).append(resource)
+    made = []
+    for (group, names, urls, words), found in sorted(resources.items(), key=lambda row: (row[0][0], row[1])):
+        if urls:
+            made.append({"nonResourceURLs": [*urls], "verbs": [*words]})
+        else:
+            row = {"apiGroups": [group], "resources": found, "resourceNames": [*names], "verbs": [*words]}
+            made.append({key: value for key, value in row.items() if value})
+    return made
+
+
+def _webhooks(hooks: Sequence[WebhookMarker]) -> str:
+    documents = []
+    for sort, mutating in (("Mutating", True), ("Validating", False)):
+        mine = sorted((hook for hook in hooks if hook.mutating is mutating), key=lambda hook: hook.name)
+        if mine:
+            documents.append(
+                {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": f"{sort}WebhookConfiguration",
+                    "metadata": {"name": f"{sort.lower()}-webhook-configuration"},
+                    "webhooks": [_webhook(hook) for hook in mine],
+                }
+            )
+    return _text(*documents)
+
+
+def _webhook(hook: WebhookMarker) -> Json:
+    made: Json = {
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "webhook-service", "namespace": "system", "path": hook.path}},
+        "failurePolicy": hook.failure_policy,
+        "name": hook.name,
+        "rules": [
+            {
+                "apiGroups": [*hook.groups],
+                "apiVersions": [*hook.versions],
+                "operations": [*hook.operations],
+                "resources": [*hook.resources],
+            }
+        ],
+        "sideEffects": hook.side_effects,
+    }
+    if hook.timeout_seconds is not None:
+        made["timeoutSeconds"] = hook.timeout_seconds
+    return made
+
+
+def _conversion() -> Json:
+    service = {"name": "webhook-service", "namespace": "system", "path": "/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    return {"strategy": "Webhook", "webhook": webhook}
+
+
+def _text(*documents: Json) -> str:
+    return _HEADER + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True, width=120)

@@ -119,6 +119,8 @@ def create_webhook(
         known.conversion = True
     config = write_tree("webhook/config/webhook", folder / "config/webhook", values, names)
     written += [Path("config/webhook", path) for path in config]
+    if defaulting or validation:
+        _add_resource(folder / "config/webhook/kustomization.yaml", "manifests.yaml")
     _add_resource(folder / "config/default/kustomization.yaml", "../webhook")
     project.write(folder)
     return [*written, *manifests.write(folder)]

@@ -31,13 +31,15 @@ class Fetcher:
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         """The answer at the end of all redirects, whatever its status. FetchError."""
-        shown = url
+        shown, headers = url, headers or {}
         for _ in range(_MAX_REDIRECTS):
-            response = await self._get(url, headers or {}, shown)
+            response = await self._get(url, headers, shown)
             location = response.headers.get("location")
             if response.status not in _REDIRECTS or not location:
                 return response
-            url = urljoin(url, location)
+            before, url = urlsplit(url).hostname, urljoin(url, location)
+            if urlsplit(url).hostname != before:
+                headers = {}  # they were for somebody else
         raise FetchError(f'Get "{url}": stopped after 10 redirects')
 
     async def _get(self, url: str, headers: Mapping[str, str], shown: str) -> Response:

@@ -1,14 +1,15 @@
 """Attacks that must fail, as they fail on a real server (compared with kube-apiserver 1.36.3 one by one).
 
-Tokens are in test_service_account_tokens.py, what no Go server takes for HTTP in tests/server/test_edge.py, and who may write
-which role in conformance/exchanges/auth."""
+More tokens are in test_service_account_tokens.py and test_oidc.py, who would hold the server up in test_holding_up.py, what no Go
+server takes for HTTP in tests/server/test_edge.py, and who may write which role in conformance/exchanges/auth."""
 
 import asyncio
 import base64
+import hmac
 import json
 import logging
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from fakeapiserver import Cluster
@@ -332,6 +333,124 @@ def test_a_refused_upgrade_leaves_no_tunnel(cluster: Cluster, protocol: bytes, t
     answers = ask(cluster, upgrade + AS_JANE + b"\r\n" + behind)
     assert [code for code, _ in answers] == [403, 403]
     assert answers[1][1]["message"] == no_list("system:anonymous")
+
+
+# ------------------------------------------------------------------- forged tokens, through TLS
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+
+
+def post(cluster: Cluster, path: str, body: object) -> dict[str, Any]:
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n".encode()
+    [(code, answer)] = ask(cluster, head + ADMIN + b"Content-Type: application/json\r\n\r\n" + data)
+    assert code == 201, answer
+    return answer
+
+
+@dataclass
+class Token:
+    """A good one, in pieces; `pem` and `jwk` are the server's public key, `stranger` a key of the same kind."""
+
+    head: dict[str, Any]
+    claims: dict[str, Any]
+    signature: str
+    jwk: dict[str, Any]
+    pem: bytes
+    stranger: ec.EllipticCurvePrivateKey
+
+    def made(self, head: object = None, claims: object = None, signature: str | None = None) -> str:
+        parts = [segment(self.head if head is None else head), segment(self.claims if claims is None else claims)]
+        return ".".join([*parts, self.signature if signature is None else signature])
+
+    def forged(self, head: dict[str, Any] | None = None, claims: dict[str, Any] | None = None) -> str:
+        """Signed by the stranger."""
+        from jwt import api_jws
+
+        return api_jws.encode(
+            json.dumps(self.claims | (claims or {})).encode(), self.stranger, "ES256", self.head | (head or {})
+        )
+
+    def symmetric(self, secret: bytes) -> str:
+        """Signed with what everybody knows."""
+        text = self.made({**self.head, "alg": "HS256"}, signature="")[:-1]
+        return f"{text}.{encoded(hmac.digest(secret, text.encode(), 'sha256'))}"
+
+
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def segment(value: object) -> str:
+    return encoded(value.encode() if isinstance(value, str) else json.dumps(value).encode())
+
+
+@pytest.fixture(scope="module")
+def token(cluster: Cluster) -> Token:
+    post(cluster, ACCOUNTS, {"metadata": {"name": "robot"}})
+    answer = post(cluster, f"{ACCOUNTS}/robot/token", {"spec": {}})
+    head, claims, signature = answer["status"]["token"].split(".")
+    [(_, found)] = ask(cluster, b"GET /openid/v1/jwks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + ADMIN + b"\r\n")
+    [jwk] = found["keys"]
+    numbers = (int.from_bytes(base64.urlsafe_b64decode(jwk[name] + "==")) for name in "xy")
+    public = ec.EllipticCurvePublicNumbers(*numbers, ec.SECP256R1()).public_key()
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    read = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, claims)]
+    return Token(*read, signature, jwk, pem, ec.generate_private_key(ec.SECP256R1()))
+
+
+FORGERIES: dict[str, Callable[[Token], str]] = {
+    "no algorithm": lambda token: token.made({**token.head, "alg": "none"}, signature=""),
+    "no algorithm, in another case": lambda token: token.made({**token.head, "alg": "nOnE"}, signature=""),
+    "no algorithm, signed all the same": lambda token: token.made({**token.head, "alg": "none"}),
+    "no signature": lambda token: token.made(signature=""),
+    "the public key for a secret": lambda token: token.symmetric(token.pem),
+    "the public key's JSON for a secret": lambda token: token.symmetric(json.dumps(token.jwk).encode()),
+    "an empty secret": lambda token: token.symmetric(b""),
+    "another algorithm of the same key": lambda token: token.made({**token.head, "alg": "ES384"}),
+    "another cluster's key": lambda token: token.forged(),
+    "another cluster's key by its own name": lambda token: token.forged({"kid": "another"}),
+    "another cluster's key without a name": lambda token: token.forged({"kid": ""}),
+    "a key's name that is a path": lambda token: token.forged({"kid": "../../../../dev/null"}),
+    "a key's name that asks a database": lambda token: token.forged({"kid": "x' UNION SELECT 'key"}),
+    "a key's name that is a command": lambda token: token.forged({"kid": "key|/bin/true"}),
+    "a key's name that is a URL": lambda token: token.forged({"kid": "https://127.0.0.1:1/key"}),
+    "a key it brings along": lambda token: token.forged({"jwk": token.jwk}),
+    "a place where its key is": lambda token: token.forged({"jku": "https://127.0.0.1:1/jwks"}),
+    "a place where its certificate is": lambda token: token.forged({"x5u": "https://127.0.0.1:1/chain"}),
+    "a header that must be understood": lambda token: token.made({**token.head, "crit": ["exp"]}),
+    "a payload that isn't encoded": lambda token: token.made({**token.head, "b64": False, "crit": ["b64"]}),
+    "a payload that is packed": lambda token: token.made({**token.head, "zip": "DEF"}, encoded(b"\x03\x00")),
+    "another account": lambda token: token.made(
+        claims={**token.claims, "sub": "system:serviceaccount:kube-system:root"}
+    ),
+    "a later end": lambda token: token.made(claims={**token.claims, "exp": 1 << 40}),
+    "the administrators' group": lambda token: token.forged(claims={"groups": ["system:masters"]}),
+    "a claim twice": lambda token: token.made(claims=json.dumps(token.claims)[:-1] + ',"sub":"root"}'),
+    "a token in a token": lambda token: token.made({**token.head, "cty": "JWT"}, token.made()),
+    "cut off": lambda token: token.made()[:-10],
+    "without its last letter": lambda token: token.made()[:-1],
+    "a longer signature": lambda token: token.made() + "AAAA",
+    "a signature of nothing": lambda token: token.made(signature=encoded(bytes(64))),
+    "with padding": lambda token: token.made() + "==",
+    "with a part too many": lambda token: token.made() + ".e30",
+    "in ordinary base64": lambda token: token.made() + "+",
+    "huge": lambda token: token.made(claims={**token.claims, "x": "x" * 600_000}),
+    "deep": lambda token: token.made(claims='{"iss":' + "[" * 100_000 + "]" * 100_000 + "}"),
+    "many dots": lambda token: "." * 500_000,
+    "many numbers": lambda token: token.made(claims='{"exp":' + "9" * 100_000 + "}"),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=list(FORGERIES))
+def test_a_forged_token_is_nobodys(cluster: Cluster, token: Token, forge: Callable[[Token], str]) -> None:
+    assert who(cluster, b"Authorization: Bearer %b\r\n" % forge(token).encode()) == UNAUTHORIZED
+
+
+@pytest.mark.usefixtures("token")
+def test_a_token_that_is_not_forged_is_its_accounts(cluster: Cluster) -> None:
+    good = post(cluster, f"{ACCOUNTS}/robot/token", {"spec": {}})["status"]["token"]
+    assert who(cluster, b"Authorization: Bearer %b\r\n" % good.encode()) == (201, "system:serviceaccount:default:robot")
 
 
 # ------------------------------------------------------------------- who signs, who approves

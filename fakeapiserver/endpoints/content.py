@@ -7,7 +7,7 @@ import asyncio
 import random
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -136,12 +136,15 @@ def _gzip(body: bytes, pieces: list[bytes]) -> Iterator[None]:
     pieces.append(compressor.flush())
 
 
-async def in_turns(steps: Iterator[None]) -> None:
-    """Takes the steps of long work; others have their turn after those that took a while."""
+async def in_turns(steps: Iterator[Callable[[], object] | None]) -> None:
+    """Takes the steps of long work; others have their turn after those that took a while. A step that would take a while itself
+    is given as a function, which another thread runs."""
     now = asyncio.get_running_loop().time
     until = now() + _TURN
-    for _ in steps:
-        if now() > until:
+    for step in steps:
+        if step is not None:
+            await asyncio.to_thread(step)
+        elif now() > until:
             await asyncio.sleep(0)
             until = now() + _TURN
 

@@ -52,15 +52,19 @@ class RowCache:
 
     def get(self, key: object, rows: tuple[APIResource, ...], build: Callable[[], T]) -> T:
         """The value of `key`, built again once it has other rows than before."""
-        found = self._kept.get(key)
-        if (
-            found is None
-            or len(found[0]) != len(rows)
-            or any(old is not new for old, new in zip(found[0], rows, strict=True))
-        ):
-            found = self._kept[key] = (rows, build())
-        value: T = found[1]
+        if not self.has(key, rows):
+            self._kept[key] = (rows, build())
+        value: T = self._kept[key][1]
         return value
+
+    def has(self, key: object, rows: tuple[APIResource, ...]) -> bool:
+        """Whether the value is there."""
+        found = self._kept.get(key)
+        return (
+            found is not None
+            and len(found[0]) == len(rows)
+            and all(old is new for old, new in zip(found[0], rows, strict=True))
+        )
 
     def retain(self, keys: Collection[object]) -> None:
         """Forgets all other keys."""

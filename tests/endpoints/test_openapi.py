@@ -198,10 +198,21 @@ def test_version_2_makes_only_what_changed_anew(
     made = []
     row_paths = custom.row_paths
     monkeypatch.setattr(custom, "row_paths", lambda row: made.append(row.gvk.kind) or row_paths(row))
-    for _ in whole.prepare(as_protobuf=as_protobuf):
-        pass
+    for step in whole.prepare(as_protobuf=as_protobuf):
+        if step is not None:
+            step()
     assert made == ["Bolt"]
     after = whole.body(as_protobuf=as_protobuf)
     assert made == ["Bolt"]
     assert after != before
     assert after == v2.Version2(custom.table, custom).body(as_protobuf=as_protobuf)
+
+
+def test_parts_of_custom_resources_can_be_made_beside_the_event_loop(custom: OpenAPI) -> None:
+    whole = v2.Version2(custom.table, custom)
+    apart = [step for step in whole.prepare() if step is not None]
+    assert len(apart) == sum(row.custom for row in custom.table)
+    for step in apart:
+        step()
+    assert all(step is None for step in whole.prepare())
+    assert whole.body() == v2.Version2(custom.table, custom).body()

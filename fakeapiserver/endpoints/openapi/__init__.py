@@ -4,7 +4,7 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -154,7 +154,7 @@ class OpenAPI:
 
     def _document(self, paths: Document, rows: tuple[APIResource, ...], gv: GroupVersion | None = None) -> Document:
         custom = any(row.custom for row in rows)
-        schemas = {name: self._schema(name, rows) for name in sorted(self._needed(paths, rows))}
+        schemas = self._schemas(paths, rows)
         if gv is not None and not custom:
             schemas |= {name: _of_group_version(schemas[name], gv) for name in EVERYWHERE if name in schemas}
         if custom:
@@ -166,26 +166,33 @@ class OpenAPI:
             "components": _components(schemas, secured=not custom),
         }
 
-    def _schema(self, name: str, rows: tuple[APIResource, ...]) -> Document:
+    def _schemas(self, paths: Document, rows: tuple[APIResource, ...]) -> Document:
+        """Those that paths refer to, and all that these refer to, by name."""
+        found: Document = {}
+        waiting = list(_references(paths))
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name], references = self._schema(name, rows)
+                waiting += references
+        return dict(sorted(found.items()))
+
+    def _schema(self, name: str, rows: tuple[APIResource, ...]) -> tuple[Document, Iterable[str]]:
+        """A schema, and those that it refers to."""
         for row in rows:
             if row.definitions is not None and name in row.definitions:
-                return descriptions.described_custom(row, name, row.definitions[name], self.prose)
-        return descriptions.described(name, self.table.scheme.definitions[name], self.prose)
+                schema = descriptions.described_custom(row, name, row.definitions[name], self.prose)
+                # All else in a custom resource's schema stands there in full.
+                return schema, (
+                    [META + "ObjectMeta"] if name == row.definition else [row.definition, META + "ListMeta"]
+                )
+        schema = descriptions.described(name, self.table.scheme.definitions[name], self.prose)
+        return schema, _references(schema)
 
     @property
     def prose(self) -> Mapping[str, Document]:
         """Built-in definitions with descriptions, empty where nobody brings them."""
         return descriptions.load(self.table.scheme.version)
-
-    def _needed(self, paths: Document, rows: tuple[APIResource, ...]) -> set[str]:
-        needed: set[str] = set()
-        waiting = list(_references(paths))
-        while waiting:
-            name = waiting.pop()
-            if name not in needed:
-                needed.add(name)
-                waiting.extend(_references(self._schema(name, rows)))
-        return needed
 
 
 def _references(value: Any) -> Iterator[str]:

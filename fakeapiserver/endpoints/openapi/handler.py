@@ -3,6 +3,7 @@
 Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -53,6 +54,9 @@ class OpenAPIHandler:
         self._now = now
         self._cache = DocumentCache(table)
         self._dated: dict[str, _Dated] = {}
+        # Documents' messages with their hashes.
+        self._messages: dict[str, tuple[str, bytes]] = {}
+        self._one_at_a_time = asyncio.Lock()
         self._index_shown = 0.0
 
     async def answer(self, request: Request) -> Response | None:
@@ -68,13 +72,16 @@ class OpenAPIHandler:
             # Upstream puts it together for each request, so it is always as new as the request.
             self._index_shown = max(self._now(), index.modified)
             return serve_content(request, Content(index.body, INDEX_MEDIA_TYPE, self._index_shown))
-        return self._version_3(request, key)
+        return await self._version_3(request, key)
 
     def _build_index(self) -> _Dated:
+        for kept in (self._dated, self._messages):
+            for key in kept.keys() - {"v2", *self._openapi.listed()}:
+                del kept[key]
         # The index has no ETag: a change within the second that a client knows must have a second of its own.
         return _Dated(self._openapi.index(), "", self._index_shown + 1)
 
-    def _version_3(self, request: Request, key: str) -> Response:
+    async def _version_3(self, request: Request, key: str) -> Response:
         found = self._openapi.document(key)
         if found is None:
             return Response(404, b"", "")
@@ -96,7 +103,7 @@ class OpenAPIHandler:
             headers.append((b"expires", expires))
         dated = self._date(key, body, digest)
         if media_type != JSON:
-            body = self._as_protobuf("v3", dated)
+            body = await self._as_protobuf("v3", key, dated)
         response = serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
         if asked:
             response.cache_control = b"public, immutable"
@@ -117,20 +124,24 @@ class OpenAPIHandler:
         await in_turns(self._openapi.prepare())
         if self._openapi.table.remote_openapi_v2:
             built = self._cache.get("v2", self._build_merged)
-            body = built.body if media_type == JSON else self._as_protobuf("v2", built)
+            body = built.body if media_type == JSON else await self._as_protobuf("v2", "v2", built)
         else:
             as_protobuf = media_type != JSON
-            await in_turns(self._whole.prepare(as_protobuf=as_protobuf))
+            async with self._one_at_a_time:
+                await in_turns(self._whole.prepare(as_protobuf=as_protobuf))
             body = self._cache.get(("v2", as_protobuf), partial(self._whole.body, as_protobuf=as_protobuf))
             built = self._date("v2", b"", self._openapi.digest())
         content = Content(body, media_type, built.modified, f'"{built.digest}"', [_VARY])
         return await compressed(request, serve_content(request, content))
 
-    def _as_protobuf(self, version: str, built: _Dated) -> bytes:
-        """The document's message, kept until another takes its place."""
-        return self._cache.get(
-            (version, built.digest), lambda: protobuf.encoder(version)(msgspec.json.decode(built.body))
-        )
+    async def _as_protobuf(self, version: str, key: str, built: _Dated) -> bytes:
+        """The document's message, kept until another takes its place. It may be of any size: another thread makes it."""
+        known = self._messages.get(key)
+        if known is None or known[0] != built.digest:
+            encode = protobuf.encoder(version)
+            message = await asyncio.to_thread(lambda: encode(msgspec.json.decode(built.body)))
+            known = self._messages[key] = (built.digest, message)
+        return known[1]
 
     def _build_merged(self) -> _Dated:
         """With the documents of other servers."""

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -85,10 +86,17 @@ class Version2:
         self._json = _Form(_raw, _raw, msgspec.json.encode), RowCache()
         self._protobuf: tuple[_Form, RowCache] | None = None
 
-    def prepare(self, *, as_protobuf: bool = False) -> Iterator[None]:
-        """Makes the document's parts, one each step, so that others have their turn in between."""
-        for _ in self._parts(*self._form(as_protobuf)):
-            yield
+    def prepare(self, *, as_protobuf: bool = False) -> Iterator[Callable[[], object] | None]:
+        """Makes the document's parts, one each step, so that others have their turn in between. Those of custom resources, whose
+        schemas have any size, are made where another thread calls what a step gives."""
+        form, kept = self._form(as_protobuf)
+        for key, rows, build in list(self._sources()):
+            part = partial(kept.get, key, rows, partial(build, form))
+            if isinstance(key, GroupVersionResource) and rows[0].custom and not kept.has(key, rows):
+                yield part
+            else:
+                part()
+                yield None
 
     def body(self, *, as_protobuf: bool = False) -> bytes:
         """The document as JSON, or as protobuf."""

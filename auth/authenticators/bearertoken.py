@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.group import add_authenticated
 from fakeapiserver.auth.interfaces import Credentials, RefusedError, Response, TokenAuthenticator, UserInfo
+from fakeapiserver.auth.measures import TOKEN_CACHE_FETCHES, TOKEN_CACHE_REQUESTS
 from fakeapiserver.clock import Clock, SystemClock
 
 INVALID: Final = "invalid bearer token"
@@ -33,8 +35,13 @@ class BearerToken:
     the rest."""
 
     def __init__(
-        self, methods: Sequence[TokenAuthenticator], audiences: Sequence[str] = (), clock: Clock | None = None
+        self,
+        methods: Sequence[TokenAuthenticator],
+        audiences: Sequence[str] = (),
+        clock: Clock | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
+        self._instruments = instruments or Instruments()
         self._methods = tuple(methods)
         self._audiences = tuple(audiences)
         self._monotonic = (clock or SystemClock()).monotonic
@@ -59,7 +66,9 @@ class BearerToken:
         key = token, tuple(audiences)
         known = self._known.get(key)
         if known is not None and known[0] > self._monotonic():
+            self._instruments.count(TOKEN_CACHE_REQUESTS, "hit")
             return known[1]
+        self._instruments.count(TOKEN_CACHE_REQUESTS, "miss")
         response = await self._first(token, audiences)
         if len(self._known) >= _CACHE_SIZE:
             self._known.pop(next(iter(self._known)))
@@ -76,7 +85,9 @@ class BearerToken:
                 reasons += map(str, error.args)
                 continue
             if response is not None:
+                self._instruments.count(TOKEN_CACHE_FETCHES, "ok")
                 return Response(add_authenticated(response.user), response.audiences, response.warnings)
+        self._instruments.count(TOKEN_CACHE_FETCHES, "error" if reasons else "ok")
         raise RefusedError(_aggregated([INVALID, *reasons]))
 
 

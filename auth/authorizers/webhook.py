@@ -7,10 +7,20 @@ import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, text_field
 from fakeapiserver.auth.interfaces import Attributes, Decision, EvaluationError, UserInfo
+from fakeapiserver.auth.measures import (
+    CONDITION_ERRORS,
+    CONDITION_EXCLUSIONS,
+    CONDITION_SECONDS,
+    EVALUATIONS,
+    FAILED_OPEN,
+    SECONDS,
+)
 from fakeapiserver.clock import Clock
 
 _CACHE_SIZE: Final = 8192
@@ -26,20 +36,27 @@ Post = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """`version` is that of SubjectAccessReview; the times are seconds, 0 remembers nothing; `on_error` counts when the webhook
-    or a condition fails."""
+    or a condition fails; by its `name` metrics tell it from others."""
 
     version: str = "v1beta1"
     authorized_ttl: float = 300.0
     unauthorized_ttl: float = 30.0
     on_error: Decision = Decision.NO_OPINION
+    name: str = "default"
 
 
 class Webhook:
     """`matches` tells which reviews are asked at all; it raises when it can't tell."""
 
     def __init__(
-        self, post: Post, settings: Settings, clock: Clock, matches: Callable[[Mapping[str, Any]], bool] | None = None
+        self,
+        post: Post,
+        settings: Settings,
+        clock: Clock,
+        matches: Callable[[Mapping[str, Any]], bool] | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
+        self._instruments = instruments or Instruments()
         self._post = post
         self._settings = settings
         self._monotonic = clock.monotonic
@@ -49,11 +66,17 @@ class Webhook:
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         spec = review_spec(attributes)
         if self._matches is not None:
+            labels, start = (self._settings.name, "Webhook"), perf_counter()
             try:
-                if not self._matches(spec):
-                    return Decision.NO_OPINION, ""
+                matches = self._matches(spec)
             except Exception as error:
+                self._instruments.count(CONDITION_ERRORS, *labels)
                 raise EvaluationError(str(error), self._settings.on_error) from error
+            finally:
+                self._instruments.observe(CONDITION_SECONDS, perf_counter() - start, *labels)
+            if not matches:
+                self._instruments.count(CONDITION_EXCLUSIONS, *labels)
+                return Decision.NO_OPINION, ""
         status = await self._status(spec, attributes)
         reason = status.get("reason") or ""
         allowed, denied = bool(status.get("allowed")), bool(status.get("denied"))
@@ -79,10 +102,17 @@ class Webhook:
             "spec": spec if self._settings.version == "v1" else _old_spec(spec),
             "status": {"allowed": False},
         }
+        result, start = "success", perf_counter()
         try:
             status = _checked((await self._post(review)).get("status") or {})
         except (ValueError, OSError) as error:
+            result = "timeout" if "deadline exceeded" in str(error) else "error"
+            if self._settings.on_error is Decision.NO_OPINION:
+                self._instruments.count(FAILED_OPEN, self._settings.name, result)
             raise EvaluationError(str(error), self._settings.on_error) from error
+        finally:
+            self._instruments.count(EVALUATIONS, self._settings.name, result)
+            self._instruments.observe(SECONDS, perf_counter() - start, self._settings.name, result)
         self._remember(key, status, attributes)
         return status
 

@@ -107,7 +107,12 @@ class APIServer:
         self.objects = ObjectGetter(self.scopes)
         rbac = RBAC(self.objects)
         self._authorization = authorization(
-            config, rbac, self.objects, self.clock, self.metrics.authorization.decisions
+            config,
+            rbac,
+            self.objects,
+            self.clock,
+            self.metrics.authorization.decisions,
+            self.metrics.instruments,
         )
         authorizer = self.scopes.authorizer = self._authorization.authorizer
         self._to_webhooks: Idle = IdleConnections()
@@ -160,6 +165,7 @@ class APIServer:
             objects=self.objects,
             label_secret=SecretLabeller(self.scopes).label,
             request_headers=self._front_proxy.headers,
+            instruments=self.metrics.instruments,
         )
         authenticator = self._authentication.authenticator
         self.scopes.virtual = reviews(

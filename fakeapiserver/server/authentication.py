@@ -13,6 +13,7 @@ from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery import go_url
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
@@ -66,6 +67,7 @@ def authentication(
     keys: ServiceAccountKeys,
     objects: Getter,
     label_secret: Label,
+    instruments: Instruments,
 ) -> Authentication:
     """`token` is the server's own administrator's. OSError and ValueError for unusable files and flags
     that contradict each other."""
@@ -90,12 +92,12 @@ def authentication(
         from fakeapiserver.auth.authenticators.bootstrap import BootstrapTokens
 
         tokens.append(AudienceAgnostic(audiences, BootstrapTokens(objects, clock)))
-    structured = _structured(config, clock, background)
+    structured = _structured(config, clock, background, instruments)
     if structured.tokens is not None:
         tokens.append(AudienceAgnostic(audiences, structured.tokens))
     if config.authentication_token_webhook_config_file is not None:
         tokens.append(_webhook(config, clock))
-    bearer = BearerToken(tokens, audiences, clock)
+    bearer = BearerToken(tokens, audiences, clock, instruments)
     union = Union([*methods, bearer, WebSocketProtocol(bearer, audiences)], structured.anonymous)
     return Authentication(union, bearer, background)
 
@@ -121,13 +123,14 @@ class _Structured:
     tokens: TokenAuthenticator | None = None
 
 
-def _structured(config: Config, clock: Clock, background: list[Background]) -> _Structured:
+def _structured(config: Config, clock: Clock, background: list[Background], instruments: Instruments) -> _Structured:
     path = config.authentication_config
     anonymous = Anonymous() if config.anonymous_auth else None
     if path is None and not config.oidc_issuer_url:
         return _Structured(anonymous)
     from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator, JWTAuthenticators
     from fakeapiserver.server import authentication_config
+    from fakeapiserver.server.config_reloads import ConfigReloads
 
     disallowed = config.service_account_issuer
 
@@ -153,14 +156,18 @@ def _structured(config: Config, clock: Clock, background: list[Background]) -> _
         )
     authentication_config.check(decoded)
     jwts = JWTAuthenticators(issuers(decoded))
+    reloads = ConfigReloads("authentication", instruments, clock)
+    reloads.loaded(content)
 
     async def use(changed: bytes) -> None:
         try:
             new = issuers(authentication_config.load(changed, disallowed, decoded))
         except ValueError as error:
+            reloads.failed()
             log.error("failed to reload the authentication configuration: %s", error)
         else:
             await jwts.replace(new)
+            reloads.succeeded(changed)
 
     background += [jwts.run, WatchedFile(path, content, use).run]
     return _Structured(_anonymous(decoded, anonymous), jwts)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.auth.authorizers import always
 from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
@@ -61,17 +62,24 @@ class Authorization:
 
 
 def authorization(
-    config: Config, rbac: RBAC, objects: ObjectReader, clock: Clock, decisions: Decisions | None = None
+    config: Config,
+    rbac: RBAC,
+    objects: ObjectReader,
+    clock: Clock,
+    decisions: Decisions | None = None,
+    instruments: Instruments | None = None,
 ) -> Authorization:
     """`decisions` counts who decided what. ValueError and OSError in upstream's words for flags and files that can't be used."""
     decisions = Decisions() if decisions is None else decisions
+    instruments = instruments or Instruments()
     if config.authorization_config is None:
         _check_flags(config)
-        builder = _Builder(config, rbac, objects, clock, decisions)
+        builder = _Builder(config, rbac, objects, clock, decisions, instruments)
         return Authorization(builder.plain() or builder.union(_from_flags(config)))
     if "authorization-mode" in config.given or not config.given.isdisjoint(_WEBHOOK_FLAGS):
         raise ValueError(_CONTRADICTION)
     from fakeapiserver.auth import authorization_config
+    from fakeapiserver.server.config_reloads import ConfigReloads
     from fakeapiserver.server.watched_file import WatchedFile
 
     path = config.authorization_config
@@ -79,16 +87,20 @@ def authorization(
         data = path.read_bytes()
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
-    builder = _Builder(config, rbac, objects, clock, decisions)
+    builder = _Builder(config, rbac, objects, clock, decisions, instruments)
     rows = authorization_config.read(data)
     found = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
+    reloads = ConfigReloads("authorization", instruments, clock)
+    reloads.loaded(data)
 
     async def reload(content: bytes) -> None:
         """What can't be used changes nothing."""
         try:
             found.current = builder.union(authorization_config.read(content, needed))
+            reloads.succeeded(content)
         except (ValueError, OSError) as error:
+            reloads.failed()
             log.error("the authorization configuration %s stays as it was: %s", path, error)
 
     return Authorization(found, (WatchedFile(path, data, reload).run,))
@@ -137,6 +149,7 @@ class _Builder:
     objects: ObjectReader
     clock: Clock
     decisions: Decisions
+    instruments: Instruments
     _kept: dict[str, Authorizer] = field(default_factory=dict)
 
     def plain(self) -> Union | None:
@@ -151,11 +164,14 @@ class _Builder:
         found: list[tuple[str, str, Authorizer]] = []
         for row in rows:
             try:
-                mode = _webhook(row.webhook, self.clock) if row.webhook is not None else self._mode(row.type)
+                mode = self._mode(row.type) if row.webhook is None else self._webhook(row.webhook, row.name)
                 found.append((row.type, row.name, mode))
             except (ValueError, OSError) as error:
                 raise ValueError(f"invalid authorization config: {error}") from error
         return _union(found, self.decisions)
+
+    def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
+        return _webhook(settings, name, self.clock, self.instruments)
 
     def _mode(self, mode: str) -> Authorizer:
         if mode not in self._kept:
@@ -186,7 +202,7 @@ def _union(modes: Sequence[tuple[str, str, Authorizer]], decisions: Decisions) -
     return Union([always.PrivilegedGroups(), *counted], resolvers)
 
 
-def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:
+def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments) -> Authorizer:
     from fakeapiserver.auth.authorizers.webhook import Settings, Webhook
     from fakeapiserver.auth.match_conditions import MatchConditions
     from fakeapiserver.server.remote import remote
@@ -204,9 +220,10 @@ def _webhook(settings: "WebhookConfiguration", clock: Clock) -> Authorizer:
         authorized_ttl=settings.authorized_ttl,
         unauthorized_ttl=settings.unauthorized_ttl,
         on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
+        name=name,
     )
     conditions = MatchConditions(settings.match_conditions) if settings.match_conditions else None
-    return Webhook(webhook.post, asked, clock, conditions.match if conditions else None)
+    return Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
 
 
 def _node_rules(version: str) -> list[dict[str, list[str]]]:

@@ -1,20 +1,26 @@
 """What /metrics tells of webhooks, policies, impersonation, watches and deprecated resources. The values are a real
 kube-apiserver's for the same requests."""
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.clock import SystemClock
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.config_reloads import ConfigReloads
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 
 
-def metrics_after(requests: list[dict[str, Any]]) -> dict[str, float]:
-    with Cluster() as cluster:
+def metrics_after(requests: list[dict[str, Any]], config: Config | None = None) -> dict[str, float]:
+    with Cluster.from_config(config or Config()) as cluster:
         client = Client(cluster.url, cluster.token)
         for request in requests:
             client.send(request, [])
@@ -144,3 +150,67 @@ def test_pod_security_counts_its_evaluations() -> None:
 
 def test_nothing_is_told_of_what_has_not_happened() -> None:
     assert not [name for name in metrics_after([]) if name.startswith("apiserver_admission_webhook")]
+
+
+def test_a_token_is_looked_for_once() -> None:
+    found = metrics_after([{"method": "GET", "path": CONFIG_MAPS}] * 3 + [{"method": "GET", "path": "/", "token": "x"}])
+    assert found['authentication_token_cache_request_total{status="hit"}'] == 3  # /metrics too
+    assert found['authentication_token_cache_request_total{status="miss"}'] == 2
+    assert found['authentication_token_cache_fetch_total{status="ok"}'] == 2
+
+
+AUTHORIZERS = """
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- type: Webhook
+  name: hook
+  webhook:
+    timeout: 3s
+    subjectAccessReviewVersion: v1
+    matchConditionSubjectAccessReviewVersion: v1
+    failurePolicy: NoOpinion
+    connectionInfo: {{type: KubeConfigFile, kubeConfigFile: {kubeconfig}}}
+    matchConditions: [{{expression: request.user == 'jane'}}]
+- {{type: RBAC, name: rbac}}
+"""
+KUBECONFIG = """
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+"""
+
+
+def test_questions_to_a_webhook_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    file = tmp_path / "authorization.yaml"
+    file.write_text(AUTHORIZERS.format(kubeconfig=tmp_path / "kubeconfig"))
+    requests: list[dict[str, Any]] = [
+        {"method": "GET", "path": CONFIG_MAPS, "headers": {"Impersonate-User": user}} for user in ("jane", "joe")
+    ]
+    found = metrics_after(requests, Config(authorization_config=file))
+    assert found['apiserver_authorization_webhook_evaluations_total{name="hook",result="error"}'] == 1
+    assert found['apiserver_authorization_webhook_evaluations_fail_open_total{name="hook",result="error"}'] == 1
+    assert found['apiserver_authorization_webhook_duration_seconds_count{name="hook",result="error"}'] == 1
+    assert found['apiserver_authorization_match_condition_exclusions_total{name="hook",type="Webhook"}'] == 1
+    assert found['apiserver_authorization_match_condition_evaluation_seconds_count{name="hook",type="Webhook"}'] == 2
+    (info,) = (name for name in found if name.startswith("apiserver_authorization_config_controller_last_config_info"))
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in info
+
+
+def test_reloads_are_counted() -> None:
+    instruments = Instruments()
+    reloads = ConfigReloads("authentication", instruments, SystemClock())
+    reloads.loaded(b"one")
+    reloads.failed()
+    reloads.succeeded(b"two")
+    told = {
+        (family.name.removeprefix("apiserver_authentication_config_controller_"), values[1])
+        for family, numbers in instruments.numbers.items()
+        for values in numbers
+    }
+    assert told == {
+        *(("automatic_reloads_total", status) for status in ("success", "failure")),
+        *(("automatic_reload_last_timestamp_seconds", status) for status in ("success", "failure")),
+        ("last_config_info", f"sha256:{hashlib.sha256(b'two').hexdigest()}"),
+    }

@@ -11,7 +11,6 @@ Both servers should be fresh.
 import argparse
 import json
 import sys
-import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/{generic/policy_source,ge
 """
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, Self, TypeVar
 
 from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
@@ -18,6 +19,7 @@ from fakeapiserver.admission.webhook.matching import (
     is_exempt,
     matched,
     namespace_of,
+    operates,
 )
 from fakeapiserver.admission.webhook.review import Subject
 from fakeapiserver.apimachinery import labels
@@ -42,6 +44,11 @@ _EXCLUDED: Final = frozenset(
 # Groups whose kinds upstream reads as it reads custom resources.
 _UNTYPED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _TYPE: Final = frozenset({"apiVersion", "kind"})
+
+
+# Operation, group, resource and subresource. Kinds come and go with CRDs; a table this large is thrown away and refilled.
+_Sort = tuple[str, str, str, str]
+_MAX_SORTS: Final = 4096
 
 
 class ConfigurationError(Exception):
@@ -76,9 +83,16 @@ class Hook:
     """A policy and its bindings. Subclasses compile its expressions when they are first needed."""
 
     name: str
+    revision: str
     spec: Object
     criteria: Criteria | None
     bindings: tuple[Binding, ...]
+
+    def bound(self, bindings: tuple[Binding, ...]) -> Self:
+        """The same policy, which needn't be compiled again."""
+        other = copy(self)
+        object.__setattr__(other, "bindings", bindings)
+        return other
 
     @property
     def ignores_failures(self) -> bool:
@@ -108,18 +122,36 @@ class PolicyPlugin(Handler, Generic[H]):
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
         self._hooks: tuple[H, ...] = ()
+        # Those that a sort of writes may concern.
+        self._concerned: dict[_Sort, tuple[H, ...]] = {}
         self._generation = -1
 
     def hooks(self, attributes: Attributes) -> tuple[H, ...]:
-        """All that may concern this write, read again after a change of any policy or binding."""
+        """Those that may concern this write, read again after a change of any policy or binding."""
         getter = self.initializer.getter
         generation = getter.generation((self.policies, self.policy_bindings))
         if generation != self._generation:
             self._hooks = self._read()
-            self._generation = generation
-        if not self._hooks or is_exempt(attributes) or attributes.resource.group_resource in _EXCLUDED:
+            self._generation, self._concerned = generation, {}
+        if not self._hooks:
             return ()
-        return self._hooks
+        resource = attributes.resource
+        sort = (attributes.operation, resource.group, resource.resource, attributes.subresource)
+        found = self._concerned.get(sort)
+        if found is None:
+            if len(self._concerned) >= _MAX_SORTS:
+                self._concerned.clear()
+            found = self._concerned[sort] = self._concerning(attributes)
+        return found
+
+    def _concerning(self, attributes: Attributes) -> tuple[H, ...]:
+        """By their rules, whatever the version, scope and name of what is written: a resource is served as the same one in other
+        versions, and events in another group."""
+        if is_exempt(attributes) or attributes.resource.group_resource in _EXCLUDED:
+            return ()
+        others = self.initializer.versions.equivalents(attributes.resource, attributes.kind)
+        groups = {"*", attributes.resource.group, *(resource.group for resource, _ in others)}
+        return tuple(hook for hook in self._hooks if _may_concern(hook, attributes, groups))
 
     def _read(self) -> tuple[H, ...]:
         bindings: dict[str, list[Binding]] = {}
@@ -127,11 +159,17 @@ class PolicyPlugin(Handler, Generic[H]):
             spec = stored["spec"]
             found = Binding(metadata(stored)["name"], spec, criteria_of(spec.get("matchResources")))
             bindings.setdefault(spec.get("policyName", ""), []).append(found)
-        return tuple(
-            self.hook(name, policy["spec"], criteria_of(policy["spec"].get("matchConstraints")), tuple(bindings[name]))
-            for policy in _by_name(self.initializer.getter.list(self.policies))
-            if (name := metadata(policy)["name"]) in bindings
-        )
+        before = {(hook.name, hook.revision): hook for hook in self._hooks}
+        hooks = []
+        for policy in _by_name(self.initializer.getter.list(self.policies)):
+            name, revision, spec = metadata(policy)["name"], metadata(policy)["resourceVersion"], policy["spec"]
+            if name not in bindings:
+                continue
+            hook = before.get((name, revision))
+            if hook is None:
+                hook = self.hook(name, revision, spec, criteria_of(spec.get("matchConstraints")), ())
+            hooks.append(hook.bound(tuple(bindings[name])))
+        return tuple(hooks)
 
     def match(self, hook: Hook, attributes: Attributes) -> Matched | None:
         """As what the policy sees the write; None: it doesn't concern it. ConfigurationError."""
@@ -216,6 +254,15 @@ class PolicyPlugin(Handler, Generic[H]):
             return [] if found is None else [found]
         selector = labels.from_label_selector(reference.get("selector") or {})
         return [obj for obj in getter.list(resource, namespace) if selector.matches(metadata(obj).get("labels") or {})]
+
+
+def _may_concern(hook: Hook, attributes: Attributes, groups: set[str]) -> bool:
+    if hook.criteria is None:
+        return True  # it is told that it has none
+    return any(
+        operates(rule, attributes) and not groups.isdisjoint(rule.get("apiGroups") or ())
+        for rule in hook.criteria.resources.get("resourceRules") or ()
+    )
 
 
 def _by_name(objects: Iterable[Object]) -> list[Object]:

@@ -21,6 +21,7 @@ from fakeapiserver.admission.policy.expressions import (
     namespace_object,
 )
 from fakeapiserver.apimachinery.cel.admission import Environment
+from fakeapiserver.apimachinery.cel.program import PER_CALL_LIMIT
 from fakeapiserver.apimachinery.cel.types import BOOL, NULL, STRING
 from fakeapiserver.apimachinery.cel.values import Bad
 from fakeapiserver.apimachinery.meta import Object
@@ -62,6 +63,8 @@ class Validator:
             compiled(environment, text, STRING, has_authorizer=False) if (text := v.get("messageExpression")) else None
             for v in self._validations
         ]
+        # What they can cost at most; what is left otherwise will do for messages that nobody sees.
+        self._dearest_messages = PER_CALL_LIMIT * (len([m for m in self._messages if m]) + len(self._variables))
         self._annotations = [
             (a.get("key", ""), compiled(environment, a.get("valueExpression", ""), STRING, NULL))
             for a in spec.get("auditAnnotations") or ()
@@ -89,7 +92,9 @@ class Validator:
         """OutOfBudget."""
         run = Run(evaluation, self._variables, BUDGET)
         outcomes = [await run.evaluate(expression) for expression in self._expressions]
-        messages, problem = await self._evaluated_messages(evaluation, run.budget)
+        messages, problem = list[Outcome | None](), ""
+        if run.budget < self._dearest_messages or any(outcome.value is not True for outcome in outcomes):
+            messages, problem = await self._evaluated_messages(evaluation, run.budget)
         for i, outcome in enumerate(outcomes):
             error = outcome.error or (f"failed messageExpression: {problem}" if problem else "")
             if error and self._ignores_failures:

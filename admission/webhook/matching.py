@@ -38,10 +38,18 @@ def matches(rule: Object, attributes: Attributes, resource: GroupVersionResource
     return (
         (not names or attributes.name in names)
         and _in_scope(rule.get("scope") or "*", attributes, resource)
-        and _named(rule.get("operations"), attributes.operation)
         and _named(rule.get("apiGroups"), resource.group)
         and _named(rule.get("apiVersions"), resource.version)
-        and any(_is(wanted, resource.resource, attributes.subresource) for wanted in rule.get("resources") or ())
+        and operates(rule, attributes)
+    )
+
+
+def operates(rule: Object, attributes: Attributes) -> bool:
+    """Whether a rule is about the operation, and about the resource in whichever group and version. What is equivalent to it has the
+    same name."""
+    name, subresource = attributes.resource.resource, attributes.subresource
+    return _named(rule.get("operations"), attributes.operation) and any(
+        _is(wanted, name, subresource) for wanted in rule.get("resources") or ()
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.admission.policy.validator import Validator
 
 Json = dict[str, Any]
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -20,11 +21,11 @@ PARAMS = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
 
 class Server:
     def __init__(self, cluster: Cluster) -> None:
-        self._client = Client(cluster.url, cluster.token)
+        self.client = Client(cluster.url, cluster.token)
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         request = {"method": method, "path": path} | ({} if body is None else {"body": body})
-        return self._client.send(request, [])
+        return self.client.send(request, [])
 
     def apply(self, spec: Json, binding: Json) -> None:
         spec = {"matchConstraints": {"resourceRules": [RULE]}, **spec}
@@ -288,3 +289,52 @@ def test_a_variable_knows_those_before_it(server: Server, variables: list[tuple[
     }
     answer = server.send("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
     assert f"undefined field '{field}'" in answer["body"]["message"]
+
+
+def test_a_policy_is_compiled_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Any] = []
+    original = Validator.__init__
+    monkeypatch.setattr(Validator, "__init__", lambda self, spec: (compiled.append(spec), original(self, spec))[1])
+    server.apply(rules("true"), {})
+    server.create()
+    other = {"policyName": "none", "validationActions": ["Deny"]}
+    server.send("POST", f"{GROUP}/validatingadmissionpolicybindings", {"metadata": {"name": "other"}, "spec": other})
+    server.create()
+    merge = {"spec": {"validations": [{"expression": "false"}]}}
+    changed = {
+        "method": "PATCH",
+        "path": f"{GROUP}/validatingadmissionpolicies/p",
+        "type": "application/merge-patch+json",
+    }
+    assert server.client.send({**changed, "body": merge}, [])["status"] == 200
+    assert server.create()["status"] == 422
+    assert len(compiled) == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ({"apiGroups": ["*"], "resources": ["*"]}, 422),
+        ({"apiGroups": ["", "apps"], "resources": ["*/*"]}, 422),
+        ({"apiVersions": ["*"], "resources": ["pods", "configmaps/*"]}, 422),
+        ({"resources": ["configmaps/status"]}, 201),
+        ({"resources": ["pods"]}, 201),
+        ({"apiGroups": ["apps"]}, 201),
+        ({"apiVersions": ["v2"]}, 201),
+        ({"operations": ["UPDATE"]}, 201),
+        ({"scope": "Cluster"}, 201),
+        ({"resourceNames": ["d"]}, 201),
+    ],
+)
+def test_a_policy_concerns_what_its_rules_name(server: Server, rule: Json, status: int) -> None:
+    server.create()  # what has been of no concern before is looked at again
+    server.send("DELETE", f"{CONFIGMAPS}/c")
+    server.apply(rules("false", matchConstraints={"resourceRules": [{**RULE, **rule}]}), {})
+    assert server.create()["status"] == status
+
+
+def test_an_event_is_an_event_in_either_group(server: Server) -> None:
+    rule = {**RULE, "apiGroups": ["events.k8s.io"], "resources": ["events"]}
+    server.apply(rules("has(object.regarding)", matchConstraints={"resourceRules": [rule]}), {})
+    body = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default", "name": "x"}}
+    assert server.send("POST", "/api/v1/namespaces/default/events", body)["status"] == 201

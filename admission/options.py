@@ -93,6 +93,7 @@ IMPLEMENTED: Final = frozenset(
         "DenyServiceExternalIPs",
         "EventRateLimit",
         "ExtendedResourceToleration",
+        "ImagePolicyWebhook",
         "JobValidation",
         "LimitPodHardAntiAffinityTopology",
         "LimitRanger",

@@ -293,8 +293,11 @@ class Remote:
         timeout: float,
         sleep: Callable[[float], Any] = asyncio.sleep,
         credentials: Credentials | None = None,
+        first_pause: float = _FIRST_PAUSE,
     ) -> None:
+        """`timeout` and `first_pause`, the wait before the second try, are seconds."""
         self._endpoint = endpoint
+        self._first_pause = first_pause
         self._credentials = credentials
         self._timeout = timeout
         self._sleep = sleep
@@ -304,7 +307,7 @@ class Remote:
         """The answer's object, of the same type. ValueError with client-go's text for whatever goes wrong."""
         from fakeapiserver.apimachinery.serializer import json
 
-        body, pause = json.encode(review) + b"\n", _FIRST_PAUSE
+        body, pause = json.encode(review) + b"\n", self._first_pause
         for step in range(1, _STEPS + 1):
             try:
                 answer = await self._client.post(await self._as_now(), body, self._timeout)

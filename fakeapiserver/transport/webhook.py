@@ -144,7 +144,7 @@ class WebhookClient:
         """The body of a 2xx answer within `timeout` seconds. WebhookError, also where there is none."""
         response = await self.send(endpoint, body, timeout)
         if not response.body:
-            content_type = response.headers.get("content-type", "")
+            content_type = response.headers.get("content-type") or "application/json"
             raise WebhookError(
                 f"0-length response with status code: {response.status} and content type: {content_type}"
             )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakeapiserver.clock import Clock
-from fakeapiserver.transport.client_config import Remote, load_kubeconfig
-from fakeapiserver.transport.webhook import Identity
+from fakeapiserver.transport.client_config import Credentials, Remote, load_kubeconfig
+from fakeapiserver.transport.webhook import Endpoint, Identity
 
 if TYPE_CHECKING:
     from fakeapiserver.client.credentials import Credential, CredentialSource
@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 def remote(path: Path, timeout: float, clock: Clock) -> Remote:
     """`timeout` in seconds, of each try. ValueError and OSError for a kubeconfig that can't be used."""
     endpoint = load_kubeconfig(path)
+    return Remote(endpoint, timeout, credentials=credentials_of(path, endpoint, clock))
+
+
+def credentials_of(path: Path, endpoint: Endpoint, clock: Clock) -> Credentials | None:
+    """None where the endpoint's identity is all there is. ValueError and OSError."""
     if not endpoint.has_changing_credentials:
-        return Remote(endpoint, timeout)
+        return None
     from fakeapiserver.client import kubeconfig
     from fakeapiserver.client.credentials import source_of
     from fakeapiserver.client.exec_plugin import ExecPlugin
 
-    source = source_of(kubeconfig.load(path), clock, ExecPlugin)
-    return Remote(endpoint, timeout, credentials=_Changing(source, endpoint.identity))
+    return _Changing(source_of(kubeconfig.load(path), clock, ExecPlugin), endpoint.identity)
 
 
 class _Changing:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
@@ -24,6 +24,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.server.audit import event
 from fakeapiserver.server.audit.counts import AuditCounts
 from fakeapiserver.server.audit.policy import API_VERSION
+from fakeapiserver.transport.client_config import Credentials
 from fakeapiserver.transport.webhook import Endpoint, WebhookClient, WebhookError
 
 _DAY: Final = 86400.0
@@ -209,8 +210,11 @@ class Log(_Immediate):
 class Webhook(_Immediate):
     """Posts an EventList; every failure is tried again. `initial_backoff` in seconds."""
 
-    def __init__(self, endpoint: Endpoint, initial_backoff: float, counts: AuditCounts) -> None:
+    def __init__(
+        self, endpoint: Endpoint, initial_backoff: float, counts: AuditCounts, credentials: Credentials | None = None
+    ) -> None:
         self._endpoint = endpoint
+        self._credentials = credentials
         self._initial_backoff = initial_backoff
         self._counts = counts
         self._client = WebhookClient(_no_service)
@@ -223,7 +227,7 @@ class Webhook(_Immediate):
             try:
                 await self._send(body)
                 return True
-            except WebhookError as error:
+            except (WebhookError, OSError, ValueError) as error:
                 if step == _STEPS:
                     self._counts.lost("webhook", len(events), error)
                     break
@@ -232,16 +236,24 @@ class Webhook(_Immediate):
         return False
 
     async def _send(self, body: bytes) -> None:
-        """Whoever names a time is asked again then, some times (upstream: client-go's rest/with_retry.go). WebhookError."""
+        """Whoever names a time is asked again then, some times (upstream: client-go's rest/with_retry.go). WebhookError, and
+        OSError and ValueError without credentials."""
         for _ in range(_POSTPONED):
             try:
-                await self._client.send(self._endpoint, body, _TIMEOUT)
+                await self._client.send(await self._as_now(), body, _TIMEOUT)
                 return
             except WebhookError as error:
+                if error.status == 401 and self._credentials is not None:
+                    self._credentials.rejected()
                 if error.retry_after is None or not (error.status == 429 or error.status >= 500):
                     raise
                 await asyncio.sleep(error.retry_after)
-        await self._client.send(self._endpoint, body, _TIMEOUT)
+        await self._client.send(await self._as_now(), body, _TIMEOUT)
+
+    async def _as_now(self) -> Endpoint:
+        if self._credentials is None:
+            return self._endpoint
+        return replace(self._endpoint, identity=await self._credentials.current())
 
 
 def _no_service(namespace: str, name: str, port: int) -> tuple[str, int]:

@@ -93,7 +93,7 @@ def build(options: AuditOptions, clock: Clock, counts: AuditCounts) -> "Auditor 
     from fakeapiserver.server.audit.policy import load_policy
 
     policy = load_policy(options.policy_file)
-    backends = [*_log_backends(options.log, counts), *_webhook_backends(options.webhook, counts)]
+    backends = [*_log_backends(options.log, counts), *_webhook_backends(options.webhook, clock, counts)]
     return Auditor(policy, backends, clock, counts) if backends else None
 
 
@@ -135,19 +135,21 @@ def _make_folder(path: Path) -> None:
     path.mkdir(mode=0o700)
 
 
-def _webhook_backends(options: WebhookOptions, counts: AuditCounts) -> "Iterator[Backend]":
+def _webhook_backends(options: WebhookOptions, clock: Clock, counts: AuditCounts) -> "Iterator[Backend]":
     if not options.config_file:
         return
     from fakeapiserver.server.audit.backends import Webhook
+    from fakeapiserver.server.remote import credentials_of
     from fakeapiserver.transport.client_config import load_kubeconfig
 
+    path = Path(options.config_file)
     try:
-        endpoint = load_kubeconfig(Path(options.config_file))
-        if endpoint.has_changing_credentials and not endpoint.identity.authorization:
-            raise ValueError("exec plugins are not supported in the audit webhook's kubeconfig")
+        endpoint = load_kubeconfig(path)
+        credentials = credentials_of(path, endpoint, clock)
     except (OSError, ValueError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
-    yield _wrapped(Webhook(endpoint, options.initial_backoff, counts), options, counts, concurrent=True)
+    webhook = Webhook(endpoint, options.initial_backoff, counts, credentials)
+    yield _wrapped(webhook, options, counts, concurrent=True)
 
 
 def _wrapped(

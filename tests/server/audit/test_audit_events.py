@@ -1,7 +1,10 @@
 """What is written down of requests: each stage's event, and never more than the policy says."""
 
+import asyncio
 import json
+import ssl
 import threading
+import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,15 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.clock import SystemClock
+from fakeapiserver.server.audit.backends import Webhook
+from fakeapiserver.server.audit.counts import AuditCounts
 from fakeapiserver.server.audit.event import source_ips
-from fakeapiserver.server.audit.options import AuditOptions, LogOptions, WebhookOptions
+from fakeapiserver.server.audit.options import AuditOptions, BatchOptions, LogOptions, WebhookOptions
 from fakeapiserver.server.config import Config
+from fakeapiserver.server.remote import credentials_of
+from fakeapiserver.transport.client_config import load_kubeconfig
+from fakeapiserver.transport.webhook import Endpoint, Response
 
 Json = dict[str, Any]
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -242,3 +251,56 @@ def test_a_webhook_gets_batches(tmp_path: Path) -> None:
     assert (batch["kind"], batch["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
     assert [event["stage"] for event in batch["items"]] == ["RequestReceived", "ResponseComplete"]
     assert not any({"kind", "apiVersion"} & event.keys() for event in batch["items"])
+
+
+def test_events_of_what_still_streams_are_handed_on_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    log = LogOptions(
+        path=str(path), mode="batch", batch=BatchOptions(max_size=400, max_wait=30.0, throttle_enable=False)
+    )
+    with Cluster.from_config(Config(audit=AuditOptions(policy(tmp_path, ALL), log))) as cluster:
+        url = f"{cluster.url}{CONFIGMAPS}?watch=1&timeoutSeconds=300"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {cluster.token}"})
+        watch = urllib.request.urlopen(request, context=ssl._create_unverified_context())
+    watch.close()
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    stages = [event["stage"] for event in events if "watch=1" in event["requestURI"]]
+    assert stages == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+
+
+class Moved(SystemClock):
+    """Goes on as it is told to."""
+
+    seconds = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.seconds
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.seconds
+
+
+def test_a_webhook_is_told_who_asks_by_a_token_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    kubeconfig = tmp_path / "webhook.yaml"
+    kubeconfig.write_text(
+        "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"
+        "users: [{name: u, user: {tokenFile: token}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n"
+    )
+    seen: list[str] = []
+
+    class Client:
+        async def send(self, endpoint: Endpoint, body: bytes, timeout: float) -> Response:
+            seen.append(endpoint.identity.authorization)
+            return Response(200)
+
+    endpoint = load_kubeconfig(kubeconfig)
+    clock = Moved()
+    webhook = Webhook(endpoint, 0.0, AuditCounts(), credentials_of(kubeconfig, endpoint, clock))
+    webhook._client = Client()  # type: ignore[assignment]
+    for token in ("first", "second"):
+        (tmp_path / "token").write_text(token)
+        clock.seconds += 600
+        assert asyncio.run(webhook.process([{}]))
+    assert seen == ["Bearer first", "Bearer second"]

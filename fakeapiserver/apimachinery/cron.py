@@ -1,10 +1,11 @@
 """Cron schedules: five fields, or a descriptor such as `@hourly` and `@every 1h30m`.
 
-Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), pkg/util/parsers/parsers.go.
+Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), spec.go (Next), pkg/util/parsers/parsers.go.
 """
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
@@ -23,6 +24,7 @@ _DESCRIPTORS: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
+_FIVE_YEARS: Final = 5 * 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,42 @@ class Schedule:
     fields: tuple[frozenset[int], ...] = ()
     every: float = 0.0
     zone: str = ""
+    # Whether the days of the month and of the week were left open (`*`); if neither was, one of them is enough.
+    open_days: tuple[bool, bool] = (True, True)
+
+    def next_after(self, moment: float, zone: str = "") -> float | None:
+        """When it is due next, strictly after `moment`; both seconds since the Unix epoch. `zone` counts where the schedule names
+        none. Hours that a clock skips are skipped, hours it repeats are due twice. None: not within five years."""
+        if self.every:
+            return float(int(moment + self.every))
+        from zoneinfo import ZoneInfo
+
+        name = self.zone or zone
+        place = ZoneInfo(name) if name not in ("", "Local") else None
+        minutes, hours, _, _, _ = self.fields
+        found = moment // 60 * 60 + 60
+        limit = found + _FIVE_YEARS
+        while found < limit:
+            local = datetime.fromtimestamp(found, place).astimezone(place)
+            if not self._is_due_on(local):
+                tomorrow = local.replace(hour=0, minute=0, fold=0) + timedelta(days=1)
+                found = max(tomorrow.timestamp(), found + 60)
+            elif local.hour not in hours:
+                found += 3600 - local.minute * 60
+            elif local.minute not in minutes:
+                found += (
+                    60 * min((minute for minute in minutes if minute > local.minute), default=60) - local.minute * 60
+                )
+            else:
+                return found
+        return None
+
+    def _is_due_on(self, day: datetime) -> bool:
+        _, _, days, months, weekdays = self.fields
+        if day.month not in months:
+            return False
+        on_day, on_weekday = day.day in days, day.isoweekday() % 7 in weekdays
+        return (on_day and on_weekday) if any(self.open_days) else (on_day or on_weekday)
 
 
 def parse(text: str) -> Schedule:
@@ -75,7 +113,8 @@ def parse(text: str) -> Schedule:
     parts = text.split()
     if len(parts) != len(_BOUNDS):
         raise ValueError(f"expected exactly {len(_BOUNDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
-    return Schedule(tuple(_field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True)), zone=zone)
+    fields = tuple(_field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True))
+    return Schedule(fields, zone=zone, open_days=(_is_open(parts[2]), _is_open(parts[4])))
 
 
 def check_zone(name: str) -> None:
@@ -92,6 +131,10 @@ def check_zone(name: str) -> None:
 
 def _field(text: str, bounds: _Bounds) -> frozenset[int]:
     return frozenset(value for part in text.split(",") if part for value in _range(part, bounds))
+
+
+def _is_open(field: str) -> bool:
+    return any(part.removesuffix("/1") in ("*", "?") for part in field.split(","))
 
 
 def _range(text: str, bounds: _Bounds) -> range:

@@ -1,0 +1,1 @@
+"""The controllers, a module a kind."""

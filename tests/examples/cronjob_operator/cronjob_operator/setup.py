@@ -1,0 +1,17 @@
+"""What the manager runs: every controller and every webhook."""
+
+from fakeapiserver.controller_runtime import Manager
+
+from cronjob_operator.controllers import cronjob
+from cronjob_operator.webhooks import cronjob as cronjob_webhooks
+# scaffold:imports
+
+
+def setup(manager: Manager, *, webhooks: bool = True) -> None:
+    """Adds them to the manager."""
+    cronjob.setup_with_manager(manager)
+    # scaffold:controllers
+    if webhooks:
+        server = manager.webhook_server  # noqa: F841 webhooks are registered with it
+        cronjob_webhooks.setup_webhook_with_manager(manager)
+        # scaffold:webhooks

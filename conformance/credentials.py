@@ -4,7 +4,8 @@
 started by hand; `record` and `replay` take the same folder. In areas.json `{folder}` stands for it and `{issuer}` for the URL of
 `token_servers.py`, which runs as long as somebody needs it.
 
-A scenario names what it presents: `"tokens": {NAME: {"key", "header", "claims", "spoilt"}}`, `${token.NAME}` in requests, and
+A scenario names what it presents: `"tokens": {NAME: {"key", "header", "claims", "spoilt"}}`, `${token.NAME}` in requests
+(`${token64.NAME}`: in base64url, as WebSockets' subprotocols have it), and
 `"certificates": {NAME: {"name", "groups", "days", "authority", "usage", "intermediate"}}`, `"certificate": NAME` in requests.
 Claims may refer to answers, and `now+600` is a time.
 """
@@ -158,11 +159,11 @@ def prepared(folder: Path) -> Iterator[Credentials]:
 
 
 def make(folder: Path) -> None:
-    """An authority and another that nobody trusts, a serving certificate, keys and the documents that publish some of them."""
+    """Authorities of clients, of front proxies and of nobody, a serving certificate, keys, the documents that publish some of them."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "jwks.json").exists():
         return
-    for name in ("ca", "other"):
+    for name in ("ca", "other", "proxy"):
         key = ec.generate_private_key(ec.SECP256R1())
         made = _certificate(_name(name), key, _name(name), key, is_authority=True)
         (folder / f"{name}.key").write_bytes(_private(key))

@@ -1237,13 +1237,12 @@ TOPICS: Final[Mapping[str, Callable[[random.Random, World], Presented | None]]] 
 
 
 def make(folder: Path) -> None:
-    """The front proxy's authority beside the others, and authorities that may not issue everything."""
+    """Authorities that may not issue everything, beside the others."""
     credentials.make(folder)
     if (folder / "bundle.crt").exists():
         return
     now, day = datetime.now(UTC), timedelta(days=30)
     extra: dict[str, list[x509.ExtensionType]] = {
-        "proxy": [x509.BasicConstraints(True, None)],
         "shallow": [x509.BasicConstraints(True, 0)],
         "narrow": [x509.BasicConstraints(True, None), x509.NameConstraints([x509.DNSName("good.example")], None)],
     }

@@ -20,6 +20,7 @@ tokens and certificates a scenario may name.
 """
 
 import argparse
+import base64
 import gzip
 import http.client
 import json
@@ -45,7 +46,7 @@ HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
 
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.[\w-]+)+)\}")
-_TOKEN: Final = re.compile(r"\$\{token\.([\w -]+)\}")
+_TOKEN: Final = re.compile(r"\$\{token(64)?\.([\w -]+)\}")
 _PADDING: Final = re.compile("x{1000,}")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -169,7 +170,8 @@ class Client:
 
         def token(match: re.Match[str]) -> str:
             assert self.credentials is not None, "this area needs a folder of credentials"
-            return self.credentials.token(json.loads(_filled(json.dumps(scenario["tokens"][match[1]]), answers)))
+            made = self.credentials.token(json.loads(_filled(json.dumps(scenario["tokens"][match[2]]), answers)))
+            return base64.urlsafe_b64encode(made.encode()).rstrip(b"=").decode() if match[1] else made
 
         if "tokens" in scenario:
             request = json.loads(_TOKEN.sub(token, json.dumps(request)))

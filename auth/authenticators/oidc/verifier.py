@@ -29,6 +29,8 @@ _MAX_AGE: Final = re.compile(r"(?:^|[\s,])max-age=\"?(\d+)", re.IGNORECASE)
 _NOT_CACHEABLE: Final = re.compile(r"\b(no-store|no-cache|private)\b", re.IGNORECASE)
 
 
+# What becomes of numbers that int64 can't hold.
+_FARTHEST: Final = "292277026596-12-04 15:30:08 +0000 UTC"
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 Claims = Mapping[str, Any]
@@ -265,4 +267,4 @@ def _shown(seconds: float | None) -> str:
     try:
         return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
     except (ValueError, OverflowError, OSError):
-        return str(int(seconds))
+        return _FARTHEST

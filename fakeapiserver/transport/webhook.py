@@ -61,7 +61,10 @@ class WebhookError(Exception):
     @property
     def is_transient(self) -> bool:
         """Worth another try (upstream: webhook.DefaultShouldRetry)."""
-        return self.reset or self.status in (429, 500, 504) or self.retry_after is not None
+        server_failed = (
+            self.status >= 500 and self.status != 503
+        )  # who is unavailable has said for how long, or is left alone
+        return self.reset or self.status == 429 or server_failed or self.retry_after is not None
 
 
 @dataclass(frozen=True, slots=True)

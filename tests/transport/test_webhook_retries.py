@@ -1,0 +1,28 @@
+"""Which answers of a webhook are worth another call, as client-go has it."""
+
+import pytest
+
+from fakeapiserver.transport.webhook import WebhookError
+
+
+@pytest.mark.parametrize(
+    ("status", "is_transient"),
+    [
+        (400, False),
+        (404, False),
+        (409, False),
+        (429, True),
+        (500, True),
+        (501, True),
+        (502, True),
+        (503, False),
+        (504, True),
+    ],
+)
+def test_failures_that_may_pass(status: int, is_transient: bool) -> None:
+    assert WebhookError("x", status).is_transient is is_transient
+
+
+def test_a_time_to_wait_is_heeded() -> None:
+    assert WebhookError("x", 503, 1).is_transient
+    assert WebhookError("EOF", reset=True).is_transient

@@ -73,6 +73,8 @@ class TokenReviewer(Protocol):
 
 
 class Decision(Enum):
+    __hash__ = object.__hash__  # an enumeration's own is not free, and each request's decision is counted by it
+
     ALLOW = "Allow"
     DENY = "Deny"
     NO_OPINION = "NoOpinion"

@@ -169,6 +169,8 @@ class Node:
         return [], [], True, "node authorizer does not support user rule resolution"
 
     def _reaches(self, node: str, kind: str, attributes: Attributes) -> bool:
+        if self._graph is not None and self._graph.revision == self._reader.revision:
+            return self._graph.reaches((kind, attributes.namespace, attributes.name), node)
         generation = self._reader.generation(RESOURCES)
         if self._graph is None:
             self._graph = _Graph(self._reader)

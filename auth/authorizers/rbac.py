@@ -45,9 +45,10 @@ _Grant = tuple[Rule, _Binding]
 class _Grants:
     """What one subject may do in one place, compiled. `resources` has the words of rules as keys: `pods`, `pods/log`, `*/scale`, `*`."""
 
-    __slots__ = ("errors", "paths", "resources")
+    __slots__ = ("errors", "is_named", "paths", "resources")
 
     def __init__(self) -> None:
+        self.is_named = False
         self.resources: dict[str, list[_Grant]] = {}
         self.paths: list[_Grant] = []
         self.errors: list[str] = []
@@ -55,6 +56,7 @@ class _Grants:
     def add(self, rules: Sequence[PolicyRule], binding: _Binding) -> None:
         for rule in rules:
             grant = (Rule(rule), binding)
+            self.is_named = self.is_named or bool(rule.get("resourceNames"))
             for resource in dict.fromkeys(rule.get("resources") or ()):
                 self.resources.setdefault(resource, []).append(grant)
             if rule.get("nonResourceURLs"):
@@ -72,10 +74,13 @@ class _Grants:
 
 
 class _Mine(NamedTuple):
-    """All that one user may do in one place. `reasons` are the texts told already, by binding."""
+    """All that one user may do in one place. `reasons` are the texts told already, by binding; `decisions` what was asked already,
+    where names count only if a rule has any (`is_named`)."""
 
     grants: tuple[_Grants, ...]
+    is_named: bool
     reasons: dict[_Key, str]
+    decisions: dict[tuple[Any, ...], tuple[Decision, str]]
 
 
 class _Index:
@@ -89,7 +94,7 @@ class _Index:
         self._users_of: dict[_Key, set[_Subject]] = {}
         self._grants: dict[_Subject, _Grants] = {}
         self._mine: dict[tuple[str, tuple[str, ...], str], _Mine] = {}
-        self.decisions: dict[tuple[Any, ...], tuple[Decision, str]] = {}
+        self._remembered = 0
         for resource in RESOURCES:
             for obj in reader.list(resource):
                 self._put(resource, obj)
@@ -101,8 +106,24 @@ class _Index:
                 self._remove(resource, old)
             if new is not None:
                 self._put(resource, new)
-        self.decisions.clear()
+        self.forget_decisions()
+
+    def decide(self, attributes: Attributes) -> tuple[Decision, str]:
+        a, mine = attributes, self.grants_to(attributes.user, attributes.namespace)
+        key = (a.verb, a.resource, a.api_group, a.subresource, a.name if mine.is_named else "", a.path)
+        if a.resource_request:
+            key = key[:-1]
+        decision = mine.decisions.get(key)
+        if decision is None:
+            self._remembered += 1
+            if self._remembered > _DECISIONS:
+                self.forget_decisions()
+            decision = mine.decisions[key] = _decide(mine, attributes)
+        return decision
+
+    def forget_decisions(self) -> None:
         self._mine.clear()
+        self._remembered = 0
 
     def _put(self, resource: str, obj: Mapping[str, Any]) -> None:
         meta = obj["metadata"]
@@ -142,9 +163,10 @@ class _Index:
         mine = self._mine.get(key)
         if mine is None:
             if len(self._mine) >= _DECISIONS:
-                self._mine.clear()
+                self.forget_decisions()
             found = (self._grants_of(subject) for subject in _principals(user, namespace))
-            mine = self._mine[key] = _Mine(tuple(grants for grants in found if grants is not None), {})
+            grants = tuple(grants for grants in found if grants is not None)
+            mine = self._mine[key] = _Mine(grants, any(grant.is_named for grant in grants), {}, {})
         return mine
 
     def _grants_of(self, subject: _Subject) -> _Grants | None:
@@ -242,8 +264,10 @@ class RBAC:
         self._index: _Index | None = None
 
     def _current(self) -> _Index:
-        generation = self._reader.generation(RESOURCES)
         index = self._index
+        if index is not None and index.revision == self._reader.revision:
+            return index
+        generation = self._reader.generation(RESOURCES)
         if index is None:
             index = self._index = _Index(self._reader)
         elif generation != self._generation:
@@ -257,16 +281,7 @@ class RBAC:
         return index
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
-        index = self._current()
-        a, user = attributes, attributes.user
-        wanted = (a.verb, a.api_group, a.resource, a.subresource, a.namespace, a.name, a.path, a.resource_request)
-        key = (user.name, user.groups, *wanted)
-        decision = index.decisions.get(key)
-        if decision is None:
-            if len(index.decisions) >= _DECISIONS:
-                index.decisions.clear()
-            decision = index.decisions[key] = _decide(index, attributes)
-        return decision
+        return self._current().decide(attributes)
 
     async def rules_for(
         self, user: UserInfo, namespace: str
@@ -291,9 +306,8 @@ class RBAC:
         return rules, aggregate(errors)
 
 
-def _decide(index: _Index, attributes: Attributes) -> tuple[Decision, str]:
+def _decide(mine: _Mine, attributes: Attributes) -> tuple[Decision, str]:
     called = words(attributes)
-    mine = index.grants_to(attributes.user, attributes.namespace)
     for grants in mine.grants:
         binding = grants.find(attributes, called)
         if binding is not None:

@@ -53,7 +53,8 @@ class Application:
         headers += response.headers
         if response.cache_control:
             headers.append((b"cache-control", response.cache_control))
-        headers += respond.warning_headers(request.warnings)
+        if request.warnings:
+            headers += respond.warning_headers(request.warnings)
         if response.stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
             await send({"type": "http.response.start", "status": response.status, "headers": headers})

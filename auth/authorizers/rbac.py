@@ -80,7 +80,7 @@ class _Mine(NamedTuple):
     grants: tuple[_Grants, ...]
     is_named: bool
     reasons: dict[_Key, str]
-    decisions: dict[tuple[Any, ...], tuple[Decision, str]]
+    decisions: dict[tuple[str, ...], tuple[Decision, str]]
 
 
 class _Index:
@@ -110,9 +110,9 @@ class _Index:
 
     def decide(self, attributes: Attributes) -> tuple[Decision, str]:
         a, mine = attributes, self.grants_to(attributes.user, attributes.namespace)
-        key = (a.verb, a.resource, a.api_group, a.subresource, a.name if mine.is_named else "", a.path)
+        key: tuple[str, ...] = (a.verb, a.path)
         if a.resource_request:
-            key = key[:-1]
+            key = (a.verb, a.resource, a.api_group, a.subresource, a.name if mine.is_named else "")
         decision = mine.decisions.get(key)
         if decision is None:
             self._remembered += 1

@@ -101,7 +101,7 @@ def new_unauthorized() -> StatusError:
 
 def new_forbidden(resource: GroupResource, name: str, reason: str) -> StatusError:
     subject = f"{resource} {go_quote(name)}" if name else str(resource)
-    message = f"{subject} is forbidden: {reason}" if resource.resource else f"forbidden: {reason}"
+    message = f"{subject} is forbidden: {reason}" if any(resource) else f"forbidden: {reason}"
     return status_error(403, "Forbidden", message, resource_details(resource, name))
 
 

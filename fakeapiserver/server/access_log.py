@@ -4,20 +4,26 @@ Nothing upstream does this; audit2rbac reads the same out of an audit log.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.attributes import forbidden_message
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
 
+if TYPE_CHECKING:
+    from fakeapiserver.registry.rbac.policybased import Grant
+
 _MOST: Final = 100_000
 _MOST_DENIED: Final = 10_000
-_API_VERSION: Final = "rbac.authorization.k8s.io/v1"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_API_VERSION: Final = f"{_RBAC}/v1"
 # Who everybody is that has shown any credentials: what they may do, no role has to say.
 _EVERYBODY: Final = UserInfo("", groups=("system:authenticated",))
+# Whoever has one of these for all names may do anything: no role gives them for more than was asked.
+_BY_NAME: Final = frozenset({"escalate", "bind", "impersonate", "approve", "sign", "attest"})
 
 
 class Access(NamedTuple):
@@ -51,6 +57,7 @@ class AccessLog:
         self._authorizer = authorizer
         self._allowed: dict[Access, Attributes] = {}
         self._denied: deque[Denied] = deque(maxlen=_MOST_DENIED)
+        self._grants: deque[Grant] = deque(maxlen=_MOST_DENIED)
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         decision, reason = await self._authorizer.authorize(attributes)
@@ -58,9 +65,22 @@ class AccessLog:
         if decision is not Decision.ALLOW:
             message = forbidden_message(attributes)
             self._denied.append(Denied(access, f"{message}: {reason}" if reason else message))
-        elif access not in self._allowed and len(self._allowed) < _MOST:
-            self._allowed[access] = attributes
+        else:
+            self._keep(access, attributes)
         return decision, reason
+
+    def beside(self, counts: Callable[[Attributes], bool]) -> Authorizer:
+        """An authorizer for questions beside a request's own. Of those that count, what is allowed is kept; what isn't is told
+        by who has asked."""
+        return _Beside(self._authorizer, counts, self._keep)
+
+    def granted(self, grant: "Grant") -> None:
+        """Somebody has given rights away."""
+        self._grants.append(grant)
+
+    def _keep(self, access: Access, attributes: Attributes) -> None:
+        if access not in self._allowed and len(self._allowed) < _MOST:
+            self._allowed[access] = attributes
 
     def denied(self) -> list[Denied]:
         return list(self._denied)
@@ -68,6 +88,7 @@ class AccessLog:
     def forget(self) -> None:
         self._allowed.clear()
         self._denied.clear()
+        self._grants.clear()
 
     async def used(self, user: str, name: str, *, names: bool) -> list[Object]:
         """The roles; see Cluster.rbac.used."""
@@ -78,7 +99,41 @@ class AccessLog:
             decision, _ = await self._authorizer.authorize(replace(attributes, user=_EVERYBODY))
             if decision is not Decision.ALLOW:
                 wanted.append(access)
+        wanted += self._unearned([grant for grant in self._grants if user in ("", grant.user)], wanted, names)
         return list(roles(wanted, name, names=names))
+
+    def _unearned(self, grants: "list[Grant]", wanted: list[Access], names: bool) -> list[Access]:
+        """What is needed to give away rights that one doesn't have."""
+        if not grants:
+            return []
+        from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
+
+        rules = {role["metadata"].get("namespace", ""): role["rules"] for role in roles(wanted, "", names=names)}
+        found = []
+        for grant in grants:
+            owned = [*rules.get("", ()), *(rules.get(grant.namespace, ()) if grant.namespace else ())]
+            if rules_cover(owned, grant.rules):
+                access = Access(grant.user, grant.verb, _RBAC, grant.resource, "", grant.namespace, grant.name)
+                found.append(access)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    _authorizer: Authorizer
+    _counts: Callable[[Attributes], bool]
+    _keep: Callable[[Access, Attributes], None]
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        decision, reason = await self._authorizer.authorize(attributes)
+        if decision is Decision.ALLOW and self._counts(attributes):
+            self._keep(_access(attributes), attributes)
+        return decision, reason
+
+
+def is_a_right_of_its_own(attributes: Attributes) -> bool:
+    """Of what admission asks: whether a write needs the right. Policies ask about rights that make an exception."""
+    return attributes.resource == "signers" or attributes.subresource == "finalizers"
 
 
 def _access(a: Attributes) -> Access:
@@ -90,11 +145,11 @@ def _access(a: Attributes) -> Access:
 def roles(wanted: Iterable[Access], name: str, *, names: bool) -> Iterable[Object]:
     """A cluster role for what is in no namespace, then a role for each namespace; none for what nobody wanted."""
     by_namespace: dict[str, list[Access]] = defaultdict(list)
-    for access in wanted:
+    for access in _needed([_as_told(access, names) for access in wanted]):
         by_namespace[access.namespace].append(access)
     for namespace in sorted(by_namespace):
         found = by_namespace[namespace]
-        rules = [*_resource_rules(found, names), *_path_rules(found)]
+        rules = [*_resource_rules(found), *_path_rules(found)]
         if namespace:
             meta = {"name": name, "namespace": namespace}
             yield {"apiVersion": _API_VERSION, "kind": "Role", "metadata": meta, "rules": rules}
@@ -102,13 +157,29 @@ def roles(wanted: Iterable[Access], name: str, *, names: bool) -> Iterable[Objec
             yield {"apiVersion": _API_VERSION, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
 
 
-def _resource_rules(wanted: Iterable[Access], names: bool) -> Iterable[Object]:
+def _as_told(access: Access, names: bool) -> Access:
+    """As a rule tells it: of nobody in particular, and mostly of any name."""
+    return access._replace(user="", name=access.name if names or access.verb in _BY_NAME else "")
+
+
+def _needed(wanted: Iterable[Access]) -> list[Access]:
+    """Without what follows from the rest: what is allowed everywhere is so in a namespace, and for any name for one."""
+    found = dict.fromkeys(wanted)
+
+    def follows(a: Access) -> bool:
+        wider = {a._replace(namespace=namespace, name=name) for namespace in ("", a.namespace) for name in ("", a.name)}
+        return any(other != a and other in found for other in wider)
+
+    return [access for access in found if not follows(access)]
+
+
+def _resource_rules(wanted: Iterable[Access]) -> Iterable[Object]:
     """Resources of one group that take the same verbs share a rule."""
     verbs: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for a in wanted:
         if not a.path:
             resource = f"{a.resource}/{a.subresource}" if a.subresource else a.resource
-            verbs[a.group, a.name if names else "", resource].add(a.verb)
+            verbs[a.group, a.name, resource].add(a.verb)
     together: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (group, name, resource), found in sorted(verbs.items()):
         together[group, name, tuple(sorted(found))].append(resource)

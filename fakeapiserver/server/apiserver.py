@@ -20,7 +20,7 @@ from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.server import authn_authz, bootstrap
-from fakeapiserver.server.access_log import AccessLog
+from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
@@ -114,17 +114,19 @@ class APIServer:
             self.metrics.authorization.decisions,
             self.metrics.instruments,
         )
-        authorizer = self.scopes.authorizer = self._authorization.authorizer
+        authorizer = self._authorization.authorizer
+        log = self.access_log = AccessLog(authorizer) if config.records_access else None
+        self.scopes.authorizer = log.beside(lambda _: True) if log is not None else authorizer
         self._to_webhooks: Idle = IdleConnections()
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
-        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions)
+        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions, log)
         chain = authn_authz.admission(
             config,
             self.objects,
             self.versions,
             self.writer,
             self.clock,
-            authorizer,
+            log.beside(is_a_right_of_its_own) if log is not None else authorizer,
             self.metrics.instruments,
             self._to_webhooks,
         )
@@ -171,7 +173,6 @@ class APIServer:
         self.scopes.virtual = reviews(
             authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
         )
-        self.access_log = AccessLog(authorizer) if config.records_access else None
         self._auditor = audit.build(config.audit, self.clock, self.metrics.audit)
         self.application = Application(self._chain(authenticator, self.access_log or authorizer))
         self._tasks: list[asyncio.Task[None]] = []

@@ -20,6 +20,7 @@ from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.store import Guard
+    from fakeapiserver.server.access_log import AccessLog
     from fakeapiserver.transport.webhook import Idle
 
 log = logging.getLogger(__name__)
@@ -38,21 +39,22 @@ _WITH_PARAMS: Final = (
 
 
 def guards(
-    authorizer: Authorizer, rbac: RBAC, objects: Getter, versions: Versions
+    authorizer: Authorizer, rbac: RBAC, objects: Getter, versions: Versions, log: "AccessLog | None"
 ) -> Callable[[GroupResource], "Guard | None"]:
     """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, and who names params
-    must be allowed to read them."""
+    must be allowed to read them. `log` is told which rights that took."""
+    asked = log.beside(lambda _: True) if log is not None else authorizer
 
     def guard(resource: GroupResource) -> "Guard | None":
         if resource.group == "admissionregistration.k8s.io" and resource.resource in _WITH_PARAMS:
             from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
 
-            return ParamAccess(resource.resource, authorizer, objects, versions.resource_of)
+            return ParamAccess(resource.resource, asked, objects, versions.resource_of)
         if resource.group != "rbac.authorization.k8s.io":
             return None
         from fakeapiserver.registry.rbac.policybased import PolicyBased
 
-        return PolicyBased(resource.resource, authorizer, rbac, objects)
+        return PolicyBased(resource.resource, authorizer, rbac, objects, log.granted if log is not None else None)
 
     return guard
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 _NOBODY: Final = UserInfo("")
+# Who is asked whether these are allowed takes them for the core group's; but nobody serves them.
+_NO_GROUP: Final = ("//", "/apis//")
 _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
@@ -95,7 +97,7 @@ class HandlerChain:
         return response
 
     async def _serve(self, request: Request) -> Response:
-        if not request.info.resource_request or request.path.startswith("//"):
+        if not request.info.resource_request or request.path.startswith(_NO_GROUP):
             return await self.fixed_paths.answer(request)
         response = await dispatch(request, self.scopes)
         if request.info.verb in _WRITES:

@@ -116,6 +116,8 @@ class FixedPaths:
             from fakeapiserver.server import debug_pages
 
             return await debug_pages.page(request) or _nobody()
+        if request.path.startswith("/apis//"):
+            return _nobody()
         answer = self._exact.get(request.path) or self._prefixes.get(first)
         self._table.register(self._registered())
         if first == "openapi":

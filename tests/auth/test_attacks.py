@@ -312,8 +312,9 @@ def test_no_way_of_writing_a_path_opens_it(cluster: Cluster, target: bytes, stat
     assert (code, answer["message"]) == (status, message)
 
 
-def test_slashes_too_many_are_served_to_nobody(cluster: Cluster) -> None:
-    [(code, _)] = ask(cluster, b"GET //api/v1/secrets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + ADMIN + b"\r\n")
+@pytest.mark.parametrize("target", [b"//api/v1/secrets", b"/apis//v1/secrets", b"/apis//v1", b"/apis//"])
+def test_slashes_too_many_are_served_to_nobody(cluster: Cluster, target: bytes) -> None:
+    [(code, _)] = ask(cluster, b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % target + ADMIN + b"\r\n")
     assert code == 404
 
 

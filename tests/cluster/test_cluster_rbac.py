@@ -54,6 +54,12 @@ class Client:
         except urllib.error.HTTPError as error:
             return error.code, _content(error)
 
+    def open(self, path: str) -> Any:
+        """An answer that goes on."""
+        return urllib.request.urlopen(
+            urllib.request.Request(self._url + path, headers=self._headers), context=self._context
+        )
+
 
 def _content(answer: Any) -> Any:
     return json.load(answer) if answer.headers["Content-Type"] == "application/json" else answer.read()
@@ -141,3 +147,31 @@ def test_only_one_user_and_only_named_objects(cluster: Cluster, admin: Client, t
     (role,) = cluster.rbac.used("eve", names=True)
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["one"], "verbs": ["get"]}
     assert role["rules"] == [rule]
+
+
+def test_a_right_that_is_taken_away_is_gone_at_once(cluster: Cluster, admin: Client, tmp_path: Path) -> None:
+    """The next request is refused; what is watched already goes on, as it does upstream."""
+    reader = {"metadata": {"name": "kim"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}]}
+    subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "kim"}]
+    binding = {"metadata": {"name": "kim"}, "roleRef": {"kind": "ClusterRole", "name": "kim"}, "subjects": subjects}
+    pods, bindings, roles = "/api/v1/namespaces/default/pods", f"{RBAC}/clusterrolebindings", f"{RBAC}/clusterroles"
+    kim = Client(cluster.user("kim"), tmp_path)
+    assert admin("POST", roles, reader)[0] == 201
+    for _ in range(3):
+        assert kim("GET", pods)[0] == 403
+        assert admin("POST", bindings, binding)[0] == 201
+        assert kim("GET", pods)[0] == 200
+        watch = kim.open(f"{pods}?watch=1&timeoutSeconds=20")
+        assert admin("DELETE", f"{bindings}/kim")[0] == 200
+        assert kim("GET", pods)[0] == 403
+        pod = {"metadata": {"name": "seen"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        assert admin("POST", f"{pods}?fieldManager=x", pod)[0] == 201
+        assert json.loads(watch.readline())["object"]["metadata"]["name"] == "seen"
+        watch.close()
+        admin("DELETE", f"{pods}/seen")
+    assert admin("POST", bindings, binding)[0] == 201
+    for rules in ([], reader["rules"], [{**reader["rules"][0], "verbs": ["get"]}], reader["rules"]):
+        assert admin("PUT", f"{roles}/kim", {**reader, "rules": rules})[0] == 200
+        assert kim("GET", pods)[0] == (200 if rules == reader["rules"] else 403)
+    admin("DELETE", f"{roles}/kim")
+    assert kim("GET", pods)[0] == 403

@@ -3,8 +3,9 @@
 Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go, escalation_check.go, helpers.go.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
@@ -25,6 +26,18 @@ _FULL_AUTHORITY: Final[list[PolicyRule]] = [
 ]
 
 
+class Grant(NamedTuple):
+    """Rights that a user has given away in a namespace (empty: everywhere). Who doesn't have them needs `verb` (escalate or
+    bind) for `name` of the `resource`."""
+
+    user: str
+    namespace: str
+    rules: list[PolicyRule]
+    verb: str
+    resource: str
+    name: str
+
+
 class RuleSource(Protocol):
     def policy_rules(self, user: UserInfo, namespace: str, resource: str = "") -> tuple[list[PolicyRule], str]:
         """Every rule the user has in a namespace (empty: cluster-wide), and what kept a binding from counting."""
@@ -33,18 +46,23 @@ class RuleSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class PolicyBased:
     """The guard of one of the four resources. Members of system:masters pass; so does who may `escalate` a role or `bind`
-    one; others must hold every right that the role has or the binding gives."""
+    one; others must hold every right that the role has or the binding gives. `granted` is told of all that pass."""
 
     resource: str
     authorizer: Authorizer
     rules: RuleSource
     objects: Getter
+    granted: Callable[[Grant], None] | None = None
     of_valid = False
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         """StatusError 403 with the rights that are missing; 404 for a binding to a role that isn't there."""
-        if _MASTERS in request.user.groups:
-            return
+        if _MASTERS not in request.user.groups:
+            await self._check(request, obj, old)
+        if self.granted is not None and (old is None or not _only_gc_fields_differ(obj, old)):
+            self.granted(self._grant(request, obj, old or {}))
+
+    async def _check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         if self.resource in _RESOURCES.values():
             if await self._allowed(request, "escalate", self.resource, request.name):
                 return
@@ -78,6 +96,21 @@ class PolicyBased:
         if role is None:  # upstream calls it by the resource that is written
             raise new_not_found(GroupResource(GROUP, self.resource), name)
         self._confirm(request, obj, role.get("rules") or [])
+
+    def _grant(self, request: WriteRequest, obj: Object, old: Object) -> Grant:
+        user, namespace = request.user.name, request.namespace
+        if self.resource in _RESOURCES.values():
+            rules = _FULL_AUTHORITY if _aggregates(obj) or _aggregates(old) else obj.get("rules") or []
+            return Grant(user, namespace, rules, "escalate", self.resource, request.name)
+        reference = obj.get("roleRef") or {}
+        resource, name = _RESOURCES.get(reference.get("kind", ""), ""), reference.get("name", "")
+        role = (
+            self.objects.get(f"{resource}.{GROUP}", namespace if resource == "roles" else "", name)
+            if resource
+            else None
+        )
+        # a role that isn't there can be bound by who may bind it only
+        return Grant(user, namespace, role.get("rules") or [] if role else _FULL_AUTHORITY, "bind", resource, name)
 
     def _confirm(self, request: WriteRequest, obj: Object, wanted: list[PolicyRule]) -> None:
         owned, error = self.rules.policy_rules(request.user, request.namespace, self.resource)

@@ -158,15 +158,14 @@ def _mismatch(value: Any, go_type: str, zero: Any, state: State, *, exact: bool 
 
 def _parsed(value: Any, parse: Callable[[str], object], state: State) -> str:
     """A text that must be readable."""
-    if type(value) is not str:
-        if value is None:
-            return ""
+    text = "" if value is None else value
+    if type(text) is not str:
         raise DecodeError(state.mismatch(value, "string"))
     try:
-        parse(value)
+        parse(text)
     except ValueError as error:
         raise DecodeError(str(error)) from None
-    return value
+    return text
 
 
 _PARSED: Final[Mapping[str, Callable[[str], object]]] = {"Duration": parse_duration, "Bytes": canonical_base64}

@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go.
 import logging
 import uuid
 from collections.abc import Awaitable
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
@@ -27,12 +28,21 @@ from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.transport.review import BadReview
 
 if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import WebhookClient
+    from fakeapiserver.transport.webhook_users import WebhookUsers
 
 log = logging.getLogger(__name__)
+
+_CONFIGURATION: Final = ConfigKind(
+    "WebhookAdmissionConfiguration",
+    ("apiserver.config.k8s.io/v1",),
+    {"WebhookAdmissionConfiguration": {"kubeConfigFile": "string", "staticManifestsDir": "string"}},
+)
 
 T = TypeVar("T")
 # Upstream tells no higher ones.
@@ -72,6 +82,7 @@ class Webhook(Handler):
         self._hooks: tuple[Hook, ...] = ()
         self._generation = -1
         self._client: WebhookClient | None = None
+        self._users = _users(initializer.configuration.get(type(self).__name__))
 
     def hooks(self) -> tuple[Hook, ...]:
         """All there are, read again after a change of any configuration."""
@@ -163,7 +174,11 @@ class Webhook(Handler):
         if self._client is None:
             self._client = WebhookClient(cluster_resolver(self.initializer.getter), self.initializer.idle)
         try:
-            return await self._client.post(hook.endpoint, body, hook.spec.get("timeoutSeconds") or 10)
+            endpoint = hook.endpoint if self._users is None else self._users.presenting(hook.endpoint)
+        except (OSError, ValueError) as error:
+            raise failed(hook, f"could not get REST client: {error}", 500) from None
+        try:
+            return await self._client.post(endpoint, body, hook.spec.get("timeoutSeconds") or 10)
         except WebhookError as error:
             raise failed(hook, f"failed to call webhook: {error}", error.status or 503) from None
 
@@ -203,6 +218,21 @@ class Webhook(Handler):
             return None
         log.info("failing closed: %s", error)
         return new_internal_error(str(error))
+
+
+def _users(document: Object | None) -> "WebhookUsers | None":
+    """Those that the plugin's configuration names a kubeconfig of. ValueError (upstream: LoadConfig)."""
+    path = _CONFIGURATION.read(document).get("kubeConfigFile") if document is not None else None
+    if not path:
+        return None
+    if not path.startswith("/"):
+        raise ValueError(f"kubeConfigFile: Invalid value: {go_quote(path)}: must be an absolute file path")
+    from fakeapiserver.transport.webhook_users import WebhookUsers
+
+    try:
+        return WebhookUsers(Path(path))
+    except OSError as error:
+        raise ValueError(str(error)) from None
 
 
 def failed(hook: Hook, why: str, code: int = 503) -> CallFailed:

@@ -81,9 +81,7 @@ _KIND: Final = ConfigKind(
 def load_kubeconfig(path: Path) -> Endpoint:
     """The current context's server. ValueError with clientcmd's sentence, OSError for files that can't be read. What an exec
     plugin gives isn't in it, and what stands in a token file only as it is now (`has_changing_credentials`)."""
-    if not path.exists():
-        raise OSError(f"stat {path}: no such file or directory")
-    config = _decoded(path)
+    config = read_config(path)
     if not config.get("clusters") and not config.get("current-context"):
         raise ValueError(f"invalid configuration: {_EMPTY}")
     name = config.get("current-context") or ""
@@ -100,6 +98,13 @@ def load_kubeconfig(path: Path) -> Endpoint:
         why = _EMPTY if only_without else problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise ValueError(f"invalid configuration: {why}")
     return _endpoint(cluster or {}, user, folder)
+
+
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The document, whatever is in it. ValueError with clientcmd's sentence, OSError."""
+    if not path.exists():
+        raise OSError(f"stat {path}: no such file or directory")
+    return _decoded(path)
 
 
 def _decoded(path: Path) -> Mapping[str, Any]:
@@ -232,7 +237,7 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
     if user.get("auth-provider"):
         raise ValueError(f"no Auth Provider found for name {go_quote(user['auth-provider'].get('name') or '')}")
     # upstream tells nobody who it is without TLS
-    identity = Identity(user_agent=_USER_AGENT) if plain else _identity(user, folder)
+    identity = Identity(user_agent=_USER_AGENT) if plain else identity_of(user, folder)
     if parts.username is not None and not identity.authorization:
         identity = replace(identity, authorization=_basic(parts.username, parts.password or ""))
     return Endpoint(
@@ -250,7 +255,8 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
     )
 
 
-def _identity(user: Mapping[str, Any], folder: Path) -> Identity:
+def identity_of(user: Mapping[str, Any], folder: Path) -> Identity:
+    """What a user of a kubeconfig in `folder` shows, but for exec plugins. OSError, ValueError for files that can't be read."""
     token = user.get("token") or ""
     if file := user.get("tokenFile"):
         token = read_file(folder / file).decode().strip()

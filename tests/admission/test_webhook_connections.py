@@ -1,9 +1,11 @@
 """Connections to webhooks: one is used for many calls, and what one webhook does is no other request's concern."""
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from conformance.exchange import Client
 from conformance.tls_server import TLSServer
 from fakeapiserver import Cluster
+from fakeapiserver.testing.background import running_server
 
 Json = dict[str, Any]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -25,6 +28,7 @@ class Hook(TLSServer):
     def __init__(self) -> None:
         self.connections = 0
         self.calls = 0
+        self.authorizations: list[str | None] = []
         self.hangs_up = self.tells = False
         self.held, self.released = threading.Event(), threading.Event()
         super().__init__(_handler(self))
@@ -49,10 +53,9 @@ def _handler(hook: Hook) -> type[BaseHTTPRequestHandler]:
             hook.connections += 1
 
         def do_POST(self) -> None:
-            import json
-
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             hook.calls += 1
+            hook.authorizations.append(self.headers["Authorization"])
             if review["request"]["name"] == "held":
                 hook.held.set()
                 hook.released.wait(10)
@@ -153,3 +156,18 @@ def test_a_hundred_webhooks(client: Client, hook: Hook) -> None:
     configure(client, *(hook.webhook(f"h{number}.example.com") for number in range(100)))
     assert send(client, "POST", CONFIGMAPS, named("c"))[0] == 201
     assert hook.calls == 100
+
+
+def test_webhooks_are_called_as_whom_the_configuration_says(hook: Hook, tmp_path: Path) -> None:
+    user = {"name": f"127.0.0.1:{hook.port}", "user": {"token": "secret"}}
+    (tmp_path / "users").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "users": [user]}))
+    group = {"apiVersion": "apiserver.config.k8s.io/v1"}
+    users = {**group, "kind": "WebhookAdmissionConfiguration", "kubeConfigFile": str(tmp_path / "users")}
+    plugins = [{"name": "ValidatingAdmissionWebhook", "configuration": users}]
+    file = tmp_path / "admission"
+    file.write_text(json.dumps({**group, "kind": "AdmissionConfiguration", "plugins": plugins}))
+    with running_server(admission_control_config_file=file) as server:
+        client = Client(server.url, server.admin_token)
+        configure(client, hook.webhook())
+        assert send(client, "POST", CONFIGMAPS, named("c"))[0] == 201
+    assert hook.authorizations == ["Bearer secret"]

@@ -12,7 +12,7 @@ from fakeapiserver.admission.interfaces import Attributes, Reinvocation, Version
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched, in_version
 from fakeapiserver.admission.webhook.review import Subject
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, new_service_unavailable
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -169,8 +169,6 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         if view.subject.object is None:
             return
         schema = versions.typed(kind)
-        if schema is None:
-            raise _not_found(kind)
         for mutation in invocation.hook.mutator.mutations:
             try:
                 seen = evaluation.with_names(object=view.subject.object)
@@ -210,12 +208,6 @@ def _unknown_conversion(kind: GroupVersionKind, wanted: GroupVersionKind) -> str
         shown = go_quote(str(wanted.group_version))
         return f'{kind.version}.{kind.kind} is not suitable for converting to {shown} in scheme "pkg/runtime/scheme.go:111"'
     return f"converting ({kind.version}.{kind.kind}) to ({wanted.version}.{kind.kind}): unknown conversion"
-
-
-def _not_found(kind: GroupVersionKind) -> StatusError:
-    delay = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
-    shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
-    return new_service_unavailable(f"Resource kind {shown} not found. {delay}")
 
 
 def _deny(hook: Hook, binding: Binding | None, message: str, denials: list[Denial], reason: str = "") -> None:

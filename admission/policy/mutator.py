@@ -55,7 +55,7 @@ class Mutator:
         """ConditionError."""
         return await hold(self._conditions, evaluation, self._variables, ignores_failures=self._ignores_failures)
 
-    async def patched(self, mutation: Mutation, evaluation: Evaluation, schema: "TypedSchema") -> Object:
+    async def patched(self, mutation: Mutation, evaluation: Evaluation, schema: "TypedSchema | None") -> Object:
         """What a mutation makes of the evaluation's object: a new one. MutationError."""
         if mutation.expression.program is None:
             raise MutationError(mutation.expression.error)
@@ -66,7 +66,14 @@ class Mutator:
         if error:
             raise MutationError(error)
         obj: Object = evaluation.names["object"]
-        return _applied(value, obj, schema) if mutation.merges else _json_patched(value, obj)
+        if not mutation.merges:
+            return _json_patched(value, obj)
+        _check_names(value)
+        if schema is None:
+            raise MutationError(
+                f"error applying patch: failed to convert patch object to typed object: {_unknown(obj)}"
+            )
+        return _applied(value, obj, schema)
 
 
 def _mutation(environment: Environment, mutation: Object) -> Mutation:
@@ -82,7 +89,6 @@ def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
     from fakeapiserver.apimachinery.managedfields.merge import merge
     from fakeapiserver.apimachinery.managedfields.validate import validate
 
-    _check_names(made)
     patch = {**_to_go(made), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     if problem := validate(patch, schema):
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {problem}")
@@ -94,6 +100,12 @@ def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
         raise MutationError(f"error applying patch: failed to convert original object to typed object: {problem}")
     merged: Object = merge(schema.root, obj, patch)
     return merged
+
+
+def _unknown(obj: Object) -> str:
+    """Kinds of subresources are in no document of OpenAPI that upstream looks at."""
+    group, _, version = obj["apiVersion"].rpartition("/")
+    return f"no corresponding type for {group}/{version}, Kind={obj['kind']}"
 
 
 def _to_go(value: Any) -> Any:

@@ -16,7 +16,6 @@ from fakeapiserver.admission.webhook.matching import (
     has_labels,
     in_namespace,
     in_version,
-    is_exempt,
     matched,
     namespace_of,
     operates,
@@ -28,9 +27,14 @@ from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object, metadata
 
-# Questions about who somebody is and what they may do, which policies could ask themselves.
+# Policies themselves, lest they lock their writers out, and questions about who somebody is and what they may do, which policies
+# could ask themselves.
 _EXCLUDED: Final = frozenset(
     {
+        GroupResource("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+        GroupResource("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+        GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
         GroupResource("authentication.k8s.io", "selfsubjectreviews"),
         GroupResource("authentication.k8s.io", "tokenreviews"),
         GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
@@ -147,7 +151,7 @@ class PolicyPlugin(Handler, Generic[H]):
     def _concerning(self, attributes: Attributes) -> tuple[H, ...]:
         """By their rules, whatever the version, scope and name of what is written: a resource is served as the same one in other
         versions, and events in another group."""
-        if is_exempt(attributes) or attributes.resource.group_resource in _EXCLUDED:
+        if attributes.resource.group_resource in _EXCLUDED:
             return ()
         others = self.initializer.versions.equivalents(attributes.resource, attributes.kind)
         groups = {"*", attributes.resource.group, *(resource.group for resource, _ in others)}

@@ -206,6 +206,7 @@ class ServedVersions:
         # Found at one generation of the table.
         self._others: dict[GroupVersionResource, tuple[APIResource, ...]] = {}
         self._generation = -1
+        self._of_subresources: dict[GroupVersionKind, Kind | None] = {}
 
     def equivalents(
         self, resource: GroupVersionResource, kind: GroupVersionKind
@@ -235,12 +236,11 @@ class ServedVersions:
         return converted
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
-        scope = self._scope(kind)
-        if scope is None:
+        if (known := self._kind(kind)) is None:
             return []
-        unknown = scope.kind.decode(obj)
-        scope.kind.default(obj)
-        return [] if scope.kind.custom else unknown
+        unknown = known.decode(obj)
+        known.default(obj)
+        return [] if known.custom else unknown
 
     def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
         known = self._scopes.recognizes(kind)
@@ -249,9 +249,9 @@ class ServedVersions:
         known.decode(dict(obj))
 
     def restore(self, obj: Object, kind: GroupVersionKind) -> None:
-        scope = self._scope(kind)
-        if scope is not None and not scope.kind.custom:
-            scope.kind.settle(obj, {})
+        known = self._kind(kind)
+        if known is not None and not known.custom:
+            known.settle(obj, {})
         else:
             self.settle(obj, kind)
 
@@ -266,6 +266,21 @@ class ServedVersions:
     def is_custom(self, kind: GroupVersionKind) -> bool:
         row = self._scopes.table.for_kind(kind)
         return row is not None and row.custom
+
+    def _kind(self, kind: GroupVersionKind) -> Kind | None:
+        """That of a resource, or of a subresource, such as Scale."""
+        if (scope := self._scope(kind)) is not None:
+            return scope.kind
+        if kind not in self._of_subresources:
+            resources = self._scopes.table.scheme.resources.values()
+            found = (
+                sub for row in resources for sub in row.subresources.values() if sub.gvk == kind and sub.definition
+            )
+            name = next((sub.definition for sub in found), "")
+            definitions = self._scopes.table.scheme.definitions
+            made = BuiltinKind(kind, name, definitions, lambda obj, version: None) if name else None
+            self._of_subresources[kind] = made
+        return self._of_subresources[kind]
 
     def _scope(self, kind: GroupVersionKind) -> RequestScope | None:
         row = self._scopes.table.for_kind(kind)

@@ -338,3 +338,39 @@ def test_an_event_is_an_event_in_either_group(server: Server) -> None:
     server.apply(rules("has(object.regarding)", matchConstraints={"resourceRules": [rule]}), {})
     body = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default", "name": "x"}}
     assert server.send("POST", "/api/v1/namespaces/default/events", body)["status"] == 201
+
+
+@pytest.mark.parametrize(
+    ("resource", "status"), [("validatingwebhookconfigurations", 422), ("validatingadmissionpolicies", 201)]
+)
+def test_policies_judge_webhooks_but_not_policies(server: Server, resource: str, status: int) -> None:
+    rule = {**RULE, "apiGroups": ["*"], "resources": ["*"]}
+    server.apply(rules("false", matchConstraints={"resourceRules": [rule]}), {})
+    spec = {"matchConstraints": {"resourceRules": [RULE]}, **rules("true")}
+    body = {"metadata": {"name": "other"}, **({"spec": spec} if status == 201 else {})}
+    assert server.send("POST", f"{GROUP}/{resource}", body)["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("mutation", "replicas", "message"),
+    [
+        (patched("[JSONPatch{op: 'replace', path: '/spec/replicas', value: 4}]"), 4, ""),
+        (
+            applied("Object{spec: Object.spec{replicas: 4}}"),
+            None,
+            "error applying patch: failed to convert patch object to typed object: no corresponding type for autoscaling/v1, "
+            "Kind=Scale",
+        ),
+    ],
+)
+def test_what_is_scaled_is_a_scale(server: Server, mutation: Json, replicas: int | None, message: str) -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"], "operations": ["UPDATE"]}
+    mutate(server, mutation, matchConstraints={"resourceRules": [rule]})
+    deployments, labels = "/apis/apps/v1/namespaces/default/deployments", {"a": "b"}
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    made = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": pods}}
+    assert server.send("POST", deployments, made)["status"] == 201
+    scale = {"metadata": {"name": "d", "namespace": "default"}, "spec": {"replicas": 2}}
+    body = server.send("PUT", f"{deployments}/d/scale", scale)["body"]
+    assert (body.get("spec") or {}).get("replicas") == replicas
+    assert body.get("message", "").endswith(message)

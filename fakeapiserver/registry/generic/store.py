@@ -310,8 +310,8 @@ class Store:
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
         value = canonical.encode(self._as_stored(obj))
-        name = metadata(obj)["name"]
-        key = self.key(request.namespace, name)
+        # Where the path names it, that is where it goes, whatever admission calls it.
+        key = self.key(request.namespace, request.name or metadata(obj)["name"])
         if request.dry_run:
             if await self.storage.get(key) is not None:
                 raise KeyExists(key)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.bench import custom
+from conformance.bench import custom, webhooks
 from conformance.bench.custom import Object
 from conformance.bench.servers import (
     TOKEN,
@@ -63,6 +63,7 @@ ROWS: Final = (
     Row("selector", "list of 10,000 by label (1,000 selected)", "ms"),
     Row("watch", "100 watchers x 300 events, all arrived", "s"),
     Row("deletecollection", "deletecollection of 10,000", "s"),
+    Row("webhook_call", "call of an admission webhook, beyond its own time, p50", "ms"),
     Row("custom_p50", "validate a custom object of 330 KB with rules, p50", "ms"),
     Row("definitions_apply", "apply operators' definitions (--definitions)", "s"),
     Row("definitions_served", "... until the last is told of", "s"),
@@ -140,6 +141,7 @@ def measure(server: Server, loader: Path, figures: Figures, objects: int, defini
         note("watch", load("watch", 300, clients=100, prefix="watched")["seconds"])
         note("deletecollection", load("deletecollection", 1)["seconds"])
         client = Client(server.url, TOKEN)
+        note("webhook_call", webhooks.overhead(client, loader, 500))
         note("custom_p50", custom.validate(client, 20))
         if definitions:
             for key, seconds in custom.define(client, definitions):

@@ -24,11 +24,15 @@ import (
 var (
 	url     = flag.String("url", "", "the server")
 	token   = flag.String("token", "", "a bearer token")
-	mode    = flag.String("mode", "", "create, get, patch, apply, list, selector, watch, fill, deletecollection")
+	mode    = flag.String("mode", "", "create, get, patch, apply, list, selector, watch, fill, deletecollection, hook")
 	count   = flag.Int("n", 1, "requests in all (events for watch)")
 	clients = flag.Int("clients", 1, "connections at a time (watchers for watch)")
 	prefix  = flag.String("prefix", "a", "start of the objects' names")
 	objects = flag.Int("objects", 1, "how many objects with this prefix exist (get, patch)")
+
+	address     = flag.String("address", "", "where to serve (hook)")
+	certificate = flag.String("certificate", "", "a PEM file (hook)")
+	key         = flag.String("key", "", "a PEM file (hook)")
 )
 
 const collection = "/api/v1/namespaces/default/configmaps"
@@ -212,6 +216,8 @@ func main() {
 	result := run
 	if *mode == "watch" {
 		result = watch
+	} else if *mode == "hook" {
+		result = hook
 	}
 	json.NewEncoder(os.Stdout).Encode(result())
 }

@@ -53,8 +53,6 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     account = store.decode((await store.get(info.namespace, info.name)).value)
     if meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
-        if request.audit is not None:
-            request.audit.annotate("authentication.k8s.io/token-request-uid-mismatch", reason)
         raise new_conflict(GroupResource(*_KIND), info.name, reason)
     now = scope.clock.now()
     meta |= {"name": info.name, "namespace": info.namespace, "uid": uid(account), "creationTimestamp": rfc3339(now)}

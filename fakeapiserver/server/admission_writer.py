@@ -24,6 +24,8 @@ class AdmissionWriter:
     async def create(self, resource: str, obj: Object) -> None:
         """StatusError as POST has it."""
         scope, store = self._found(resource)
+        gvk = scope.kind.gvk
+        obj = {"apiVersion": str(gvk.group_version), "kind": gvk.kind, **obj}
         scope.kind.settle(obj, {})
         await store.create(_request(scope, obj["metadata"].get("namespace", ""), "", ""), obj)
 

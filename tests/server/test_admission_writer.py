@@ -1,0 +1,23 @@
+"""What plugins write themselves."""
+
+import asyncio
+
+from fakeapiserver.server.admission_writer import AdmissionWriter
+from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.config import Config
+
+
+def test_a_namespace_is_made_with_all_that_belongs_to_one() -> None:
+    async def made() -> object:
+        server = APIServer(Config())
+        await server.start()
+        try:
+            await AdmissionWriter(server.scopes).create("namespaces", {"metadata": {"name": "made"}})
+            return server.objects.get("namespaces", "", "made")
+        finally:
+            await server.stop()
+
+    found = asyncio.run(made())
+    assert isinstance(found, dict)
+    assert found["status"] == {"phase": "Active"}
+    assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": "made"}

@@ -24,6 +24,7 @@ from conformance.bench.servers import (
     Ours,
     Reference,
     Server,
+    admission_seconds,
     authorization_seconds,
     fresh_cluster_seconds,
 )
@@ -46,6 +47,7 @@ class Row:
 ROWS: Final = (
     Row("ready", "command to ready", "s"),
     Row("cluster", "fresh Cluster() in a warm process", "ms"),
+    Row("admit", "admission of a pod by the default plugins (processor time)", "us"),
     Row("authorize", "who asks, and may he: 500 roles, 5,000 bindings (processor time)", "us"),
     Row("whole_get", "... with the whole GET, without sockets", "us"),
     Row("refuse", "... with the whole 403", "us"),
@@ -97,6 +99,7 @@ def main() -> int:
             for server in servers:
                 print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
                 measure(server, loader, figures[server.name], arguments.objects, definitions)
+            figures[servers[0].name].setdefault("admit", []).append(admission_seconds() * 1e6)
             for key, seconds in authorization_seconds(Path(folder)).items():
                 figures[servers[0].name].setdefault(key, []).append(seconds * 1e6)
     figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]

@@ -1,11 +1,45 @@
-"""Merging tolerations.
+"""Tolerations: what they may say, and merging them.
 
-Upstream: k8s.io/kubernetes/pkg/util/tolerations/tolerations.go.
+Upstream: pkg/apis/core/validation/validation.go (ValidateTolerations), pkg/util/tolerations/tolerations.go.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+_ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+
+
+def toleration_errors(tolerations: Sequence[Object], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for i, toleration in enumerate(tolerations):
+        at, key, operator = path.index(i), toleration.get("key", ""), toleration.get("operator", "")
+        value, effect = toleration.get("value", ""), toleration.get("effect", "")
+        if key:
+            errors += [field.invalid(at.child("key"), key, problem) for problem in names.is_qualified_name(key)]
+        elif operator != "Exists":
+            errors.append(field.invalid(at.child("operator"), operator, _ALL_VALUES))
+        if "tolerationSeconds" in toleration and effect != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            errors.append(field.invalid(at.child("effect"), effect, detail))
+        if operator in ("Equal", ""):
+            if problems := names.is_valid_label_value(value):
+                errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))
+        elif operator != "Exists":
+            # Lt and Gt belong to a feature that is off.
+            known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
+            errors.append(field.not_supported(at.child("operator"), operator, known))
+        elif value:
+            detail = "value must be empty when `operator` is 'Exists'"
+            errors.append(field.invalid(at.child("operator"), value, detail))
+        if effect:
+            errors += [] if effect in _EFFECTS else [field.not_supported(at.child("effect"), effect, _EFFECTS)]
+    return errors
 
 
 def merge_tolerations(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:

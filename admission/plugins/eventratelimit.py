@@ -49,7 +49,7 @@ class EventRateLimit(Handler):
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
         document = initializer.configuration.get("EventRateLimit")
-        limits = _read(document) if document is not None else []
+        limits = _read(document)
         self._limits = [_Limit(limit, initializer.clock) for limit in limits]
 
     async def validate(self, attributes: Attributes) -> None:
@@ -86,12 +86,12 @@ class _Limit:
         return "" if is_allowed else f"limit reached on type {self._type} for key {key}"
 
 
-def _read(document: Object) -> list[Object]:
-    """The limits. ValueError."""
-    document = _KIND.read(document, is_strict=False)
+def _read(document: Object | None) -> list[Object]:
+    """The limits. ValueError, also where there are none."""
+    document = {} if document is None else _KIND.read(document, is_strict=False)
     limits, path, errors = document.get("limits") or [], Path("limits"), ErrorList()
     if not limits:
-        errors.append(invalid(path, None, "must not be empty"))
+        errors.append(invalid(path, document.get("limits"), "must not be empty"))
     for i, limit in enumerate(limits):
         at, kind = path.index(i), limit.get("type") or ""
         if kind not in _KEYS:

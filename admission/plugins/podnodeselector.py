@@ -4,7 +4,7 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/podnodeselector/admission.go, k
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
@@ -26,7 +26,8 @@ class PodNodeSelector(Handler):
     def __init__(self, initializer: Initializer) -> None:
         """Upstream reads what it can of the configuration, and complains of nothing."""
         super().__init__(initializer)
-        found = (initializer.configuration.get("PodNodeSelector") or {}).get("podNodeSelectorPluginConfig")
+        document: Any = initializer.configuration.get("PodNodeSelector")
+        found = document.get("podNodeSelectorPluginConfig") if isinstance(document, dict) else None
         given = found if isinstance(found, dict) else {}
         self._selectors = {name: text for name, text in given.items() if isinstance(text, str)}
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.pod_resources import is_best_effort
-from fakeapiserver.admission.tolerations import is_superset, merge_tolerations
+from fakeapiserver.admission.tolerations import is_superset, merge_tolerations, toleration_errors
 from fakeapiserver.apimachinery.errors import new_not_found, status_error
+from fakeapiserver.apimachinery.field import Path
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
@@ -120,4 +121,9 @@ def _read(document: Object | None) -> tuple[Sequence[Object], Sequence[Object]]:
     if document is None:
         return (), ()
     document = _KIND.read(document, is_strict=False)
-    return document.get("default") or (), document.get("whitelist") or ()
+    default, whitelist = document.get("default") or (), document.get("whitelist") or ()
+    path = Path("podtolerationrestriction")
+    errors = toleration_errors(default, path.child("default")) + toleration_errors(whitelist, path.child("whitelist"))
+    if errors:
+        raise ValueError(f"invalid config: [{' '.join(str(error) for error in errors)}]")
+    return default, whitelist

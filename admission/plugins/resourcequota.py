@@ -17,11 +17,12 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.pod_resources import ResourceList, add, resource_list
 from fakeapiserver.admission.quota.evaluators import Evaluator, evaluator_of
 from fakeapiserver.admission.quota.scopes import selectors_of
-from fakeapiserver.apimachinery.errors import StatusError, status_error
+from fakeapiserver.apimachinery.errors import StatusError, aggregated, status_error
+from fakeapiserver.apimachinery.field import Path, required
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.quantity import ZERO
-from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind, check_named
 
 _QUOTAS: Final = "resourcequotas"
 _IGNORED: Final = frozenset(
@@ -212,10 +213,16 @@ def _limited_resources(document: Object | None) -> list[Object]:
     """ValueError with upstream's complaint."""
     if document is None:
         return []
-    named = (
-        "ResourceQuotaConfiguration" if document.get("apiVersion") == "apiserver.config.k8s.io/v1" else "Configuration"
+    check_named(document)
+    is_new = document["apiVersion"] == "apiserver.config.k8s.io/v1"
+    limited: list[Object] = (
+        _KINDS["ResourceQuotaConfiguration" if is_new else "Configuration"].read(document).get("limitedResources") or []
     )
-    return _KINDS[named].read(document).get("limitedResources") or []
+    missing = [i for i, each in enumerate(limited) if not each.get("resource")]
+    if missing:
+        path = Path("limitedResources")
+        raise ValueError(aggregated([required(path.index(i).child("resource")) for i in missing]))
+    return limited
 
 
 def _name(quota: Object) -> str:

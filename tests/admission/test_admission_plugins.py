@@ -335,6 +335,34 @@ TOLERATIONS = {"kind": "Configuration", "apiVersion": "podtolerationrestriction.
             {**EVENTS, "limits": [{"type": "Server", "qps": "x", "burst": 1}]},
             "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32",
         ),
+        ("EventRateLimit", None, "limits: Invalid value: null: must not be empty"),
+        (
+            "PodTolerationRestriction",
+            {**TOLERATIONS, "default": [{"key": "a", "operator": "Odd"}], "whitelist": [{"key": "a", "effect": "b"}]},
+            'invalid config: [podtolerationrestriction.default[0].operator: Unsupported value: "Odd": supported values: '
+            '"Equal", "Exists" podtolerationrestriction.whitelist[0].effect: Unsupported value: "b": supported values: '
+            '"NoSchedule", "PreferNoSchedule", "NoExecute"]',
+        ),
+        (
+            "PodSecurity",
+            {"defaults": {"enforce": "baseline"}},
+            'Object \'Kind\' is missing in \'{"defaults":{"enforce":"baseline"}}\'',
+        ),
+        (
+            "PodSecurity",
+            "text",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct { "
+            'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+        ),
+        (
+            "ResourceQuota",
+            {
+                "kind": "ResourceQuotaConfiguration",
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "limitedResources": [{}],
+            },
+            "limitedResources[0].resource: Required value",
+        ),
         (
             "PodTolerationRestriction",
             {"kind": "Other", "apiVersion": "v1"},
@@ -342,9 +370,10 @@ TOLERATIONS = {"kind": "Configuration", "apiVersion": "podtolerationrestriction.
         ),
     ],
 )
-def test_configurations_that_will_not_do(plugin: str, configuration: Json, message: str) -> None:
+def test_configurations_that_will_not_do(plugin: str, configuration: Any, message: str) -> None:
+    given = {} if configuration is None else {plugin: configuration}
     with pytest.raises(ValueError, match=r".") as error:
-        new_chain(Initializer(Stored(), configuration={plugin: configuration}), [plugin])
+        new_chain(Initializer(Stored(), configuration=given), [plugin])
     assert str(error.value) == f'failed to apply admission: couldn\'t init admission plugin "{plugin}": {message}'
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
@@ -31,6 +33,23 @@ def not_registered(version: str, kind: str) -> str:
     return (
         f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
     )
+
+
+def check_named(document: Any) -> None:
+    """ValueError for what has no kind or no apiVersion."""
+    if not isinstance(document, dict):
+        kinds = {list: "array", str: "string", bool: "bool"}
+        fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
+        found = f"cannot unmarshal {kinds.get(type(document), 'number')} into Go value of type struct {{ {fields} }}"
+        raise ValueError(f"couldn't get version/kind; json parse error: json: {found}")
+    for name in ("kind", "apiVersion"):
+        if not document.get(name):
+            shown = json_text(document)
+            raise ValueError(f"Object '{'Kind' if name == 'kind' else name}' is missing in '{shown}'")
+
+
+def json_text(document: Any) -> str:
+    return msgspec.json.encode(document, order="sorted").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +82,8 @@ class ConfigKind:
         return found
 
     def read(self, document: Object, *, is_strict: bool = True) -> Object:
-        """The same of a document that stands in another one."""
+        """The same of a document that stands in another one, which may be anything."""
+        check_named(document)
         found, unknown = self._read(document, document.get("apiVersion") or "", document.get("kind") or "")
         if unknown and is_strict:
             raise ValueError(f"strict decoding error: {', '.join(unknown)}")

@@ -6,6 +6,7 @@ Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUp
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fakeapiserver.admission.tolerations import toleration_errors
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -28,8 +29,6 @@ SPEC: Final = Path("spec")
 _ANNOTATIONS: Final = Path("metadata.annotations")
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
 _MAX_INT32: Final = 2**31 - 1
 _WHITESPACE: Final = "must not have leading or trailing whitespace"
 _UPDATABLE: Final = ",".join(
@@ -41,7 +40,6 @@ _UPDATABLE: Final = ",".join(
         "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
     )
 )
-_ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
 
 def pod_errors(obj: Object) -> ErrorList:
@@ -112,33 +110,6 @@ def _host_network_errors(spec: Object, path: Path) -> ErrorList:
         for j, port in enumerate(container.get("ports") or ())
         if (given := port.get("hostPort")) and given != port.get("containerPort", 0)
     ]
-
-
-def toleration_errors(tolerations: list[Object], path: Path) -> ErrorList:
-    errors: ErrorList = []
-    for i, toleration in enumerate(tolerations):
-        at, key, operator = path.index(i), toleration.get("key", ""), toleration.get("operator", "")
-        value, effect = toleration.get("value", ""), toleration.get("effect", "")
-        if key:
-            errors += name_errors(key, names.is_qualified_name, at.child("key"))
-        elif operator != "Exists":
-            errors.append(field.invalid(at.child("operator"), operator, _ALL_VALUES))
-        if "tolerationSeconds" in toleration and effect != "NoExecute":
-            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            errors.append(field.invalid(at.child("effect"), effect, detail))
-        if operator in ("Equal", ""):
-            if problems := names.is_valid_label_value(value):
-                errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))
-        elif operator != "Exists":
-            # Lt and Gt belong to a feature that is off.
-            known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
-            errors.append(field.not_supported(at.child("operator"), operator, known))
-        elif value:
-            detail = "value must be empty when `operator` is 'Exists'"
-            errors.append(field.invalid(at.child("operator"), value, detail))
-        if effect:
-            errors += choice_errors(effect, _EFFECTS, at.child("effect"))
-    return errors
 
 
 def _spread_errors(constraints: list[Object], path: Path) -> ErrorList:

@@ -6,6 +6,7 @@ Upstream: pkg/registry/node/runtimeclass/strategy.go.
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.admission.tolerations import toleration_errors
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -14,7 +15,6 @@ from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.container_validation import resource_errors
 from fakeapiserver.registry.core.field_formats import required_label_errors
 from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
-from fakeapiserver.registry.core.pod_validation import toleration_errors
 from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 

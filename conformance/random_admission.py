@@ -1356,6 +1356,40 @@ class Accounts(Topic):
         return pod
 
 
+class Everything(Topic):
+    """Pods that several plugins refuse: who comes first is told."""
+
+    def setup(self) -> Iterable[Request]:
+        parts = [topic(self.random, self.namespace) for topic in (LimitRanger, ResourceQuota, PodSecurity)]
+        self.ranges, self.quotas, self.security = parts
+        labels = {f"pod-security.kubernetes.io/{mode}": "baseline" for mode in self.some(("enforce", "warn"), 0.6)}
+        yield self.create_namespace({"labels": labels})
+        for topic in (self.ranges, self.quotas):
+            yield from list(topic.setup())[1:]
+
+    def request(self) -> Request:
+        def pod() -> Object:
+            found = self.pod()
+            spec = found["spec"]
+            if self.chance(0.3):
+                spec["priorityClassName"] = self.pick("bronze", "lost")
+            if self.chance(0.3):
+                spec["runtimeClassName"] = self.pick("plain", "lost")
+            if self.chance(0.3):
+                spec["hostNetwork"] = True
+            if self.chance(0.2):
+                spec["overhead"] = {"cpu": "1"}
+            if self.chance(0.2):
+                spec["containers"][0]["image"] = ""
+            if self.chance(0.1):
+                found["metadata"]["name"] = "A_"
+            return found
+
+        if self.chance(0.05):
+            return {"method": "DELETE", "path": self.path("pods") + self.pick("", "?dryRun=All")}
+        return self.any_pod_request(pod)
+
+
 TOPICS: Final[Mapping[str, type[Topic]]] = {
     topic.__name__: topic
     for topic in (
@@ -1373,5 +1407,6 @@ TOPICS: Final[Mapping[str, type[Topic]]] = {
         Services,
         Lifecycle,
         Accounts,
+        Everything,
     )
 }

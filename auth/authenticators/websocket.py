@@ -37,6 +37,8 @@ class WebSocketProtocol:
         except RefusedError as error:
             raise new_unauthorized() from error
         credentials.warnings.extend(response.warnings)
+        if isinstance(credentials.headers, list):
+            _drop_token(credentials.headers)
         return response.user
 
 
@@ -52,6 +54,15 @@ def protocols(headers: Headers) -> list[str]:
     """Every subprotocol that is offered, tokens as well."""
     values = [value.decode("latin-1") for name, value in headers if name == b"sec-websocket-protocol"]
     return [protocol.strip() for value in values for protocol in value.split(",")]
+
+
+def _drop_token(headers: list[tuple[bytes, bytes]]) -> None:
+    """What has been used is no subprotocol to choose any more; a token that nobody looked at stays one."""
+    rest = ",".join(protocol for protocol in protocols(headers) if not protocol.startswith(BEARER))
+    headers[:] = [
+        *((name, value) for name, value in headers if name != b"sec-websocket-protocol"),
+        (b"sec-websocket-protocol", rest.encode("latin-1")),
+    ]
 
 
 def _token(headers: Headers) -> str:

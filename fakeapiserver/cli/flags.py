@@ -101,11 +101,15 @@ def _number(text: str) -> float:
         raise InvalidArgument(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax") from None
 
 
-def _seconds(text: str) -> float:
+def _duration(text: str) -> float:
     try:
-        seconds = parse_duration(text)
+        return parse_duration(text)
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    seconds = _duration(text)
     if seconds < 0:
         raise UsageError(f"a time can't be negative: {text}")
     return seconds
@@ -181,7 +185,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "audit-webhook-truncate-max-event-size": ("audit.webhook.truncate.max_event_size", _integer),
     "audit-webhook-version": ("audit.webhook.version", str),
     "authentication-config": ("authentication_config", _file),
-    "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _seconds),
+    "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _duration),
     "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", _file),
     "authentication-token-webhook-version": ("authentication_token_webhook_version", str),
     "authorization-config": ("authorization_config", _file),
@@ -229,7 +233,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "service-account-jwks-uri": ("service_account_jwks_uri", str),
     "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
     "service-account-lookup": ("service_account_lookup", _boolean),
-    "service-account-max-token-expiration": ("service_account_max_token_expiration", _seconds),
+    "service-account-max-token-expiration": ("service_account_max_token_expiration", _duration),
     "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "tls-cert-file": ("tls_cert_file", Path),

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from fakeapiserver.apimachinery.go_url import request_uri_problem
-from fakeapiserver.auth.authenticators.websocket import BEARER, asks_for_websocket, protocols
+from fakeapiserver.auth.authenticators.websocket import asks_for_websocket, protocols
 from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Send
 
 _ACCEPT_SALT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -46,7 +46,7 @@ def accept(request: Request, serve: Serve) -> Response:
     # Browsers send one, and so must others.
     if request_uri_problem(request.header(b"origin")):
         return _refused(403)
-    chosen = [protocol for protocol in protocols(request.headers) if not protocol.startswith(BEARER)]
+    chosen = protocols(request.headers)
     if chosen == [""]:
         chosen = []
     if len(chosen) > 1:

@@ -17,8 +17,9 @@ from fakeapiserver.apimachinery.go_url import url_problem
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind, not_registered
 from fakeapiserver.apis.scheme import known_kinds
 from fakeapiserver.transport import proxy
+from fakeapiserver.transport.certificates import check_bundle
 from fakeapiserver.transport.files import read_file
-from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError
+from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError, check_pair
 
 _EMPTY: Final = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
 _WITHOUT_SERVER: Final = "cluster has no server defined"
@@ -217,6 +218,8 @@ def _proxy_problem(url: str) -> str:
 def _unreadable(path: Path) -> str:
     try:
         path.open("rb").close()
+    except IsADirectoryError:
+        return ""  # it can be opened, says Go
     except OSError as error:
         return f"open {path}: {(error.strerror or str(error)).lower()}"
     return ""
@@ -236,6 +239,12 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
     changing = not plain and bool(user.get("exec") or user.get("tokenFile"))
     if user.get("auth-provider"):
         raise ValueError(f"no Auth Provider found for name {go_quote(user['auth-provider'].get('name') or '')}")
+    authorities = _content(cluster, "certificate-authority", folder)
+    insecure = bool(cluster.get("insecure-skip-tls-verify"))
+    if authorities and insecure:
+        raise ValueError("specifying a root certificates file with the insecure flag is not allowed")
+    if authorities and not plain:
+        _check_authorities(authorities)
     # upstream tells nobody who it is without TLS
     identity = Identity(user_agent=_USER_AGENT) if plain else identity_of(user, folder)
     if parts.username is not None and not identity.authorization:
@@ -245,10 +254,10 @@ def _endpoint(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path)
         url=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
         host=parts.hostname,
         port=parts.port or (80 if plain else 443),
-        ca_bundle=_content(cluster, "certificate-authority", folder),
+        ca_bundle=authorities,
         identity=identity,
         server_name=cluster.get("tls-server-name") or "",
-        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        insecure=insecure,
         plain=plain,
         proxy=cluster.get("proxy-url") or "",
         has_changing_credentials=changing,
@@ -266,11 +275,40 @@ def identity_of(user: Mapping[str, Any], folder: Path) -> Identity:
     if user.get("username"):
         authorization = _basic(user["username"], user.get("password") or "")
     certificate, key = (_content(user, name, folder) for name in ("client-certificate", "client-key"))
+    if certificate:
+        _check_pair(certificate, key)
     return Identity(certificate, key, authorization, _USER_AGENT)
 
 
 def _basic(name: str, password: str) -> str:
     return f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"
+
+
+def _check_authorities(bundle: bytes) -> None:
+    """ValueError in the words of client-go's transport."""
+    if b"-----BEGIN " not in bundle:
+        raise ValueError("unable to load root certificates: unable to parse bytes as PEM block")
+    try:
+        check_bundle("", bundle)
+    except ValueError as error:
+        malformed = "malformed" in str(error)
+        why = (
+            "failed to parse certificate: x509: malformed certificate"
+            if malformed
+            else "no valid certificate authority data seen"
+        )
+        raise ValueError(f"unable to load root certificates: {why}") from None
+
+
+def _check_pair(certificate: bytes, key: bytes) -> None:
+    """ValueError in the words of Go's tls.X509KeyPair."""
+    for name, pem in (("certificate", certificate), ("key", key)):
+        if b"-----BEGIN " not in pem:
+            raise ValueError(f"tls: failed to find any PEM data in {name} input")
+    try:
+        check_pair(certificate, key)
+    except OSError:
+        raise ValueError("tls: private key does not match public key") from None
 
 
 def _content(section: Mapping[str, Any], name: str, folder: Path) -> bytes:

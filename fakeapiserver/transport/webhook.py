@@ -317,6 +317,11 @@ def trusting(ca_bundle: bytes) -> ssl.SSLContext:
     return context
 
 
+def check_pair(certificate: bytes, key: bytes) -> None:
+    """OSError unless a client can present the certificate with the key, both PEM."""
+    _identify(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
+
+
 def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """OpenSSL reads a certificate and its key from a file only."""
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:

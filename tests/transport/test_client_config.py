@@ -81,6 +81,38 @@ def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, why:
     assert str(refused.value) == f'error loading config file "{file}": {why}'
 
 
+@pytest.mark.parametrize(
+    ("cluster", "user", "why"),
+    [
+        (
+            "certificate-authority-data: YQ==, insecure-skip-tls-verify: true",
+            "",
+            "specifying a root certificates file with the insecure flag is not allowed",
+        ),
+        (
+            "certificate-authority-data: YQ==",
+            "",
+            "unable to load root certificates: unable to parse bytes as PEM block",
+        ),
+        (
+            "",
+            "client-certificate-data: YQ==, client-key-data: YQ==",
+            "tls: failed to find any PEM data in certificate input",
+        ),
+        ("", "auth-provider: {name: x}", 'no Auth Provider found for name "x"'),
+    ],
+)
+def test_what_no_connection_can_be_made_with_is_refused(tmp_path: Path, cluster: str, user: str, why: str) -> None:
+    file = tmp_path / "webhook.kubeconfig"
+    file.write_text(
+        f"clusters: [{{name: c, cluster: {{server: 'https://x', {cluster}}}}}]\n"
+        f"users: [{{name: u, user: {{{user}}}}}]\n{CURRENT}"
+    )
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        load_kubeconfig(file)
+    assert str(refused.value) == why
+
+
 def test_a_file_that_isnt_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no such file") as refused:
         load_kubeconfig(tmp_path / "nope")

@@ -28,6 +28,8 @@ _KINDS_KNOWN: Final = 40.0  # seconds
 _AGAIN: Final = 6
 _TRIES: Final = 8
 _PATIENCE: Final = 60.0  # seconds
+_ENOUGH: Final = 4.0  # seconds
+_PROBED: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
 
 
 class Both:
@@ -152,53 +154,38 @@ def _change(both: Both, generator: Generator, case: Case, answers: tuple[Answer,
     )
 
 
-def probes(name: str) -> Iterator[tuple[str, Spec, str, Spec]]:
-    """The last policies of a round: when they are in force, so are the others."""
-    rule = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["configmaps"],
-        "resourceNames": [name],
+def probes(name: str) -> Iterator[tuple[str, str, Spec, Spec]]:
+    """The last policies of a round, with where they are stored, their names and bindings: when they are in force, so are the
+    others."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    refuses = "[JSONPatch{op: 'remove', path: '/nope'}]"
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": refuses}}]
+    rules: dict[str, Spec] = {
+        "validatingadmissionpolic": {"validations": [{"expression": "false"}]},
+        "mutatingadmissionpolic": {"mutations": mutations, "reinvocationPolicy": "Never"},
     }
-    matching = {"matchConstraints": {"resourceRules": [rule]}}
-    validations = [{"expression": "false", "message": name}]
-    actions = {"policyName": name, "validationActions": ["Deny"]}
-    yield (
-        "validatingadmissionpolicies",
-        {**matching, "validations": validations},
-        "validatingadmissionpolicybindings",
-        actions,
-    )
-    expression = {
-        "expression": f"[JSONPatch{{op: 'add', path: '/data', value: {{'probe': '{name}'}}}}, JSONPatch{{op: 'remove', path: '/nope'}}]"
-    }
-    mutations = [{"patchType": "JSONPatch", "jsonPatch": expression}]
-    yield (
-        "mutatingadmissionpolicies",
-        {**matching, "mutations": mutations, "reinvocationPolicy": "Never"},
-        "mutatingadmissionpolicybindings",
-        {"policyName": name},
-    )
+    for sort, spec in rules.items():
+        own = f"{name}-{sort[0]}"
+        constraints = {"resourceRules": [{**rule, "resourceNames": [own]}]}
+        actions = {"validationActions": ["Deny"]} if "validations" in spec else {}
+        yield sort, own, {**spec, "matchConstraints": constraints}, {"policyName": own, **actions}
 
 
 def wait_for(both: Both, name: str) -> None:
-    """Until the real server refuses what the probes refuse."""
-    for policies, policy, bindings, binding in probes(name):
-        for path, spec in ((policies, policy), (bindings, binding)):
-            both.send(
-                {"method": "POST", "path": f"{REGISTRATION}/{path}", "body": {"metadata": {"name": name}, "spec": spec}}
-            )
-        probe = {
-            "method": "POST",
-            "path": "/api/v1/namespaces/default/configmaps?dryRun=All",
-            "body": {"metadata": {"name": name}},
-        }
-        deadline = time.monotonic() + _PATIENCE
-        while both.send(probe)[0]["status"] < 400 and time.monotonic() < deadline:
+    """Until the real server's refusals name the probes; where other policies refuse them as well, for a moment."""
+    for sort, own, policy, binding in probes(name):
+        paths = {f"{REGISTRATION}/{sort}ies": policy, f"{REGISTRATION}/{sort}ybindings": binding}
+        for path, spec in paths.items():
+            both.send({"method": "POST", "path": path, "body": {"metadata": {"name": own}, "spec": spec}})
+        probe = {"method": "POST", "path": _PROBED, "body": {"metadata": {"name": own}}}
+        start = time.monotonic()
+        while time.monotonic() < start + _PATIENCE:
+            body = both.send(probe)[0].get("body") or {}
+            if f"'{own}'" in body.get("message", "") or (body.get("code") and time.monotonic() > start + _ENOUGH):
+                break
             time.sleep(0.05)
-        both.send({"method": "DELETE", "path": f"{REGISTRATION}/{bindings}/{name}"})
-        both.send({"method": "DELETE", "path": f"{REGISTRATION}/{policies}/{name}"})
+        for path in reversed(paths):
+            both.send({"method": "DELETE", "path": f"{path}/{own}"})
     time.sleep(0.3)
 
 

@@ -106,6 +106,7 @@ REFUSED: list[tuple[str, dict[str, str], bytes]] = [
     ("no key", {"Sec-WebSocket-Key": ""}, b"HTTP/1.1 400 Bad Request\r\n\r\nmismatch challenge/response"),
     ("version 8", {"Sec-WebSocket-Version": "8"}, BAD_VERSION),
     ("two subprotocols without a name", {"Sec-WebSocket-Protocol": ","}, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+    ("a token that nobody needed", {"Sec-WebSocket-Protocol": f"{TOKEN}eA, a"}, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
     ("two subprotocols", {"Sec-WebSocket-Protocol": "a, b"}, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
 ]  # fmt: skip
 

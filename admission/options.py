@@ -140,6 +140,19 @@ def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> 
     return [name for name in ORDER if name not in off]
 
 
+def exactly(names: Sequence[str], *, others_are_named: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the older --admission-control turns on and off. ValueError with upstream's sentences for unknown names, or where the other
+    two flags are given."""
+    errors = []
+    if others_are_named:
+        both = "enable-admission-plugins/disable-admission-plugins"
+        errors.append(f"admission-control and {both} flags are mutually exclusive")
+    errors += [f"admission-control plugin {go_quote(name)} is unknown" for name in names if name not in ORDER]
+    if errors:
+        raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    return tuple(names), tuple(name for name in ORDER if name not in names)
+
+
 def _named(enable: Sequence[str], disable: Sequence[str]) -> list[tuple[str, str]]:
     named = [("enable", name) for name in enable] + [("disable", name) for name in disable]
     return [(flag, name) for flag, name in named if name not in ORDER]

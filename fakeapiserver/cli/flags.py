@@ -148,6 +148,7 @@ def _feature_gates(text: str) -> dict[str, bool]:
 
 # flag -> (field of Config, or of what stands in one; how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "admission-control": ("admission_control", _list),
     "admission-control-config-file": ("admission_control_config_file", Path),
     "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", _boolean),
     "anonymous-auth": ("anonymous_auth", _boolean),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
-from fakeapiserver.admission.options import new_chain
+from fakeapiserver.admission.options import exactly, new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.authorizers.rbac import RBAC
@@ -85,7 +85,10 @@ def admission(
         idle=idle,
     )
     enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
-    if "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on
+    if "admission-control" in config.given:
+        named = {"enable-admission-plugins", "disable-admission-plugins"} & set(config.given)
+        enable, disable = exactly(config.admission_control, others_are_named=bool(named))
+    elif "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on
         disable = tuple(name for name in disable if name not in enable)
     chain, warning = new_chain(initializer, enable, disable)
     if warning:

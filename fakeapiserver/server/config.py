@@ -80,6 +80,8 @@ class Config:
     service_account_lookup: bool = True
     service_account_max_token_expiration: float = 0.0  # seconds; 0: as long as is asked for
     api_audiences: tuple[str, ...] = ()
+    # The older flag: exactly these plugins.
+    admission_control: tuple[str, ...] = ()
     admission_control_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT

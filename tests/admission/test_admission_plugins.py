@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.admission.interfaces import Attributes, Initializer, Operation
-from fakeapiserver.admission.options import DEFAULT_OFF, IMPLEMENTED, ORDER, enabled_plugins, new_chain
+from fakeapiserver.admission.options import DEFAULT_OFF, IMPLEMENTED, ORDER, enabled_plugins, exactly, new_chain
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.auth.interfaces import UserInfo
@@ -305,6 +305,15 @@ def test_wrong_plugin_names(enable: list[str], disable: list[str], message: str)
     with pytest.raises(ValueError, match=r".") as error:
         enabled_plugins(enable, disable)
     assert str(error.value) == message
+
+
+def test_the_older_flag_names_all_that_is_on() -> None:
+    enable, disable = exactly(["AlwaysAdmit", "LimitRanger"], others_are_named=False)
+    assert enabled_plugins(enable, disable) == ["AlwaysAdmit", "LimitRanger"]
+    with pytest.raises(
+        ValueError, match=r'^\[admission-control and .* exclusive, admission-control plugin "Foo" is unknown\]$'
+    ):
+        exactly(["Foo"], others_are_named=True)
 
 
 def test_plugins_not_implemented_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:

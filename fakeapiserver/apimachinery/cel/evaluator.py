@@ -36,10 +36,12 @@ from fakeapiserver.apimachinery.cel.types import Type, unwrap_optional
 from fakeapiserver.apimachinery.cel.values import (
     NONE,
     Bad,
+    Duration,
     JSONPatch,
     Lazy,
     Made,
     Optional,
+    Timestamp,
     found_in,
     go_type,
     key_text,
@@ -537,25 +539,17 @@ def _is_certain(t: Type) -> bool:
 
 
 # Functions that upstream leaves to the values' own types, whose errors don't say what was called, and those that say no more.
-_PLAIN: Final = frozenset(
-    (
-        "contains",
-        "startsWith",
-        "endsWith",
-        "@in",
-        "!_",
-        "-_",
-        "_+_",
-        "_-_",
-        "_*_",
-        "_/_",
-        "_%_",
-        "_<_",
-        "_<=_",
-        "_>_",
-        "_>=_",
-    )
-)
+_PLAIN: Final = frozenset({"contains", "startsWith", "endsWith", "@in", "!_"})
+_NUMERIC: Final = (int, float)
+_OPERANDS: Final[dict[str, tuple[type, ...]]] = {
+    "-_": (*_NUMERIC, bool),
+    "_+_": (*_NUMERIC, str, bytes, list, Duration, Timestamp),
+    "_-_": (*_NUMERIC, Duration, Timestamp),
+    "_*_": _NUMERIC,
+    "_/_": _NUMERIC,
+    "_%_": (int,),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), (*_NUMERIC, bool, str, bytes, Duration, Timestamp)),
+}
 _NAMED: Final = frozenset({"size", "sort"})
 # Their patterns are compiled ahead where they are constants.
 _SEARCHES: Final = frozenset({"matches", "find", "findAll"})
@@ -600,6 +594,11 @@ def _of_objects(function: Function) -> Function:
 
 
 def _unfit(name: str, args: Sequence[Any]) -> CelError:
+    if name in _OPERANDS:
+        # These are asked for whatever they have no operator for.
+        is_asked = isinstance(args[0], str | Duration | Timestamp)
+        knows = isinstance(args[0], _OPERANDS[name]) and (not isinstance(args[0], bool) or bool in _OPERANDS[name])
+        return no_such_overload() if is_asked or knows else CelError(f"no such overload: {name}")
     if not name:
         return no_such_overload()
     if name in _NAMED:

@@ -61,6 +61,8 @@ class Quantity:
     def plus(self, other: "Quantity", sign: int) -> "Quantity":
         added = other.value * sign
         if self.is_small and other.is_small:
+            if added == 1 << 63:
+                added = -added  # of all integers the least is its own negative
             if not added:
                 return self
             if not self.value:

@@ -29,6 +29,8 @@ def compile_pattern(pattern: str) -> Any:
     """The pattern, whose `search` tells whether a text matches. Raises re2.error."""
     import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
 
+    if _ONE_BYTE.match(pattern):
+        raise re2.error(rb"invalid escape sequence: \C")
     options = re2.Options()
     options.log_errors = False
     return re2.compile(_NAMED.sub(r"(?P<\1>", pattern), options)
@@ -38,8 +40,6 @@ def pattern_problem(pattern: str) -> str:
     """Go's words for a malformed pattern, empty for a good one."""
     import re2
 
-    if _ONE_BYTE.match(pattern):
-        return "error parsing regexp: invalid escape sequence: `\\C`"
     try:
         compile_pattern(pattern)
     except re2.error as error:

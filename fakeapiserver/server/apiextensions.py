@@ -417,6 +417,13 @@ class CustomResources:
             stored.structural.prune(found)
             stored.default(found)
 
+        def kind_in(api_version: str) -> CustomKind:
+            """Fields stay with who wrote in a version that isn't served any more."""
+            found = GroupVersion.parse(api_version)
+            if found.group != stored.gvk.group:
+                raise LookupError(api_version)
+            return kinds[found.version]
+
         terminating = condition(obj, "Terminating") == "True"
         gvk, refreshes = (stored.gvk, refreshes) if view is None else (view.gvk, False)
         store = Store(
@@ -433,7 +440,7 @@ class CustomResources:
             pruned=pruned,
             refresh=refresh if refreshes else None,
             as_stored=as_stored,
-            kind_in=lambda api_version: self._scopes.kind_in(stored.gvk, api_version),
+            kind_in=kind_in,
             stored_version=stored.gvk.version,
             settle=None if view is None else view.converter.settled,
             rehearse=None if view is None else view.rehearsed,

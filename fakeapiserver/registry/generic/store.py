@@ -9,6 +9,7 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -381,7 +382,7 @@ class Store:
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
-        if managedfields.keep_times_if_unchanged(old, new) is old and current.index.version == self._stored_version:
+        if managedfields.keep_times_if_unchanged(old, new) is old and self._is_stored(current, old):
             created = current.mod_revision == current.create_revision
             if not (created and self.strategy.shows_more_than_stored(old)):
                 return Written(current.value)
@@ -389,6 +390,14 @@ class Store:
         if not request.dry_run:
             self.strategy.on_updated(new, old)
         return written
+
+    def _is_stored(self, current: StoredObject, old: Object) -> bool:
+        """Whether an object that nobody changed would be stored again as it is: not in another version, nor where a schema takes
+        away or adds what was stored under another one."""
+        if current.index.version != self._stored_version or self._refresh is None:
+            return current.index.version == self._stored_version
+        stored, again = canonical.decode(current.value, self.gvk), self._as_stored(deepcopy(old))
+        return {**stored, "apiVersion": "", "kind": ""} == {**again, "apiVersion": "", "kind": ""}
 
     # ----------------------------------------------------------------- delete
 
@@ -593,10 +602,16 @@ class Store:
     def in_version(self, obj: Object, api_version: str) -> Object:
         """The object as a manager who wrote in this version sees it, with what that version doesn't know. LookupError: the
         version isn't served, or only under another group's name (upstream forgets what was written to an event by its other
-        name)."""
+        name). ValueError: it can't be converted to, as a custom resource's version that is gone."""
         if obj["apiVersion"].rpartition("/")[0] != api_version.rpartition("/")[0]:
             raise LookupError(api_version)
-        source, target = self.kind_in(obj["apiVersion"]), self.kind_in(api_version)
+        source = self.kind_in(obj["apiVersion"])
+        try:
+            target = self.kind_in(api_version)
+        except LookupError:
+            if not source.custom:
+                raise
+            raise ValueError(f"request to convert CR to an invalid group/version: {api_version}") from None
         obj = dict(obj)
         if not source.custom:
             source.decode(obj)  # through Go's types, so with zeroes for what a merge has taken out

@@ -12,6 +12,7 @@ from conformance.exchange import Client
 from conformance.webhook import Webhook
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
@@ -234,7 +235,7 @@ class SteppedClock:
 def test_a_cache_tries_for_half_a_minute_to_take_an_event_in(seconds: float, code: int | None) -> None:
     clock, memory = SteppedClock(), MemoryStorage()
     kinds = {
-        version: CustomKind(GroupVersionKind("example.com", version, "Widget"), {"type": "object"}, {})
+        version: CustomKind(GroupVersionKind("example.com", version, "Widget"), CustomSchema({"type": "object"}), {})
         for version in SIZES
     }
 

@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Quiet: who doesn't trust the certificate hangs up."""

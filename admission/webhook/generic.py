@@ -30,6 +30,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.transport.deadline import told_timeout
 from fakeapiserver.transport.review import BadReview
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ class Webhook(Handler):
         except (OSError, ValueError) as error:
             raise failed(hook, f"could not get REST client: {error}", 500) from None
         try:
-            return await self._client.post(endpoint, body, hook.spec.get("timeoutSeconds") or 10)
+            timeout = hook.spec.get("timeoutSeconds") or 10
+            return await self._client.post(endpoint, body, timeout, told_timeout(timeout))
         except WebhookError as error:
             raise failed(hook, f"failed to call webhook: {error}", error.status or 503) from None
 

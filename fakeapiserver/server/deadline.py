@@ -12,11 +12,14 @@ from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import is_long_running
+from fakeapiserver.transport.deadline import ends_after
 
 Serve = Callable[[Request], Awaitable[Response]]
 
 _TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
 _BODILESS: Final = frozenset(("GET", "HEAD"))
+# Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
+_LONGEST_WRITE: Final = 34.0
 
 
 async def within_deadline(request: Request, serve: Serve, longest: float) -> Response:
@@ -28,10 +31,12 @@ async def within_deadline(request: Request, serve: Serve, longest: float) -> Res
     # a request without a body waits for nobody but the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
         return await serve(request)
-    deadline = asyncio.timeout(seconds_for(request, longest))
+    seconds = seconds_for(request, longest)
+    deadline = asyncio.timeout(seconds)
     try:
         async with deadline:
-            return await serve(request)
+            with ends_after(min(seconds, _LONGEST_WRITE)):
+                return await serve(request)
     except TimeoutError:
         if not deadline.expired():
             raise

@@ -143,9 +143,10 @@ class WebhookClient:
         self._resolve = resolve
         self._idle = idle
 
-    async def post(self, endpoint: Endpoint, body: bytes, timeout: float) -> bytes:
-        """The body of a 2xx answer within `timeout` seconds. WebhookError, also where there is none."""
-        response = await self.send(endpoint, body, timeout)
+    async def post(self, endpoint: Endpoint, body: bytes, timeout: float, told: float | None = None) -> bytes:
+        """The body of a 2xx answer within `timeout` seconds; the webhook is told that it has `told`. WebhookError, also where
+        there is none."""
+        response = await self.send(endpoint, body, timeout, told)
         if not response.body:
             content_type = response.headers.get("content-type") or "application/json"
             raise WebhookError(
@@ -153,9 +154,9 @@ class WebhookClient:
             )
         return response.body
 
-    async def send(self, endpoint: Endpoint, body: bytes, timeout: float) -> Response:
+    async def send(self, endpoint: Endpoint, body: bytes, timeout: float, told: float | None = None) -> Response:
         """A 2xx answer within `timeout` seconds, whatever it says. WebhookError."""
-        url = f"{endpoint.url}?timeout={format_duration(timeout)}"
+        url = f"{endpoint.url}?timeout={format_duration(timeout if told is None else told)}"
         try:
             async with asyncio.timeout(timeout):
                 response = await self._exchange(endpoint, url, body)

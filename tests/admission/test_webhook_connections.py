@@ -29,6 +29,7 @@ class Hook(TLSServer):
         self.connections = 0
         self.calls = 0
         self.authorizations: list[str | None] = []
+        self.timeouts: list[str] = []
         self.hangs_up = self.tells = False
         self.held, self.released = threading.Event(), threading.Event()
         super().__init__(_handler(self))
@@ -56,6 +57,7 @@ def _handler(hook: Hook) -> type[BaseHTTPRequestHandler]:
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             hook.calls += 1
             hook.authorizations.append(self.headers["Authorization"])
+            hook.timeouts.append(self.path.partition("?timeout=")[2])
             if review["request"]["name"] == "held":
                 hook.held.set()
                 hook.released.wait(10)
@@ -153,7 +155,7 @@ def test_what_hangs_holds_up_nobody_else(client: Client, hook: Hook, fake_cluste
 
 
 def test_a_hundred_webhooks(client: Client, hook: Hook) -> None:
-    configure(client, *(hook.webhook(f"h{number}.example.com") for number in range(100)))
+    configure(client, *(hook.webhook(f"h{number}.example.com", timeoutSeconds=30) for number in range(100)))
     assert send(client, "POST", CONFIGMAPS, named("c"))[0] == 201
     assert hook.calls == 100
 
@@ -171,3 +173,10 @@ def test_webhooks_are_called_as_whom_the_configuration_says(hook: Hook, tmp_path
         configure(client, hook.webhook())
         assert send(client, "POST", CONFIGMAPS, named("c"))[0] == 201
     assert hook.authorizations == ["Bearer secret"]
+
+
+def test_webhooks_are_told_how_long_the_client_waits(client: Client, hook: Hook) -> None:
+    configure(client, hook.webhook(timeoutSeconds=10))
+    for number, timeout in enumerate(("", "?timeout=3s", "?timeout=2500ms", "?timeout=20s")):
+        assert send(client, "POST", f"{CONFIGMAPS}{timeout}", named(f"c{number}"))[0] == 201
+    assert hook.timeouts == ["10s", "3s", "3s", "10s"]

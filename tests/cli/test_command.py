@@ -157,11 +157,10 @@ class TestRun:
     def test_reports_a_death_by_signal_as_shells_do(self) -> None:
         assert run("run", "--", "sh", "-c", "kill -KILL $$").returncode == 128 + signal.SIGKILL
 
-    def test_warns_of_an_admission_plugin_that_is_not_built_yet(self) -> None:
+    def test_an_admission_plugin_that_cannot_start_ends_it(self) -> None:
         done = run("run", "--enable-admission-plugins=ImagePolicyWebhook", "--", "true")
-        assert done.returncode == 0
-        assert "accepted but not implemented yet: ImagePolicyWebhook" in done.stderr
-        assert done.stderr.count("\n") == 1
+        assert done.returncode == 1
+        assert 'init admission plugin "ImagePolicyWebhook": no config specified' in done.stderr
 
     @pytest.mark.parametrize(
         ("words", "status", "complaint"),

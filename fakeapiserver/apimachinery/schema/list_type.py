@@ -13,12 +13,18 @@ from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 
-def has_unique_lists(schema: Schema) -> bool:
-    """Whether there may be a set or map somewhere below a value of the schema."""
+def leading_to_unique_lists(schema: Schema) -> Schema:
+    """What of a schema leads to sets and maps, so that nothing else is walked through; empty where there are none."""
+    kept: Schema = {}
     if schema.get("x-kubernetes-list-type") in ("set", "map"):
-        return True
-    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
-    return any(has_unique_lists(sub) for sub in inner if isinstance(sub, dict))
+        kept = {key: schema[key] for key in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys") if key in schema}
+    below = {name: leading_to_unique_lists(sub) for name, sub in schema.get("properties", {}).items()}
+    if properties := {name: found for name, found in below.items() if found}:
+        kept["properties"] = properties
+    for key in ("items", "additionalProperties"):
+        if isinstance(sub := schema.get(key), dict) and (found := leading_to_unique_lists(sub)):
+            kept[key] = found
+    return kept
 
 
 def validate_lists(value: Any, schema: Schema, path: Path) -> ErrorList:

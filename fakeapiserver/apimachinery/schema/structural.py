@@ -22,7 +22,7 @@ from fakeapiserver.apimachinery.schema.embedded import (
     has_embedded,
     validate_embedded,
 )
-from fakeapiserver.apimachinery.schema.list_type import has_unique_lists, validate_lists
+from fakeapiserver.apimachinery.schema.list_type import leading_to_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
 
@@ -41,7 +41,7 @@ class StructuralType:
     __slots__ = (
         "_decode_metadata",
         "_has_embedded",
-        "_has_lists",
+        "_lists",
         "_rules",
         "_schema",
         "_status",
@@ -53,7 +53,7 @@ class StructuralType:
         self._schema = schema
         self._decode_metadata = decode_metadata
         self._has_embedded = has_embedded(schema)
-        self._has_lists = has_unique_lists(schema)
+        self._lists = leading_to_unique_lists(schema)
         self.has_rules = has_rules(schema)
         self._rules: RuleValidator | None = None
         self._validator = Validator(schema)
@@ -109,10 +109,10 @@ class StructuralType:
 
     def list_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> ErrorList:
         """Duplicates in sets and maps, unless there were some before."""
-        if not self._has_lists:
+        if not self._lists:
             return []
-        found = validate_lists(obj, self._schema, Path())
-        return found if found and (old is None or not validate_lists(old, self._schema, Path())) else []
+        found = validate_lists(obj, self._lists, Path())
+        return found if found and (old is None or not validate_lists(old, self._lists, Path())) else []
 
     def rule_errors(
         self, obj: dict[str, Any], old: dict[str, Any] | None, found: ErrorList

@@ -27,6 +27,7 @@ _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 _EPSILON: Final = 1e-9
 _MAX_FLOAT32: Final = 3.4028235677973366e38
 _EXPONENT_FROM: Final = 6
+_INT64: Final = 1 << 63
 _INT_RANGES: Final = {"int32": 1 << 31}
 
 
@@ -204,11 +205,13 @@ _Fits = Callable[[float, str, str, Findings], bool]
 
 def _bound_check(limit: float, prefix: str, sign: int, exclusive: bool, fits: _Fits) -> Check:
     words = {1: ("less than", "less than or equal to"), -1: ("greater than", "greater than or equal to")}[sign]
+    whole, real = int(limit), float(limit)
+    limit_fits = fits(real, prefix, "", Findings())
 
     def check_bound(value: float, path: str, found: Findings, _: Any) -> None:
         # An integer is held against the limit's whole part, where the limit's type is right.
-        native = fits(float(limit), prefix, path, found) and isinstance(value, int)
-        number, bound = (value, int(limit)) if native else (float(value), float(limit))
+        native = (limit_fits or fits(real, prefix, path, found)) and isinstance(value, int)
+        number, bound = (value, whole) if native else (float(value), real)
         beyond = (number > bound) - (number < bound) if sign > 0 else (number < bound) - (number > bound)
         if beyond > 0 or (exclusive and beyond == 0):
             text = f"{path} in body should be {words[not exclusive]} {go_number(bound)}"
@@ -239,8 +242,9 @@ def _is_multiple(number: float, divisor: float) -> bool:
 
 def _in_range(number: float, kind: str, number_format: str) -> bool:
     if kind == "integer":
-        limit = _INT_RANGES.get(number_format, 1 << 63)
+        limit = _INT_RANGES.get(number_format, _INT64)
+        if type(number) is int:
+            return -limit <= number < limit
         # Upstream reads the digits of a float anew, of which -2**63 has more than int64.
-        exact = Decimal(repr(number)) if isinstance(number, float) else number
-        return number == int(number) and -limit <= exact < limit
+        return number == int(number) and -limit <= Decimal(repr(number)) < limit
     return number_format != "float" or abs(number) < _MAX_FLOAT32

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.schema.list_type import leading_to_unique_lists
 from fakeapiserver.apimachinery.schema.structural import StructuralType, compile_structural
 
 RECORDED = json.loads(Path(__file__).with_name("structural_cases.json").read_bytes())
@@ -96,3 +97,17 @@ def test_any_spec_is_judged_and_pruning_and_defaulting_settle(spec: dict[str, An
     assert obj == settled
     # An update that changes nothing is excused what can be correlated with the old object, and told nothing new.
     assert {error.field for error in RICH.validate(obj, settled)} <= {error.field for error in RICH.validate(obj)}
+
+
+def test_only_what_leads_to_sets_and_maps_is_walked_through_for_duplicates() -> None:
+    tags = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    plain = {"type": "array", "items": {"type": "string"}}
+    spec = {"type": "object", "properties": {"tags": tags, "plain": plain}}
+    deep = {"type": "object", "properties": {"spec": spec, "more": {"type": "object", "additionalProperties": tags}}}
+    assert leading_to_unique_lists(deep) == {
+        "properties": {
+            "spec": {"properties": {"tags": {"x-kubernetes-list-type": "set"}}},
+            "more": {"additionalProperties": {"x-kubernetes-list-type": "set"}},
+        }
+    }
+    assert leading_to_unique_lists(plain) == {}

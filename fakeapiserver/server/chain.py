@@ -24,7 +24,7 @@ from fakeapiserver.auth.interfaces import (
 from fakeapiserver.auth.selectors import Selectors
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
-from fakeapiserver.endpoints.options import boolean, field_selector
+from fakeapiserver.endpoints.options import boolean, field_selector, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, known_request_info, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
+_UNPROCESSABLE: Final = 422
 _NOBODY: Final = UserInfo("")
 # Who is asked whether these are allowed takes them for the core group's; but nobody serves them.
 _NO_GROUP: Final = ("//", "/apis//")
@@ -154,7 +155,7 @@ def _info(request: Request) -> RequestInfo:
         request.method,
         request.path,
         watch=boolean(request.query, "watch"),
-        name_selector=_selected_name(request.param("fieldSelector")),
+        name_selector=_selected_name(request),
     )
 
 
@@ -170,14 +171,17 @@ def _without_info(request: Request) -> Response:
     return response
 
 
-def _selected_name(text: str) -> str:
-    """The name that a list's field selector asks for, so that `resourceNames` in RBAC can allow it."""
-    if not text:
+def _selected_name(request: Request) -> str:
+    """The name that a list's field selector asks for, so that `resourceNames` in RBAC can allow it; empty where any option
+    can't be read: upstream reads all at once, and the list itself tells what is wrong."""
+    if not (text := request.param("fieldSelector")):
         return ""
     try:
-        selector = field_selector(text)
-    except StatusError:
-        return ""  # the list itself tells what is wrong
+        selector = list_options(request.query).field_selector
+    except StatusError as error:
+        if error.status["code"] != _UNPROCESSABLE:
+            return ""
+        selector = field_selector(text)  # options that don't go together could be read
     name = selector.requires_exact_match("metadata.name") if selector is not None else None
     return name if name and not names.path_segment_name(name, False) else ""
 

@@ -152,6 +152,16 @@ def test_an_answer_of_nothing_is_taken_for_a_closed_connection(tmp_path: Path) -
     assert event["responseStatus"] == told
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [("", "one"), ("&resourceVersionMatch=Exact", "one"), ("&limit=x", ""), ("&labelSelector=a(", "")],
+)
+def test_a_name_is_selected_where_all_options_can_be_read(tmp_path: Path, options: str, name: str) -> None:
+    path = f"{CONFIGMAPS}?fieldSelector=metadata.name%3Done{options}"
+    event = events_of(tmp_path, "- level: Metadata\n", ("GET", path))[-1]
+    assert event["objectRef"].get("name", "") == name
+
+
 def test_a_watch_is_told_when_it_starts(tmp_path: Path) -> None:
     events = events_of(tmp_path, ALL, ("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=1"))
     assert [event["stage"] for event in events] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]

@@ -42,7 +42,23 @@ _TYPE: Final = ("kind", "apiVersion")
 
 
 # Objects in events are texts already, in Go's form.
-encode: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder().encode
+# What Go's encoder keeps out of texts, and JSON has nowhere else.
+_ESCAPES: Final = (
+    (b"&", b"\\u0026"),
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+
+
+def encode(value: Object) -> bytes:
+    text = _encode(value)
+    for character, escape in _ESCAPES:
+        if character in text:
+            text = text.replace(character, escape)
+    return text
 
 
 class Backend(Protocol):
@@ -419,4 +435,5 @@ class Truncated:
 
 def _truncated(one: Object) -> Object:
     kept = {key: value for key, value in one.items() if key not in ("requestObject", "responseObject")}
-    return {**kept, "annotations": {**one.get("annotations", {}), "audit.k8s.io/truncated": "true"}}
+    annotations = {"audit.k8s.io/truncated": "true", **one.get("annotations", {})}
+    return {**kept, "annotations": dict(sorted(annotations.items()))}

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 _MOST_USER_AGENT: Final = 1024
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9])")
 _checked: Final = msgspec.json.Decoder(msgspec.Raw).decode
-_REFERENCE: Final = ("namespace", "name", "uid", "resourceVersion")
+# In upstream's order, and what of it an object tells.
+_REFERENCE: Final = (
+    "resource",
+    "namespace",
+    "name",
+    "uid",
+    "apiGroup",
+    "apiVersion",
+    "resourceVersion",
+    "subresource",
+)
+_TOLD: Final = ("namespace", "name", "uid", "resourceVersion")
 # What of a Status an event tells, in this order.
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
@@ -96,8 +107,9 @@ class Event:
         reference, meta = self.object_ref, obj.get("metadata")
         if reference is None or not isinstance(meta, dict):
             return
-        told = {key: meta[key] for key in _REFERENCE if not reference.get(key) and meta.get(key)}
-        self.object_ref = {**reference, **told}  # a new one: an earlier event may still wait with the old one
+        told = {key: meta[key] for key in _TOLD if not reference.get(key) and meta.get(key)} | reference
+        # a new one: an earlier event may still wait with the old one
+        self.object_ref = {key: told[key] for key in _REFERENCE if key in told}
 
 
 def object_reference(attributes: Attributes) -> Object | None:

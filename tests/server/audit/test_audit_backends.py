@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
@@ -102,6 +103,14 @@ def test_an_event_that_is_larger_than_the_log_may_be_is_lost_and_counted(tmp_pat
 def test_a_line_each_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(Log(StandardOutput(), AuditCounts()).process([EVENT, EVENT]))
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [EVENT, EVENT]
+
+
+def test_a_line_is_written_as_go_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    one = {"requestURI": "/?a=1&b=<>\u2028", "requestObject": msgspec.Raw(b'{"a":"&"}')}
+    asyncio.run(Log(LogFile(path, Rotation()), AuditCounts()).process([one]))
+    line = path.read_text()
+    assert line == '{"requestURI":"/?a=1\\u0026b=\\u003c\\u003e\\u2028","requestObject":{"a":"\\u0026"}}\n'
 
 
 class Receiver:

@@ -1,0 +1,1 @@
+"""This package's client beside Go's, on the same server."""

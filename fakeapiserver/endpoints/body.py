@@ -207,6 +207,8 @@ def _head(data: bytes) -> Object | None:
         found = loads(data)
     except ValueError:
         return None
+    if not isinstance(found, dict):
+        return None
     kind, version = found.get("kind"), found.get("apiVersion")
     return {"kind": kind, "apiVersion": version} if isinstance(kind, str) and isinstance(version, str) else None
 

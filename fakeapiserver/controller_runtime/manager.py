@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -266,19 +266,15 @@ class Manager:
         assert self._failure is not None
         self._failure.cancel()
         seconds = self.options.graceful_shutdown_timeout
-        late: list[str] = []
-        try:
-            async with asyncio.timeout(None if seconds < 0 else seconds):
-                for order in (
-                    _Order.LEADER_ELECTION,
-                    _Order.OTHERS,
-                    _Order.CACHES,
-                    _Order.WEBHOOKS,
-                    _Order.HTTP_SERVERS,
-                ):
-                    await _cancelled(self._running[order])
-        except TimeoutError:
-            late = [repr(task) for tasks in self._running.values() for task in tasks if not task.done()]
+        loop = asyncio.get_running_loop()
+        deadline = None if seconds < 0 else loop.time() + seconds
+        for order in (_Order.LEADER_ELECTION, _Order.OTHERS, _Order.CACHES, _Order.WEBHOOKS, _Order.HTTP_SERVERS):
+            for task in self._running[order]:
+                task.cancel()
+            if self._running[order]:
+                left = None if deadline is None else max(deadline - loop.time(), 0.0)
+                await asyncio.wait(self._running[order], timeout=left)
+        late = any(not task.done() for tasks in self._running.values() for task in tasks)
         for tasks in self._running.values():
             for task in tasks:
                 task.cancel()  # a second time: at once
@@ -299,13 +295,6 @@ class Manager:
 
 def _server(name: str, application: Application, address: str) -> HTTPServer | None:
     return HTTPServer(name, application, address) if address not in ("", "0") else None
-
-
-async def _cancelled(tasks: "Sequence[asyncio.Task[None]]") -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
 
 
 __all__ = ["Manager", "ManagerOptions", "Runnable"]

@@ -9,6 +9,7 @@ import socket
 import ssl
 import tempfile
 import weakref
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.config import Config
@@ -321,7 +322,8 @@ class Server:
         await asyncio.sleep(0)  # closed transports send their last bytes
         for connection in list(state.connections):
             if connection.transport is not None:
-                connection.transport.abort()
+                with suppress(AttributeError):  # asyncio before 3.11.4 fails on what was closed twice
+                    connection.transport.abort()
         for accepted in list(self._listener.accepted if self._listener else ()):
             _shut(accepted)
         for _ in range(100):

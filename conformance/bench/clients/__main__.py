@@ -97,7 +97,7 @@ def write_kubeconfig(folder: Path, url: str) -> Path:
 def words(program: Program, config: Path, mode: str, count: int) -> Sequence[str]:
     if len(program) > 1:
         return [str(config), mode, str(count), "1"]
-    return [f"-kubeconfig={config}", f"-mode={mode}", f"-n={count}", "-workers=1"]
+    return [f"-config={config}", f"-mode={mode}", f"-n={count}", "-workers=1"]
 
 
 def controller(program: Program, config: Path, url: str, count: int) -> dict[str, float]:

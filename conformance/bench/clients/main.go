@@ -1,6 +1,6 @@
 // What clients.py measures of Go's clients: one JSON line when the informer has synced, or all has been reconciled.
 //
-//	clients -kubeconfig FILE -mode informer|controller -n OBJECTS -workers 1
+//	clients -config FILE -mode informer|controller -n OBJECTS -workers 1
 package main
 
 import (
@@ -29,10 +29,10 @@ import (
 )
 
 var (
-	kubeconfig = flag.String("kubeconfig", "", "path of a kubeconfig")
-	mode       = flag.String("mode", "informer", "informer or controller")
-	count      = flag.Int("n", 1, "objects to wait for")
-	workers    = flag.Int("workers", 1, "concurrent reconciles")
+	path    = flag.String("config", "", "path of a kubeconfig")
+	mode    = flag.String("mode", "informer", "informer or controller")
+	count   = flag.Int("n", 1, "objects to wait for")
+	workers = flag.Int("workers", 1, "concurrent reconciles")
 )
 
 func main() {
@@ -51,7 +51,7 @@ func run() error {
 }
 
 func informer() error {
-	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", *path)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func informer() error {
 // Each config map's name ends in the time of its creation, in nanoseconds.
 func reconciles() error {
 	ctrl.SetLogger(logr.Discard())
-	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", *path)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go. Every constructor return
 one place (server/app.py). Messages are upstream's.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
@@ -43,6 +43,38 @@ def status_error(code: int, reason: str, message: str, details: dict[str, Any] |
         status["details"] = details
     status["code"] = code
     return StatusError(status)
+
+
+# What a status code without a Status means: (reason, message). Those without a message show what the server said.
+_RESPONSES: Final[Mapping[int, tuple[str, str]]] = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    403: ("Forbidden", ""),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    406: ("NotAcceptable", ""),
+    409: ("Conflict", "the server reported a conflict"),
+    415: ("UnsupportedMediaType", ""),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+
+
+def new_generic_server_response(code: int, text: str) -> StatusError:
+    """What a client makes of an answer that is no Status; `text` is what the server said (NewGenericServerResponse)."""
+    if code in _RESPONSES:
+        reason, message = _RESPONSES[code]
+        return status_error(code, reason, message or text)
+    if code >= 500:
+        message = f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
+        return status_error(code, "InternalError", message)
+    message = f"the server responded with the status code {code} but did not return more information"
+    return status_error(code, "Unknown", message)
 
 
 def resource_details(resource: GroupResource, name: str = "") -> dict[str, Any]:

@@ -3,14 +3,12 @@
 Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go (IsNotFound and its like, NewGenericServerResponse).
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.errors import StatusError, status_error
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.errors import StatusError, new_generic_server_response
 from fakeapiserver.transport.round_trip import TransportError
 
 __all__ = [
@@ -29,29 +27,6 @@ __all__ = [
     "is_unauthorized",
 ]
 
-# code -> reason, message
-_GENERIC: Final[Mapping[int, tuple[str, str]]] = {
-    400: ("BadRequest", "the server rejected our request for an unknown reason"),
-    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
-    403: ("Forbidden", ""),
-    404: ("NotFound", "the server could not find the requested resource"),
-    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
-    406: ("NotAcceptable", ""),
-    409: ("Conflict", "the server reported a conflict"),
-    410: ("Gone", "the item is no longer available at the server and no forwarding address is known"),
-    415: ("UnsupportedMediaType", ""),
-    422: ("Invalid", "the server rejected our request due to an error in our request"),
-    429: (
-        "TooManyRequests",
-        "the server has received too many requests and has asked us to try again later",
-    ),
-    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
-    504: (
-        "Timeout",
-        "the server was unable to return a response in the time allotted, but may still be processing the request",
-    ),
-}
-
 
 def answered(code: int, content_type: str, body: bytes) -> StatusError:
     """The refusal in an answer: the Status in its body, or one made from its code."""
@@ -61,15 +36,7 @@ def answered(code: int, content_type: str, body: bytes) -> StatusError:
             found.setdefault("code", code)
             return StatusError(found)
     text = body[:2048].decode("utf-8", "replace").strip() if content_type.startswith("text/") else "unknown"
-    if code in _GENERIC:
-        reason, message = _GENERIC[code]
-        return status_error(code, reason, message or text)
-    if code >= 500:
-        message = f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
-        return status_error(code, "InternalError", message)
-    return status_error(
-        code, "Unknown", f"the server responded with the status code {code} but did not return more information"
-    )
+    return new_generic_server_response(code, text)
 
 
 def is_not_found(error: BaseException) -> bool:
@@ -131,6 +98,18 @@ def _is(error: BaseException, reason: str, code: int = 0) -> bool:
 
 
 _REASONS: Final = frozenset(
-    {reason for reason, _ in _GENERIC.values()}
-    | {"AlreadyExists", "Expired", "ServerTimeout", "InternalError", "StoreReadError", "RequestEntityTooLarge"}
+    (
+        *(
+            "BadRequest",
+            "Unauthorized",
+            "Forbidden",
+            "NotFound",
+            "MethodNotAllowed",
+            "NotAcceptable",
+            "Conflict",
+            "Gone",
+        ),
+        *("UnsupportedMediaType", "Invalid", "TooManyRequests", "ServiceUnavailable", "Timeout", "AlreadyExists"),
+        *("Expired", "ServerTimeout", "InternalError", "StoreReadError", "RequestEntityTooLarge"),
+    )
 )

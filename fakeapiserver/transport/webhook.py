@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.duration import format_duration
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.errors import new_generic_server_response
 from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.service_resolver import Resolve
 
@@ -34,18 +34,6 @@ _HTTPS_PORT: Final = 443
 # What OpenSSL's verification ends with when no authority of the bundle has signed.
 _UNKNOWN_AUTHORITY: Final = frozenset((2, 18, 19, 20, 21))
 _EXPIRED: Final = frozenset((9, 10))
-_MESSAGES: Final[Mapping[int, str]] = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-    409: "the server reported a conflict",
-    422: "the server rejected our request due to an error in our request",
-    429: "the server has received too many requests and has asked us to try again later",
-    503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-}
-_OWN_WORDS: Final = frozenset((403, 406, 415))
 
 
 class WebhookError(Exception):
@@ -402,11 +390,4 @@ def _refusal(response: Response) -> str:
     message = "unknown"
     if content_type.startswith("text/"):
         message = response.body[:2048].decode("utf-8", "replace").strip()
-    code = response.status
-    if code in _OWN_WORDS:
-        return message
-    if code in _MESSAGES:
-        return _MESSAGES[code]
-    if code >= 500:
-        return f"an error on the server ({go_quote(message)}) has prevented the request from succeeding"
-    return f"the server responded with the status code {code} but did not return more information"
+    return new_generic_server_response(response.status, message).message

@@ -27,13 +27,12 @@ from urllib.request import urlopen
 
 import yaml
 
-from conformance import credentials
+from conformance import credentials, random_authorization_files
+from conformance.random_authorization_files import Case, pick, set_somewhere
 
 _STARTED: Final = "started"
 _PATIENCE: Final = 60.0  # seconds
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-
-Case = tuple[list[str], dict[str, str]]  # flags, files; {folder} stands for the folder in both
 
 
 class Programs:
@@ -123,10 +122,6 @@ def _complaint(text: str) -> str:
 
 
 # --------------------------------------------------------------------- cases
-
-
-def _pick(rng: random.Random, *choices: Any) -> Any:
-    return rng.choice(choices)
 
 
 _EXPRESSIONS: Final = (
@@ -246,15 +241,15 @@ def _jwt(rng: random.Random) -> dict[str, Any]:
     return {
         "issuer": {"url": f"https://issuer{rng.randrange(3)}", "audiences": ["app"]},
         "claimMappings": {
-            "username": _pick(rng, {"claim": "sub", "prefix": ""}, {"expression": "claims.sub"}),
-            **_pick(
+            "username": pick(rng, {"claim": "sub", "prefix": ""}, {"expression": "claims.sub"}),
+            **pick(
                 rng, {}, {"groups": {"claim": "groups", "prefix": "g:"}}, {"groups": {"expression": "claims.groups"}}
             ),
-            **_pick(rng, {}, {"uid": {"claim": "uid"}}, {"uid": {"expression": "claims.uid"}}),
-            **_pick(rng, {}, {"extra": [{"key": "example.com/a", "valueExpression": "claims.a"}]}),
+            **pick(rng, {}, {"uid": {"claim": "uid"}}, {"uid": {"expression": "claims.uid"}}),
+            **pick(rng, {}, {"extra": [{"key": "example.com/a", "valueExpression": "claims.a"}]}),
         },
-        **_pick(rng, {}, {"claimValidationRules": [rule]}),
-        **_pick(rng, {}, {"userValidationRules": [{"expression": "user.username != ''", "message": "m"}]}),
+        **pick(rng, {}, {"claimValidationRules": [rule]}),
+        **pick(rng, {}, {"userValidationRules": [{"expression": "user.username != ''", "message": "m"}]}),
     }
 
 
@@ -268,24 +263,24 @@ def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None
     elif change == 1:
         issuer["discoveryURL"] = rng.choice((*_URLS, issuer["url"], issuer["url"] + "/"))
     elif change == 2:
-        issuer["audiences"] = _pick(rng, [], [""], ["a", "a"], ["a", "b"], ["a", ""], None, ["", ""])
+        issuer["audiences"] = pick(rng, [], [""], ["a", "a"], ["a", "b"], ["a", ""], None, ["", ""])
     elif change == 3:
-        issuer["audienceMatchPolicy"] = _pick(rng, "MatchAny", "", "matchAny", "MatchAll")
+        issuer["audienceMatchPolicy"] = pick(rng, "MatchAny", "", "matchAny", "MatchAll")
         if rng.random() < 0.5:
             issuer["audiences"] = ["a", "b"]
     elif change == 4:
-        issuer["certificateAuthority"] = _pick(rng, authority, "x", "", _BAD_PEM, authority + "x", authority * 2)
+        issuer["certificateAuthority"] = pick(rng, authority, "x", "", _BAD_PEM, authority + "x", authority * 2)
     elif change == 5:
-        issuer["egressSelectorType"] = _pick(rng, "controlplane", "cluster", "", "etcd", "Cluster")
+        issuer["egressSelectorType"] = pick(rng, "controlplane", "cluster", "", "etcd", "Cluster")
     elif change == 6:
         mappings["username"] = _prefixed(rng, text)
     elif change == 7:
         mappings["groups"] = _prefixed(rng, text)
     elif change == 8:
-        mappings["uid"] = _pick(rng, {"expression": text}, {"claim": "x", "expression": text}, {}, {"claim": ""})
+        mappings["uid"] = pick(rng, {"expression": text}, {"claim": "x", "expression": text}, {}, {"claim": ""})
     elif change == 9:
         mappings["extra"] = [
-            _pick(
+            pick(
                 rng,
                 {"key": rng.choice(_KEYS), "valueExpression": "claims.a"},
                 {"key": "example.com/a", "valueExpression": rng.choice(_EXPRESSIONS)},
@@ -296,14 +291,14 @@ def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None
         jwt["claimValidationRules"] = [_rule(rng) for _ in range(rng.randrange(1, 4))]
     elif change == 12:
         rules = [
-            _pick(rng, {"expression": rng.choice(_EXPRESSIONS), "message": "m"}, {"message": "m"}, {}) for _ in "ab"
+            pick(rng, {"expression": rng.choice(_EXPRESSIONS), "message": "m"}, {"message": "m"}, {}) for _ in "ab"
         ]
         jwt["userValidationRules"] = rules
     elif change == 13:
         mappings["username"] = {"expression": "claims.email"}
         jwt["claimValidationRules"] = [
             {
-                "expression": _pick(
+                "expression": pick(
                     rng,
                     "claims.?email_verified.orValue(true)",
                     "has(claims.email_verified)",
@@ -314,11 +309,11 @@ def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None
             }
         ]
     else:
-        _set_somewhere(rng, jwt, rng.choice(_ODD))
+        set_somewhere(rng, jwt, rng.choice(_ODD))
 
 
 def _prefixed(rng: random.Random, text: str) -> Any:
-    return _pick(
+    return pick(
         rng,
         {"expression": text},
         {"expression": text},
@@ -335,7 +330,7 @@ def _prefixed(rng: random.Random, text: str) -> Any:
 
 
 def _rule(rng: random.Random) -> Any:
-    return _pick(
+    return pick(
         rng,
         {"expression": rng.choice(_EXPRESSIONS)},
         {"expression": rng.choice(_EXPRESSIONS), "message": "m"},
@@ -348,25 +343,6 @@ def _rule(rng: random.Random) -> Any:
     )
 
 
-def _set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
-    """Puts a value anywhere in it, in the place of another one or under a name that nobody knows."""
-    while True:
-        places = [value] if isinstance(value, dict | list) and value else []
-        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-        if not places or not keys:
-            return
-        key = rng.choice(keys)
-        inner = value[key]
-        if isinstance(inner, dict | list) and inner and rng.random() < 0.7:
-            value = inner
-            continue
-        if isinstance(value, dict) and rng.random() < 0.3:
-            value[_pick(rng, "unknown", str(key).upper(), "x.y")] = new
-        else:
-            value[key] = new
-        return
-
-
 _BAD_PEM: Final = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
@@ -376,21 +352,21 @@ def authentication_configurations(rng: random.Random, folder: Path) -> Case:
     for _ in range(rng.randrange(1, 4)):
         _broken_jwt(rng, rng.choice(jwts), authority)
     document: dict[str, Any] = {
-        "apiVersion": f"apiserver.config.k8s.io/{_pick(rng, 'v1', 'v1', 'v1beta1', 'v1alpha1')}",
+        "apiVersion": f"apiserver.config.k8s.io/{pick(rng, 'v1', 'v1', 'v1beta1', 'v1alpha1')}",
         "kind": "AuthenticationConfiguration",
         "jwt": jwts,
     }
     flags = ["--authentication-config={folder}/config.yaml"]
     if rng.random() < 0.2:
-        conditions = _pick(rng, [], [{"path": "/livez"}], [{"path": ""}], [{}], [{"path": "x"}, {"path": "x"}], None)
-        document["anonymous"] = _pick(
+        conditions = pick(rng, [], [{"path": "/livez"}], [{"path": ""}], [{}], [{"path": "x"}, {"path": "x"}], None)
+        document["anonymous"] = pick(
             rng, {"enabled": True, "conditions": conditions}, {"conditions": conditions}, {}, {"enabled": 1}
         )
-        flags += _pick(rng, [], ["--anonymous-auth=true"], ["--anonymous-auth=false"])
+        flags += pick(rng, [], ["--anonymous-auth=true"], ["--anonymous-auth=false"])
     if rng.random() < 0.05:
-        _set_somewhere(rng, document, rng.choice(_ODD))
+        set_somewhere(rng, document, rng.choice(_ODD))
     if rng.random() < 0.05:
-        flags.append(_pick(rng, "--oidc-issuer-url=https://x", "--oidc-username-claim=x", "--oidc-required-claim=a=b"))
+        flags.append(pick(rng, "--oidc-issuer-url=https://x", "--oidc-username-claim=x", "--oidc-required-claim=a=b"))
     text = json.dumps(document) if rng.random() < 0.3 else yaml.safe_dump(document, allow_unicode=True)
     if rng.random() < 0.1:
         text = _spoilt_text(rng, text)
@@ -401,7 +377,7 @@ def _spoilt_text(rng: random.Random, text: str) -> str:
     """What is no document of its kind."""
     place = rng.randrange(len(text))
     return str(
-        _pick(
+        pick(
             rng,
             text[:place],
             text[:place] + rng.choice("{}[]:,\"'\t\n-#&*!%@`\x00") + text[place:],
@@ -423,7 +399,7 @@ def _spoilt_text(rng: random.Random, text: str) -> str:
 
 
 def oidc_flags(rng: random.Random, folder: Path) -> Case:
-    flags = [f"--oidc-issuer-url={_pick(rng, 'https://issuer', 'https://issuer', rng.choice(_URLS))}"]
+    flags = [f"--oidc-issuer-url={pick(rng, 'https://issuer', 'https://issuer', rng.choice(_URLS))}"]
     if rng.random() < 0.9:
         flags.append("--oidc-client-id=app")
     possible = [
@@ -452,7 +428,7 @@ def oidc_flags(rng: random.Random, folder: Path) -> Case:
             f"--oidc-ca-file={name}"
             for name in ("{folder}/ca.crt", "/no/file", "{folder}/bad.pem", "", "{folder}", "{folder}/first.key")
         ),
-        f"--oidc-client-id={_pick(rng, '', 'app')}",
+        f"--oidc-client-id={pick(rng, '', 'app')}",
         "--oidc-issuer-url=",
     ]
     flags += rng.sample(possible, rng.randrange(0, 4))
@@ -476,11 +452,11 @@ def service_account_flags(rng: random.Random, folder: Path) -> Case:
     }
     names = [*(f"{{folder}}/{name}" for name in files), "/no/file", "", "{folder}", "{folder}/ca.crt"]
     names += [f"{{folder}}/{name}" for name in ("first.pub", "second.pub", "third.key", "first.key", "second.key")]
-    flags = [f"--service-account-issuer={_pick(rng, _ISSUER, _ISSUER, rng.choice(_URLS))}"]
+    flags = [f"--service-account-issuer={pick(rng, _ISSUER, _ISSUER, rng.choice(_URLS))}"]
     flags.append(
-        f"--service-account-key-file={_pick(rng, '{folder}/first.pub', '{folder}/first.pub', rng.choice(names))}"
+        f"--service-account-key-file={pick(rng, '{folder}/first.pub', '{folder}/first.pub', rng.choice(names))}"
     )
-    signing = _pick(rng, "{folder}/first.key", "{folder}/first.key", rng.choice(names))
+    signing = pick(rng, "{folder}/first.key", "{folder}/first.key", rng.choice(names))
     flags.append(f"--service-account-signing-key-file={signing}")
     possible = [
         f"--service-account-issuer={rng.choice(_URLS)}",
@@ -519,15 +495,13 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
     }
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "interactiveMode": "Never"}
     changes: list[Callable[[], Any]] = [
-        lambda: cluster.update(
-            server=_pick(rng, *_URLS, "127.0.0.1:1", "127.0.0.1", "http://127.0.0.1:1", "unix:///x")
-        ),
+        lambda: cluster.update(server=pick(rng, *_URLS, "127.0.0.1:1", "127.0.0.1", "http://127.0.0.1:1", "unix:///x")),
         lambda: cluster.update({"certificate-authority": rng.choice(names)}),
         lambda: cluster.update({"certificate-authority-data": rng.choice(encoded)}),
-        lambda: cluster.update({"insecure-skip-tls-verify": _pick(rng, True, False, "x", 1)}),
-        lambda: cluster.update({"tls-server-name": _pick(rng, "x", "", "a b")}),
+        lambda: cluster.update({"insecure-skip-tls-verify": pick(rng, True, False, "x", 1)}),
+        lambda: cluster.update({"tls-server-name": pick(rng, "x", "", "a b")}),
         lambda: cluster.update(
-            {"proxy-url": _pick(rng, "http://proxy", "ftp://x", "x", "socks5://x", "://", "http://[", "")}
+            {"proxy-url": pick(rng, "http://proxy", "ftp://x", "x", "socks5://x", "://", "http://[", "")}
         ),
         lambda: cluster.update({"disable-compression": True}),
         lambda: user.update({"client-certificate": rng.choice(names)}),
@@ -537,20 +511,20 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
         lambda: user.update({"client-certificate-data": rng.choice(encoded)}),
         lambda: user.update({"client-key-data": rng.choice(encoded)}),
         lambda: user.update(token="abc"),
-        lambda: user.update(tokenFile=_pick(rng, "token", "/no/file", "empty", "")),
+        lambda: user.update(tokenFile=pick(rng, "token", "/no/file", "empty", "")),
         lambda: user.update(username="a", password="b"),
         lambda: user.update(username="a"),
         lambda: user.update(password="b"),
         lambda: user.update({"as": "jane", "as-groups": ["a"], "as-uid": "1", "as-user-extra": {"a": ["b"]}}),
         lambda: user.update({"as-groups": ["a"]}),
-        lambda: user.update({"auth-provider": {"name": _pick(rng, "oidc", "gcp", "azure", "", "x")}}),
+        lambda: user.update({"auth-provider": {"name": pick(rng, "oidc", "gcp", "azure", "", "x")}}),
         lambda: user.update(exec=plugin),
-        lambda: user.update(exec={**plugin, "interactiveMode": _pick(rng, "IfAvailable", "Always", "x", "")}),
-        lambda: user.update(exec={**plugin, "command": _pick(rng, "", "/no/program", "true")}),
+        lambda: user.update(exec={**plugin, "interactiveMode": pick(rng, "IfAvailable", "Always", "x", "")}),
+        lambda: user.update(exec={**plugin, "command": pick(rng, "", "/no/program", "true")}),
         lambda: user.update(
             exec={
                 **plugin,
-                "apiVersion": _pick(
+                "apiVersion": pick(
                     rng, "", "v1", "client.authentication.k8s.io/v1beta1", "client.authentication.k8s.io/v1alpha1"
                 ),
             }
@@ -558,21 +532,21 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
         lambda: user.update(exec={**plugin, "env": [{"name": "", "value": "x"}]}),
         lambda: user.update(exec={**plugin, "provideClusterInfo": True}),
         lambda: user.update(exec={}),
-        lambda: config.update({"current-context": _pick(rng, "nope", "", None, "x")}),
+        lambda: config.update({"current-context": pick(rng, "nope", "", None, "x")}),
         lambda: config.pop("current-context"),
-        lambda: config.update(contexts=_pick(rng, [], None, [{"name": "x"}], [{"name": "x", "context": {}}])),
-        lambda: config.update(contexts=[{"name": "x", "context": {"cluster": _pick(rng, "nope", ""), "user": "u"}}]),
-        lambda: config.update(contexts=[{"name": "x", "context": {"cluster": "c", "user": _pick(rng, "nope", "")}}]),
+        lambda: config.update(contexts=pick(rng, [], None, [{"name": "x"}], [{"name": "x", "context": {}}])),
+        lambda: config.update(contexts=[{"name": "x", "context": {"cluster": pick(rng, "nope", ""), "user": "u"}}]),
+        lambda: config.update(contexts=[{"name": "x", "context": {"cluster": "c", "user": pick(rng, "nope", "")}}]),
         lambda: config.update(contexts=[{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "a b"}}]),
-        lambda: config.update(clusters=_pick(rng, [], None, [{"name": "c"}], [{"name": "c", "cluster": {}}], [{}])),
-        lambda: config.update(users=_pick(rng, [], None, [{"name": "u"}], [{}])),
-        lambda: config.update(apiVersion=_pick(rng, "v2", "", None, 5)),
-        lambda: config.update(kind=_pick(rng, "x", "", None, 5)),
+        lambda: config.update(clusters=pick(rng, [], None, [{"name": "c"}], [{"name": "c", "cluster": {}}], [{}])),
+        lambda: config.update(users=pick(rng, [], None, [{"name": "u"}], [{}])),
+        lambda: config.update(apiVersion=pick(rng, "v2", "", None, 5)),
+        lambda: config.update(kind=pick(rng, "x", "", None, 5)),
         lambda: config["users"].append({"name": "u", "user": {"token": "t"}}),
         lambda: config["clusters"].append({"name": "c", "cluster": {"server": "https://other"}}),
-        lambda: config.update(preferences=_pick(rng, {}, {"colors": True}, "x")),
+        lambda: config.update(preferences=pick(rng, {}, {"colors": True}, "x")),
         lambda: config.update(unknown=1),
-        lambda: _set_somewhere(rng, config, rng.choice(_ODD)),
+        lambda: set_somewhere(rng, config, rng.choice(_ODD)),
     ]
     for change in rng.sample(changes, rng.randrange(1, 4)):
         with suppress(AttributeError, KeyError):
@@ -581,12 +555,12 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
     if rng.random() < 0.05:
         text = _spoilt_text(rng, text)
     files["hook.kubeconfig"] = text
-    path = _pick(rng, *["{folder}/hook.kubeconfig"] * 20, "/no/file", "{folder}")
+    path = pick(rng, *["{folder}/hook.kubeconfig"] * 20, "/no/file", "{folder}")
     flags = [f"--authentication-token-webhook-config-file={path}"]
     if rng.random() < 0.1:
-        flags.append(f"--authentication-token-webhook-version={_pick(rng, 'v1', 'v1beta1', 'v2', '', 'V1')}")
+        flags.append(f"--authentication-token-webhook-version={pick(rng, 'v1', 'v1beta1', 'v2', '', 'V1')}")
     if rng.random() < 0.1:
-        flags.append(f"--authentication-token-webhook-cache-ttl={_pick(rng, '0', '1s', '-1s', 'x', '5')}")
+        flags.append(f"--authentication-token-webhook-cache-ttl={pick(rng, '0', '1s', '-1s', 'x', '5')}")
     if rng.random() < 0.2:
         flags[0] = f"--authorization-webhook-config-file={path}"
         flags.append("--authorization-mode=Webhook")
@@ -619,8 +593,8 @@ def token_and_certificate_files(rng: random.Random, folder: Path) -> Case:
     ]
     authority, other = (folder / "ca.crt").read_text(), (folder / "other.crt").read_text()
     files = {
-        "tokens.csv": _pick(rng, "\n", "\r\n").join(rng.choice(rows) for _ in range(rng.randrange(1, 5))),
-        "bundle.pem": _pick(
+        "tokens.csv": pick(rng, "\n", "\r\n").join(rng.choice(rows) for _ in range(rng.randrange(1, 5))),
+        "bundle.pem": pick(
             rng,
             authority,
             other,
@@ -632,19 +606,19 @@ def token_and_certificate_files(rng: random.Random, folder: Path) -> Case:
             authority[:200],
             "x\n" + authority + "y",
         ),
-        "proxy.pem": _pick(rng, authority, other, other + authority, "", _BAD_PEM),
+        "proxy.pem": pick(rng, authority, other, other + authority, "", _BAD_PEM),
     }
     files["key.pem"] = (folder / "first.key").read_text()
     flags = []
     if rng.random() < 0.6:
-        flags.append(f"--token-auth-file={_pick(rng, *['{folder}/tokens.csv'] * 9, '/no/file', '{folder}')}")
+        flags.append(f"--token-auth-file={pick(rng, *['{folder}/tokens.csv'] * 9, '/no/file', '{folder}')}")
     if rng.random() < 0.5:
         flags.append(
-            f"--client-ca-file={_pick(rng, *['{folder}/bundle.pem'] * 5, '/no/file', '', '{folder}', '{folder}/key.pem')}"
+            f"--client-ca-file={pick(rng, *['{folder}/bundle.pem'] * 5, '/no/file', '', '{folder}', '{folder}/key.pem')}"
         )
     if rng.random() < 0.4:
         flags.append(
-            f"--requestheader-client-ca-file={_pick(rng, *['{folder}/proxy.pem'] * 5, '/no/file', '', '{folder}', '{folder}/bundle.pem')}"
+            f"--requestheader-client-ca-file={pick(rng, *['{folder}/proxy.pem'] * 5, '/no/file', '', '{folder}', '{folder}/bundle.pem')}"
         )
         flags += rng.sample(
             [
@@ -695,6 +669,8 @@ TOPICS: Final[Mapping[str, Callable[[random.Random, Path], Case]]] = {
     "service-accounts": service_account_flags,
     "kubeconfigs": kubeconfigs,
     "files": token_and_certificate_files,
+    "authorization": lambda rng, folder: random_authorization_files.configuration(rng),
+    "policies": lambda rng, folder: random_authorization_files.policies(rng),
 }
 
 
@@ -709,7 +685,8 @@ def _completed(flags: list[str], topic: str) -> list[str]:
             "--service-account-signing-key-file={folder}/first.key",
         ]
     )
-    mode = [] if any(flag.startswith("--authorization-mode") for flag in flags) else ["--authorization-mode=RBAC"]
+    said = any(flag.startswith(("--authorization-mode", "--authorization-config")) for flag in flags)
+    mode = [] if said else ["--authorization-mode=RBAC"]
     return [*needed, *mode, *flags]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-Case = tuple[list[str], dict[str, str]]
+Case = tuple[list[str], dict[str, str]]  # flags, files
 
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "RBAC", "Node")
 _ODD: Final[tuple[Any, ...]] = (None, "", "x", 5, 1.5, True, [], {}, [None], [1], ["x"], [{}], {"x": 1}, "5m", -1)
@@ -81,15 +81,16 @@ _EXPRESSIONS: Final = (
 )
 
 
-def _pick(rng: random.Random, *choices: Any) -> Any:
+def pick(rng: random.Random, *choices: Any) -> Any:
+    """One of them."""
     return rng.choice(choices)
 
 
 def _webhook(rng: random.Random) -> dict[str, Any]:
     found: dict[str, Any] = {
         "timeout": "3s",
-        "subjectAccessReviewVersion": _pick(rng, "v1", "v1beta1"),
-        "failurePolicy": _pick(rng, "NoOpinion", "Deny"),
+        "subjectAccessReviewVersion": pick(rng, "v1", "v1beta1"),
+        "failurePolicy": pick(rng, "NoOpinion", "Deny"),
         "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": "{folder}/hook.kubeconfig"},
     }
     if rng.random() < 0.5:
@@ -102,23 +103,23 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
     """One change."""
     match rng.randrange(11):
         case 0:
-            webhook["timeout"] = _pick(
+            webhook["timeout"] = pick(
                 rng, "0s", "30s", "31s", "-1s", "1", "", "x", "1h", "1.5s", "30.0001s", 5, None, "1ns"
             )
         case 1:
-            name = _pick(rng, "authorizedTTL", "unauthorizedTTL")
-            webhook[name] = _pick(rng, "0s", "-1s", "5m", "1h1m1.5s", "x", "1", 5, None, "-1ns", "1us")
+            name = pick(rng, "authorizedTTL", "unauthorizedTTL")
+            webhook[name] = pick(rng, "0s", "-1s", "5m", "1h1m1.5s", "x", "1", 5, None, "-1ns", "1us")
         case 2:
-            name = _pick(rng, "cacheAuthorizedRequests", "cacheUnauthorizedRequests")
-            webhook[name] = _pick(rng, True, False, "false", 0, None)
+            name = pick(rng, "cacheAuthorizedRequests", "cacheUnauthorizedRequests")
+            webhook[name] = pick(rng, True, False, "false", 0, None)
         case 3:
-            webhook["subjectAccessReviewVersion"] = _pick(rng, "", "v1", "v2", "V1", "v1beta1", None, 1)
+            webhook["subjectAccessReviewVersion"] = pick(rng, "", "v1", "v2", "V1", "v1beta1", None, 1)
         case 4:
-            webhook["matchConditionSubjectAccessReviewVersion"] = _pick(rng, "", "v1", "v1beta1", None)
+            webhook["matchConditionSubjectAccessReviewVersion"] = pick(rng, "", "v1", "v1beta1", None)
         case 5:
-            webhook["failurePolicy"] = _pick(rng, "", "deny", "Fail", "Ignore", "NoOpinion", None, 1)
+            webhook["failurePolicy"] = pick(rng, "", "deny", "Fail", "Ignore", "NoOpinion", None, 1)
         case 6:
-            webhook["connectionInfo"] = _pick(
+            webhook["connectionInfo"] = pick(
                 rng,
                 {},
                 None,
@@ -139,7 +140,7 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
         case 7 | 8:
             webhook["matchConditions"] = [{"expression": rng.choice(_EXPRESSIONS)} for _ in range(rng.randint(1, 4))]
         case 9:
-            webhook["matchConditions"] = _pick(
+            webhook["matchConditions"] = pick(
                 rng,
                 [],
                 None,
@@ -152,7 +153,7 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
             webhook.pop(rng.choice(list(webhook)))
 
 
-def _set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
+def set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
     """Puts a value anywhere in it, in the place of another one or under a name that nobody knows."""
     while True:
         keys = list(value) if isinstance(value, dict) else list(range(len(value)))
@@ -164,7 +165,7 @@ def _set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
             value = inner
             continue
         if isinstance(value, dict) and rng.random() < 0.3:
-            value[_pick(rng, "unknown", str(key).upper(), "x.y")] = new
+            value[pick(rng, "unknown", str(key).upper(), "x.y")] = new
         else:
             value[key] = new
         return
@@ -172,10 +173,10 @@ def _set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
 
 def _authorizer(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.7:
-        name = _pick(rng, "hook", "hook", "a.b", "Hook", "", "a_b", "-", "x" * 254, "rbac")
+        name = pick(rng, "hook", "hook", "a.b", "Hook", "", "a_b", "-", "x" * 254, "rbac")
         return {"type": "Webhook", "name": name, "webhook": _webhook(rng)}
     mode = rng.choice(_MODES)
-    return {"type": mode, "name": _pick(rng, mode.lower(), mode.lower(), mode.lower(), mode, "x", "")}
+    return {"type": mode, "name": pick(rng, mode.lower(), mode.lower(), mode.lower(), mode, "x", "")}
 
 
 def configuration(rng: random.Random) -> Case:
@@ -187,20 +188,18 @@ def configuration(rng: random.Random) -> Case:
     for _ in range(rng.randrange(0, 3)):
         _broken_webhook(rng, rng.choice(webhooks))
     document: dict[str, Any] = {
-        "apiVersion": f"apiserver.config.k8s.io/{_pick(rng, 'v1', 'v1', 'v1', 'v1beta1', 'v1alpha1', 'v2')}",
+        "apiVersion": f"apiserver.config.k8s.io/{pick(rng, 'v1', 'v1', 'v1', 'v1beta1', 'v1alpha1', 'v2')}",
         "kind": "AuthorizationConfiguration",
         "authorizers": rows,
     }
     match rng.randrange(12):
         case 0:
             row = rng.choice(rows)
-            row.update(
-                _pick(rng, {"type": "Magic"}, {"type": ""}, {"type": "RBAC"}, {"webhook": {}}, {"webhook": None})
-            )
+            row.update(pick(rng, {"type": "Magic"}, {"type": ""}, {"type": "RBAC"}, {"webhook": {}}, {"webhook": None}))
         case 1 | 2:
-            _set_somewhere(rng, document, rng.choice(_ODD))
+            set_somewhere(rng, document, rng.choice(_ODD))
         case 3:
-            document["authorizers"] = _pick(rng, [], None, "x", {}, [None], [{}], [5])
+            document["authorizers"] = pick(rng, [], None, "x", {}, [None], [{}], [5])
     text = json.dumps(document) if rng.random() < 0.3 else yaml.safe_dump(document, allow_unicode=True)
     if rng.random() < 0.08:
         text = _spoilt(rng, text)
@@ -208,7 +207,7 @@ def configuration(rng: random.Random) -> Case:
     flags = ["--authorization-config={folder}/config.yaml"]
     if rng.random() < 0.05:
         flags.append(
-            _pick(
+            pick(
                 rng, "--authorization-mode=RBAC", "--authorization-webhook-version=v1", "--authorization-policy-file=x"
             )
         )
@@ -218,7 +217,7 @@ def configuration(rng: random.Random) -> Case:
 def _spoilt(rng: random.Random, text: str) -> str:
     place = rng.randrange(len(text))
     return str(
-        _pick(
+        pick(
             rng,
             text[:place],
             text[:place] + rng.choice("{}[]:,\"'\t\n-#&*!%@`") + text[place:],
@@ -246,28 +245,28 @@ current-context: x
 
 def policies(rng: random.Random) -> Case:
     """--authorization-policy-file."""
-    ending = _pick(rng, "\n", "\n", "\n", "\r\n", "\n\n", "\n \n")
+    ending = pick(rng, "\n", "\n", "\n", "\r\n", "\n\n", "\n \n")
     text = ending.join(policy_line(rng, valid=0.6) for _ in range(rng.randint(1, 4)))
     flags = ["--authorization-mode=ABAC", "--authorization-policy-file={folder}/policy.jsonl"]
-    return flags, {"policy.jsonl": text + _pick(rng, "", "\n")}
+    return flags, {"policy.jsonl": text + pick(rng, "", "\n")}
 
 
 def policy_line(rng: random.Random, valid: float = 1.0) -> str:
     """One line, in either version."""
     if rng.random() < 0.1:
-        return str(_pick(rng, "", "# comment", "  # comment", "\t", " "))
+        return str(pick(rng, "", "# comment", "  # comment", "\t", " "))
     policy = _old_policy(rng) if rng.random() < 0.4 else _new_policy(rng)
     if rng.random() > valid:
-        _set_somewhere(rng, policy, rng.choice(_ODD))
+        set_somewhere(rng, policy, rng.choice(_ODD))
     line = json.dumps(policy)
     if rng.random() > valid + 0.3:
         place = rng.randrange(len(line))
         return str(
-            _pick(
+            pick(
                 rng, line[:place], line + "x", "x", "[]", "null", "5", line + line, "kind: Policy", '{"user": "a"', "{}"
             )
         )
-    return f"{_pick(rng, '', '', ' ')}{line}"
+    return f"{pick(rng, '', '', ' ')}{line}"
 
 
 def _new_policy(rng: random.Random) -> dict[str, Any]:

@@ -49,8 +49,7 @@ class APIReader:
         self._mapper = mapper
 
     async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object:
-        mapping = await self._mapper.mapping_of(kind)
-        return await self._client.resource(mapping.gvr, namespace if mapping.namespaced else "").get(name)
+        return await (await self._source(kind, namespace)).get(name)
 
     async def list(
         self,
@@ -60,10 +59,13 @@ class APIReader:
         label_selector: str = "",
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
-        mapping = await self._mapper.mapping_of(kind)
-        source = self._client.resource(mapping.gvr, namespace if mapping.namespaced else "")
+        source = await self._source(kind, namespace)
         selector = ",".join(f"{key}={value}" for key, value in (fields or {}).items())
         return [obj async for obj in each_item(source, label_selector=label_selector, field_selector=selector)]
+
+    async def _source(self, kind: GroupVersionKind, namespace: str) -> ResourceClient:
+        mapping = await self._mapper.mapping_of(kind)
+        return self._client.resource(mapping.gvr, namespace if mapping.namespaced else "")
 
 
 class Interceptor(Protocol):

@@ -151,7 +151,7 @@ class Manager:
 
     async def run(self) -> None:
         """Until it is cancelled (then it stops gracefully), or something it runs fails, which is raised. A lost leadership is a
-        RuntimeError. ExceptionGroup: what didn't stop in time."""
+        RuntimeError. TimeoutError: something didn't stop in time."""
         if self._failure is not None:
             raise RuntimeError("manager already started")
         self._failure = asyncio.get_running_loop().create_future()

@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.serializer import json
 
 REVISION_OFFSET: Final = len(b'{"metadata":{')
 _TYPE: Final = ("kind", "apiVersion")
-# How floats beyond int64 end, written as integers: they have 17 digits at most, and zeroes then.
+# How floats beyond int64 end, written as integers: they have 17 digits at most, and zeroes then. So may others end.
 _LONG_FLOAT_ENDS: Final = (b"00,", b"00}", b"00]")
 
 
@@ -30,9 +30,8 @@ def encode(obj: Object) -> bytes:
 
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A fresh object of its own, with kind, apiVersion and resourceVersion."""
-    found: Object = msgspec.json.decode(value)
-    if any(end in value for end in _LONG_FLOAT_ENDS):
-        found = json.decode(value)
+    may_have_long_float = any(end in value for end in _LONG_FLOAT_ENDS)
+    found: Object = json.decode(value) if may_have_long_float else msgspec.json.decode(value)
     return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **found}
 
 

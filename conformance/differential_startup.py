@@ -1,5 +1,5 @@
-"""Random flags and files of authentication, most of them wrong, given to the real kube-apiserver and to this one: prints each
-difference in what they say before they exit once.
+"""Random flags and files of authentication and authorization, most of them wrong, given to the real kube-apiserver and to this one:
+prints each difference in what they say before they exit once.
 
     python -m conformance.differential_startup --oracle PROGRAM --server PROGRAM [--port N] [--seed N] [--count N] [--topic NAME]
 

@@ -89,6 +89,13 @@ class RoundTripper(Protocol):
         """Ends what is kept open."""
 
 
+class RequestMetrics(Protocol):
+    """Counts requests, each try by itself: `rest_client_requests_total` (upstream: client-go/tools/metrics, ResultMetric)."""
+
+    def __call__(self, code: str, method: str, host: str) -> None:
+        """`code` is the answer's, such as `404`, or `<error>` where there is none; `host` is `127.0.0.1:6443`."""
+
+
 class HTTPRoundTripper:
     """HTTP/1.1 over TCP, with TLS where the config's host is https; connections are kept."""
 
@@ -142,15 +149,26 @@ class RESTClient:
     """Talks to one API server; an async context manager, or `close()` it. Use it in one event loop.
 
     `transport`: carries requests elsewhere than over the network, to a server in this process say.
+    `metrics`: is told of each try.
     """
 
-    def __init__(self, config: RESTConfig, transport: RoundTripper | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: RESTConfig,
+        transport: RoundTripper | None = None,
+        clock: Clock | None = None,
+        *,
+        metrics: RequestMetrics | None = None,
+    ) -> None:
         clock = clock or SystemClock()
         self.config = config
         self._clock = clock
         self._transport = transport or HTTPRoundTripper(config)
         self._credentials: CredentialSource = source_of(config, clock, ExecPlugin)
-        self._base = urlsplit(config.host).path.rstrip("/")
+        parts = urlsplit(config.host)
+        self._base = parts.path.rstrip("/")
+        self._metrics = metrics
+        self._host = parts.netloc.rpartition("@")[2]
         self._headers = (("User-Agent", config.user_agent), *impersonation_headers(config.impersonate))
         self._limiter = TokenBucket(config.qps, max(config.burst, 1)) if config.qps > 0 else None
 
@@ -263,16 +281,22 @@ class RESTClient:
             try:
                 answer = await self._transport.round_trip(method, target, sent, content, credential.certificate)
             except TransportError as error:
+                self._count("<error>", method)
                 if method != "GET" or not error.reset or attempt == _MAX_RETRIES:
                     raise
                 await asyncio.sleep(1.0)
                 continue
+            self._count(str(answer.status), method)
             pause = self._retry_after(answer, credential)
             if pause is None or attempt == _MAX_RETRIES:
                 return answer
             await answer.body()
             await asyncio.sleep(pause)
         raise AssertionError("unreachable: the last attempt answers or raises")
+
+    def _count(self, code: str, method: str) -> None:
+        if self._metrics is not None:
+            self._metrics(code, method, self._host)
 
     def _retry_after(self, answer: Answer, credential: Credential) -> float | None:
         """Seconds until another try, None if there is to be none."""

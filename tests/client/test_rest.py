@@ -22,19 +22,20 @@ def answer(code: int, body: bytes = b"", *headers: str, content_type: str = "app
     return "\r\n".join(lines).encode() + body
 
 
-@asynccontextmanager
-async def server(answers: Sequence[bytes], **config: Any) -> AsyncIterator[tuple[RESTClient, list[str]]]:
-    """A client of a server that gives these answers, one a request (empty: it hangs up), and the heads of the requests."""
-    heads: list[str] = []
-    left = list(answers)
+class Scripted:
+    """A server that gives `answers`, one a request (empty: it hangs up), and keeps the `heads` of the requests."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, answers: Sequence[bytes]) -> None:
+        self._left = list(answers)
+        self.heads: list[str] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                heads.append(head.decode())
-                length = [line for line in heads[-1].split("\r\n") if line.startswith("Content-Length: ")]
+                self.heads.append(head.decode())
+                length = [line for line in self.heads[-1].split("\r\n") if line.startswith("Content-Length: ")]
                 await reader.readexactly(int(length[0].partition(": ")[2]) if length else 0)
-                found = left.pop(0)
+                found = self._left.pop(0)
                 writer.write(found)
                 if not found:
                     break
@@ -43,10 +44,15 @@ async def server(answers: Sequence[bytes], **config: Any) -> AsyncIterator[tuple
         finally:
             writer.close()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+
+@asynccontextmanager
+async def server(answers: Sequence[bytes], **config: Any) -> AsyncIterator[tuple[RESTClient, list[str]]]:
+    """A client of a server that gives `answers`, and the heads of its requests."""
+    script = Scripted(answers)
+    listening = await asyncio.start_server(script.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     async with listening, RESTClient(RESTConfig(f"http://127.0.0.1:{port}", **config)) as client:
-        yield client, heads
+        yield client, script.heads
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +76,22 @@ def test_a_busy_server_is_asked_again_when_it_says(pauses: list[float]) -> None:
 
     asyncio.run(scenario())
     assert pauses == [2.0, 1.0]
+
+
+def test_each_try_is_counted() -> None:
+    async def scenario() -> None:
+        counted: list[tuple[str, str, str]] = []
+        listening = await asyncio.start_server(
+            Scripted([answer(429, b"", "Retry-After: 0"), b""]).serve, "127.0.0.1", 0
+        )
+        host = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        config = RESTConfig(f"http://me:secret@{host}/base")
+        async with listening, RESTClient(config, metrics=lambda *labels: counted.append(labels)) as client:
+            with pytest.raises(TransportError):
+                await client.request("POST", "/x")
+        assert counted == [("429", "POST", host), ("<error>", "POST", host)]
+
+    asyncio.run(scenario())
 
 
 def test_one_that_only_refuses_is_not_asked_again() -> None:

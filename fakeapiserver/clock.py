@@ -1,6 +1,10 @@
 """The one clock of a server: everything that waits or stamps asks it (the pure core is handed plain times)."""
 
+import asyncio
+import heapq
+import itertools
 import time
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 
@@ -14,6 +18,20 @@ class Clock(Protocol):
         """Seconds since an arbitrary start; never goes back."""
 
 
+class Timer(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> None:
+        """It won't. Once called or cancelled, nothing happens."""
+
+
+class Timers(Clock, Protocol):
+    """A clock that also wakes up who waits."""
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Calls it in the running event loop when so many of the clock's seconds are over."""
+
+
 class SystemClock:
     """The machine's own clock."""
 
@@ -22,3 +40,115 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class _Waiting:
+    """A callback of an AdjustableClock."""
+
+    __slots__ = ("callback", "due")
+
+    def __init__(self, due: float, callback: Callable[[], object]) -> None:
+        self.due = due
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class AdjustableClock:
+    """Goes with the machine's clock until a test turns it: ahead (`advance`), or not at all (`stop`, `start`).
+
+    Its callbacks belong to one event loop."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0  # of the machine's clock, when running
+        self._stopped: tuple[float, float] | None = None  # what both clocks of the machine said
+        self._waiting: list[tuple[float, int, _Waiting]] = []
+        self._count = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped is not None
+
+    def now(self) -> float:
+        return (self._stopped[0] if self._stopped is not None else time.time()) + self._ahead
+
+    def monotonic(self) -> float:
+        return (self._stopped[1] if self._stopped is not None else time.monotonic()) + self._ahead
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        waiting = _Waiting(self.monotonic() + seconds, callback)
+        heapq.heappush(self._waiting, (waiting.due, next(self._count), waiting))
+        self._set_timer()
+        return waiting
+
+    def stop(self) -> None:
+        """Time stands still: only `advance` moves it."""
+        if self._stopped is None:
+            self._stopped = (time.time(), time.monotonic())
+            self._set_timer()
+
+    def start(self) -> None:
+        """Time goes on from where it stood."""
+        if self._stopped is not None:
+            self._ahead -= time.monotonic() - self._stopped[1]
+            self._stopped = None
+            self._set_timer()
+
+    async def advance(self, seconds: float, between: Callable[[], Awaitable[object]]) -> None:
+        """Moves time ahead, from one thing that is due to the next; `between` lets everybody do what follows from each, at
+        the time at which it happens. ValueError for time that would go back."""
+        if seconds < 0:
+            raise ValueError(f"time goes forward only, not by {seconds:g} s")
+        target = self.monotonic() + seconds
+        while (due := self._next_due()) is not None and due <= target:
+            self._ahead += max(0.0, due - self.monotonic())
+            self._fire()
+            await between()
+        self._ahead += max(0.0, target - self.monotonic())
+        self._fire()
+        await between()
+
+    @property
+    def next_due(self) -> float | None:
+        """Seconds until something is called next; None: nothing waits."""
+        due = self._next_due()
+        return None if due is None else max(0.0, due - self.monotonic())
+
+    def _next_due(self) -> float | None:
+        while self._waiting and self._waiting[0][2].callback is None:
+            heapq.heappop(self._waiting)
+        return self._waiting[0][0] if self._waiting else None
+
+    def _fire(self) -> None:
+        now = self.monotonic()
+        while (due := self._next_due()) is not None and due <= now:
+            _, _, waiting = heapq.heappop(self._waiting)
+            callback, waiting.callback = waiting.callback, None
+            if callback is not None:
+                callback()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        """One timer of the event loop for what is due first; none while time stands still."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._next_due()
+        if due is not None and self._stopped is None:
+            wait = max(0.0, due - self.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._fire)
+
+
+async def sleep(clock: Timers, seconds: float) -> None:
+    """Waits by the clock."""
+    over = asyncio.Event()
+    timer = clock.call_later(seconds, over.set)
+    try:
+        await over.wait()
+    finally:
+        timer.cancel()

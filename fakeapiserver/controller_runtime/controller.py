@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Final
 
 from fakeapiserver.client.workqueue import RateLimiter, ShutDown, WorkQueue
-from fakeapiserver.clock import Clock
+from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime import logging as runtime_logging
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.reconcile import Reconciler, Request, Result, TerminalError
@@ -55,7 +55,7 @@ class Controller:
         metrics: Metrics,
         options: ControllerOptions | None = None,
         values: dict[str, str] | None = None,
-        clock: Clock | None = None,
+        clock: Timers | None = None,
     ) -> None:
         self.name = name
         self.options = options or ControllerOptions()
@@ -69,12 +69,18 @@ class Controller:
         self._sources: list[Source] = []
         self._values = {"controller": name, **(values or {})}
         self._started = False
+        self._ready = False
         metrics.watch_queue(name, self.queue)
         metrics.of_controller(name, self.options.max_concurrent_reconciles)
 
     @property
     def need_leader_election(self) -> bool:
         return self.options.need_leader_election
+
+    @property
+    def ready(self) -> bool:
+        """It runs, and was told of everything that was there in the beginning."""
+        return self._ready
 
     def add_source(self, source: Source) -> None:
         """Before it runs. RuntimeError afterwards: use `watch`."""
@@ -97,6 +103,7 @@ class Controller:
         for source in self._sources:
             await source.start(self.queue)
         await self._wait_for_caches()
+        self._ready = True
         workers = [asyncio.ensure_future(self._work()) for _ in range(self.options.max_concurrent_reconciles)]
         try:
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

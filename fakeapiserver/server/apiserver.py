@@ -52,6 +52,7 @@ _NO_FLAGS: Final = frozenset(
         "given",
         "kubernetes-version",
         "records-access",
+        "step-controllers",
         "warnings",
         "webhook-cert-dir",
         "webhook-port",

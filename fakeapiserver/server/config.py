@@ -85,7 +85,8 @@ class Config:
     admission_control_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
-    controllers: tuple[str, ...] = ("*",)
+    controllers: tuple[str, ...] = ("none",)
+    step_controllers: tuple[str, ...] = ()
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400

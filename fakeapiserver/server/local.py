@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
-from fakeapiserver.clock import Clock
+from fakeapiserver.clock import AdjustableClock, Timers
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.authentication import check_options
 from fakeapiserver.server.config import Config
@@ -37,6 +37,7 @@ from fakeapiserver.transport.files import read_file
 
 ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
+    from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 _STOP_GRACE: Final = 2.0
@@ -55,14 +56,16 @@ class Certificates:
 class LocalServer:
     """Construct, `await start()` in the loop that serves, `await stop()`. OSError and ValueError are one clear sentence."""
 
-    def __init__(self, config: Config, *, clock: Clock | None = None) -> None:
+    def __init__(self, config: Config, *, clock: Timers | None = None) -> None:
         self.config = config
         self.admin_token = secrets.token_urlsafe(24)
-        self._clock = clock
+        self.clock = clock or AdjustableClock()
         self._certificates: Certificates | None = None
         self._server: Server | None = None
         self.api: APIServer | None = None
         self.webhooks: LocalWebhooks | None = None
+        self.controllers: ControllerManager | None = None
+        self._controllers: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -86,7 +89,7 @@ class LocalServer:
         certificates = self._certificates = _certificates(self.config)
         api = self.api = APIServer(
             self.config,
-            clock=self._clock,
+            clock=self.clock,
             admin_token=self.admin_token,
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
@@ -108,6 +111,31 @@ class LocalServer:
         api.address = self.url.removeprefix("https://")
         if self.config.webhooks or self.config.crds:
             await self._install(api)
+        self._run_controllers(api)
+
+    def _run_controllers(self, api: APIServer) -> None:
+        """Begins to; they find their way while the server answers already."""
+        from fakeapiserver.controller_manager.descriptor import selected
+
+        if not selected(self.config.controllers):
+            return
+        from fakeapiserver.client.config import RESTConfig
+        from fakeapiserver.controller_manager.clients import ImpersonatingClientBuilder
+        from fakeapiserver.controller_manager.manager import ControllerManager
+        from fakeapiserver.server.in_process import InProcessRoundTripper
+
+        transport = InProcessRoundTripper(api.application)
+        config = RESTConfig(self.url, token=self.admin_token)
+        self.controllers = ControllerManager(
+            ImpersonatingClientBuilder(config, transport, self.clock),
+            controllers=self.config.controllers,
+            stepped=self.config.step_controllers,
+            clock=self.clock,
+            root_ca=self.ca,
+            in_flight=lambda: transport.in_flight,
+            revision=lambda: api.storage.revision,
+        )
+        self._controllers = asyncio.create_task(self.controllers.run())
 
     async def _install(self, api: APIServer) -> None:
         from fakeapiserver.server.local_webhooks import LocalWebhooks, install
@@ -119,6 +147,9 @@ class LocalServer:
 
     async def stop(self) -> None:
         """Ends watches first, so that their requests finish by themselves."""
+        if self._controllers is not None:
+            self._controllers.cancel()
+            await asyncio.gather(self._controllers, return_exceptions=True)
         if self.api is not None:
             await self.api.stop()
         if self._server is not None:

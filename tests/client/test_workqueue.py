@@ -1,6 +1,7 @@
 """The work queue: each item once, never by two workers at a time, later if it is to wait."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -14,6 +15,7 @@ from fakeapiserver.client.workqueue import (
     WithMaxWaitRateLimiter,
     WorkQueue,
 )
+from fakeapiserver.clock import Timer
 
 
 class TestClock:
@@ -27,6 +29,9 @@ class TestClock:
 
     def monotonic(self) -> float:
         return self.time
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:

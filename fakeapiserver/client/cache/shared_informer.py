@@ -102,6 +102,7 @@ class Registration:
         self.resyncs = resyncs
         self._waiting: deque[_Notification] = deque()
         self._initial = 0
+        self._telling = False
         self._wake = asyncio.Event()
         self._told = asyncio.Event()
 
@@ -116,6 +117,11 @@ class Registration:
         while self._initial:
             self._told.clear()
             await self._told.wait()
+
+    @property
+    def idle(self) -> bool:
+        """The handler was told of everything that came so far."""
+        return not self._waiting and not self._telling
 
     def remove(self) -> None:
         """Tells the handler nothing more, not even what waits."""
@@ -147,12 +153,15 @@ class Registration:
             told = 0
             while waiting:
                 call, initial = waiting.popleft()
+                self._telling = True
                 try:
                     result = call()
                     if result is not None and inspect.isawaitable(result):
                         await result
                 except Exception:
                     log.exception("a handler of %s failed", self._informer.name)
+                finally:
+                    self._telling = False
                 if initial:
                     self._initial -= 1
                     if not self._initial:
@@ -219,6 +228,11 @@ class SharedInformer:
     def last_sync_resource_version(self) -> str:
         """The revision up to which everything has come; "" before the first list."""
         return self._reflector.last_sync_resource_version
+
+    @property
+    def idle(self) -> bool:
+        """What came so far is in the indexer, and every handler was told."""
+        return not len(self._fifo) and all(registration.idle for registration in self._registrations)
 
     def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
         """Tells `handler` from now on, of what is there already too. `resyncs`: it wants to be told again each resync_period."""
@@ -367,6 +381,11 @@ class SharedInformerFactory:
         for gvr, informer in self._informers.items():
             if gvr not in self._tasks:
                 self._tasks[gvr] = asyncio.ensure_future(informer.run())
+
+    @property
+    def informers(self) -> Iterable[SharedInformer]:
+        """All that were asked for."""
+        return self._informers.values()
 
     async def wait_for_sync(self) -> None:
         """Until all that were started have their first list."""

@@ -7,12 +7,12 @@ sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue. They are one here: 
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from fakeapiserver.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
-from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.clock import SystemClock, Timer, Timers
 
 T = TypeVar("T", bound=Hashable)
 
@@ -59,9 +59,11 @@ class WorkQueue(Generic[T]):
         *,
         rate_limiter: RateLimiter | None = None,
         metrics: QueueMetrics | None = None,
-        clock: Clock | None = None,
+        clock: Timers | None = None,
     ) -> None:
         self.name = name
+        # How many items were got so far.
+        self.taken = 0
         self._clock = clock or SystemClock()
         self._limiter = rate_limiter or default_controller_rate_limiter(self._clock)
         self._metrics = metrics
@@ -73,10 +75,11 @@ class WorkQueue(Generic[T]):
         self._delayed: list[tuple[float, int, T]] = []
         self._due: dict[T, tuple[float, int]] = {}
         self._count = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._getters: deque[asyncio.Future[None]] = deque()
         self._drained = asyncio.Event()
         self._shutting_down = False
+        self._paused = False
 
     def __len__(self) -> int:
         """Items that could be got now."""
@@ -93,6 +96,11 @@ class WorkQueue(Generic[T]):
         return len(self._processing)
 
     @property
+    def worked_on(self) -> Sequence[T]:
+        """The items that were got and aren't done."""
+        return [*self._processing]
+
+    @property
     def oldest_processing(self) -> float:
         """Seconds since the longest work began, 0 without any."""
         return self._clock.monotonic() - min(self._processing.values()) if self._processing else 0.0
@@ -106,6 +114,24 @@ class WorkQueue(Generic[T]):
     @property
     def shutting_down(self) -> bool:
         return self._shutting_down
+
+    @property
+    def soonest(self) -> float | None:
+        """Seconds until the next item's time has come; None: nothing waits for a time."""
+        return max(0.0, min(due for due, _ in self._due.values()) - self._clock.monotonic()) if self._due else None
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def pause(self) -> None:
+        """Nobody gets anything until `resume`; what is added waits."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        for _ in range(len(self)):
+            self._wake()
 
     # ------------------------------------------------------------------ putting in
 
@@ -229,6 +255,8 @@ class WorkQueue(Generic[T]):
         self._wake()
 
     def _next(self) -> tuple[T, int] | None:
+        if self._paused:
+            return None
         for priority in self._order:
             line = self._ready[priority]
             while line:
@@ -239,6 +267,7 @@ class WorkQueue(Generic[T]):
                 del self._dirty[item]
                 now = self._clock.monotonic()
                 self._processing[item] = now
+                self.taken += 1
                 if self._metrics is not None:
                     self._metrics.taken(now - known.since, priority)
                 return item, priority
@@ -257,7 +286,7 @@ class WorkQueue(Generic[T]):
             self._timer = None
         if self._delayed:
             wait = max(0.0, self._delayed[0][0] - self._clock.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(wait, self.advance)
+            self._timer = self._clock.call_later(wait, self.advance)
 
     def advance(self) -> None:
         """Adds what is due by the clock; called by a timer, and by tests that turn the clock."""

@@ -1,0 +1,207 @@
+"""core/v1 Events, as the controllers of Kubernetes itself tell them (operators use `record`, events.k8s.io/v1).
+
+What happens again is counted in the event of the first time; from the tenth text in ten minutes on, events that differ in nothing else
+are combined; of one source about one object 25 are told at once, then one every five minutes. Nobody waits for an event to be written.
+Upstream: k8s.io/client-go/tools/record/{event,events_cache}.go.
+"""
+
+import asyncio
+import logging
+import random
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
+from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
+from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.client.record import object_reference
+from fakeapiserver.client.rest import Object
+from fakeapiserver.clock import SystemClock, Timers, sleep
+
+log = logging.getLogger(__name__)
+V = TypeVar("V")
+
+EVENTS: Final = GroupVersionResource("", "v1", "events")
+_MAX_QUEUED: Final = 1000
+_MAX_TRIES: Final = 12
+_RETRY_SECONDS: Final = 10.0
+_CACHE_SIZE: Final = 4096
+_SPAM_BURST: Final = 25
+_SPAM_QPS: Final = 1 / 300
+_MAX_SIMILAR: Final = 10
+_SIMILAR_SECONDS: Final = 600.0
+
+
+class CoreEventBroadcaster:
+    """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped."""
+
+    def __init__(self, client: DynamicClient, *, clock: Timers | None = None) -> None:
+        self.clock = clock or SystemClock()
+        self._client = client
+        self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
+        self._writing = False
+        self._told: _Recent[_Told] = _Recent(_CACHE_SIZE)
+        self._spam: _Recent[TokenBucket] = _Recent(_CACHE_SIZE)
+        self._similar: _Recent[_Similar] = _Recent(_CACHE_SIZE)
+
+    def new_recorder(self, component: str, host: str = "") -> "CoreEventRecorder":
+        """`component` is the source of the events, `deployment-controller` say."""
+        return CoreEventRecorder(self, component, host)
+
+    def record(self, event: Object) -> None:
+        """Takes an Event to be written."""
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
+
+    @property
+    def idle(self) -> bool:
+        """Everything that was recorded is written, or given up."""
+        return self._queue.empty() and not self._writing
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            event = await self._queue.get()
+            self._writing = True
+            try:
+                await self._write(event)
+            except Exception:
+                log.exception("an event could not be written")
+            finally:
+                self._writing = False
+
+    async def _write(self, event: Object) -> None:
+        now = self.clock.monotonic()
+        event, key = self._aggregated(event, now)
+        if not self._allows(event, now):
+            return
+        told = self._told.get(key)
+        if told is not None:
+            event = {**event, "count": told.count + 1, "firstTimestamp": told.first}
+            event["metadata"] = {**event["metadata"], "name": told.name}
+        for _ in range(_MAX_TRIES):
+            try:
+                written = await self._attempt(event, patched=told is not None)
+            except StatusError as error:
+                log.warning("the server rejected event %s: %s", event["metadata"]["name"], error)
+                return
+            except (TransportError, TimeoutError, OSError) as error:
+                log.warning("unable to write event %s, trying again: %s", event["metadata"]["name"], error)
+                await sleep(self.clock, _RETRY_SECONDS * (1 + random.random() * 0.25))
+                continue
+            self._told.put(key, _Told(written["metadata"]["name"], written["count"], written["firstTimestamp"]))
+            return
+
+    async def _attempt(self, event: Object, *, patched: bool) -> Object:
+        events = self._client.resource(EVENTS, event["metadata"]["namespace"])
+        if patched:
+            change = {name: event[name] for name in ("count", "lastTimestamp", "message")}
+            try:
+                return await events.patch(event["metadata"]["name"], change, patch_type=STRATEGIC_MERGE_PATCH)
+            except StatusError as error:
+                if not is_not_found(error):
+                    raise
+        return await events.create(event)
+
+    def _aggregated(self, event: Object, now: float) -> tuple[Object, Hashable]:
+        """The event or the one that stands for many like it, and what it is counted under."""
+        key = (*_source_and_object(event), event["reason"], event["reportingComponent"], event["reportingInstance"])
+        similar = self._similar.get(key)
+        if similar is None or now - similar.last > _SIMILAR_SECONDS:
+            similar = _Similar()
+            self._similar.put(key, similar)
+        similar.messages.add(event["message"])
+        similar.last = now
+        if len(similar.messages) < _MAX_SIMILAR:
+            return event, (*key, event["involvedObject"].get("fieldPath", ""), event["message"])
+        similar.messages.pop()
+        return {**event, "message": f"(combined from similar events): {event['message']}"}, key
+
+    def _allows(self, event: Object, now: float) -> bool:
+        key = _source_and_object(event)
+        bucket = self._spam.get(key)
+        if bucket is None:
+            bucket = TokenBucket(_SPAM_QPS, _SPAM_BURST)
+            self._spam.put(key, bucket)
+        return bucket.accepts(now)
+
+
+class CoreEventRecorder:
+    """Tells events as one component. None of it waits, or fails because of the server."""
+
+    def __init__(self, broadcaster: CoreEventBroadcaster, component: str, host: str = "") -> None:
+        self._broadcaster = broadcaster
+        self._component = component
+        self._host = host
+
+    def event(self, regarding: Object, event_type: str, reason: str, message: str) -> None:
+        """`event_type` is Normal or Warning; `regarding` an object or an ObjectReference. ValueError when it can't be told about."""
+        reference = regarding if "metadata" not in regarding else object_reference(regarding)
+        now = self._broadcaster.clock.now()
+        source = {"component": self._component, **({"host": self._host} if self._host else {})}
+        self._broadcaster.record(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {
+                    "name": f"{reference['name']}.{int(now * 1e9):x}",
+                    "namespace": reference.get("namespace") or "default",
+                },
+                "involvedObject": reference,
+                "reason": reason,
+                "message": message,
+                "source": source,
+                "firstTimestamp": rfc3339(now),
+                "lastTimestamp": rfc3339(now),
+                "count": 1,
+                "type": event_type,
+                "reportingComponent": self._component,
+                "reportingInstance": self._host,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What was written of an event."""
+
+    name: str
+    count: int
+    first: str
+
+
+class _Similar:
+    def __init__(self) -> None:
+        self.messages: set[str] = set()
+        self.last = 0.0
+
+
+class _Recent(Generic[V]):
+    """The values that were used last, `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        found = self._values.get(key)
+        if found is not None:
+            self._values.move_to_end(key)
+        return found
+
+    def put(self, key: Hashable, value: V) -> None:
+        self._values[key] = value
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+
+
+def _source_and_object(event: Object) -> tuple[Hashable, ...]:
+    source, involved = event["source"], event["involvedObject"]
+    names = ("kind", "namespace", "name", "uid", "apiVersion")
+    return (source["component"], source.get("host", ""), *(involved.get(name, "") for name in names), event["type"])

@@ -1,0 +1,124 @@
+"""What every controller is made with (upstream: cmd/kube-controller-manager/app/controllermanager.go, ControllerContext)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory
+from fakeapiserver.client.core_events import CoreEventBroadcaster, CoreEventRecorder
+from fakeapiserver.client.discovery import DiscoveryClient
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.rest_mapper import RESTMapper
+from fakeapiserver.client.workqueue import RateLimiter
+from fakeapiserver.clock import Timers
+from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.controller_runtime.reconcile import Reconciler, Request
+
+# The one request of a controller that has no objects of its own but looks at everything now and then.
+EVERYTHING: Final = Request("", "")
+_FOREVER: Final = 1e7  # seconds
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all controllers of a manager have together."""
+
+    informers: SharedInformerFactory
+    metadata_informers: SharedInformerFactory
+    discovery: DiscoveryClient
+    mapper: RESTMapper
+    metrics: Metrics
+    clock: Timers
+    configuration: KubeControllerManagerConfiguration
+    root_ca: bytes = b""
+    random: Random = field(default_factory=Random)
+
+
+class ControllerContext:
+    """One controller's. client: asks the server in this controller's name. Times by `clock` only, and chance by `random`."""
+
+    def __init__(self, name: str, shared: Shared, client: DynamicClient, events: CoreEventBroadcaster) -> None:
+        self.name = name
+        self.client = client
+        self.shared = shared
+        self._events = events
+        self._used: dict[SharedInformer, None] = {}
+
+    @property
+    def clock(self) -> Timers:
+        return self.shared.clock
+
+    @property
+    def configuration(self) -> KubeControllerManagerConfiguration:
+        return self.shared.configuration
+
+    @property
+    def discovery(self) -> DiscoveryClient:
+        return self.shared.discovery
+
+    @property
+    def mapper(self) -> RESTMapper:
+        return self.shared.mapper
+
+    @property
+    def root_ca(self) -> bytes:
+        """PEM of the authorities that pods trust; empty: nobody said."""
+        return self.shared.root_ca
+
+    @property
+    def random(self) -> Random:
+        return self.shared.random
+
+    def informer(self, resource: GroupVersionResource, *, metadata_only: bool = False) -> SharedInformer:
+        """The resource's, shared with all controllers; it has its first list before this controller's workers begin. Its objects
+        are read, never changed. `metadata_only`: PartialObjectMetadata."""
+        factory = self.shared.metadata_informers if metadata_only else self.shared.informers
+        informer = factory.for_resource(resource)
+        self._used[informer] = None
+        return informer
+
+    def recorder(self, component: str) -> CoreEventRecorder:
+        """Tells events as `component`."""
+        return self._events.new_recorder(component)
+
+    def controller(
+        self,
+        reconciler: Reconciler,
+        *,
+        workers: int = 1,
+        name: str = "",
+        rate_limiter: RateLimiter | None = None,
+    ) -> Controller:
+        """A queue of requests and its workers. `name`: of the queue, where a controller has several; by default its own."""
+        options = ControllerOptions(
+            max_concurrent_reconciles=workers, rate_limiter=rate_limiter, cache_sync_timeout=_FOREVER
+        )
+        return Controller(
+            name or self.name, reconciler, metrics=self.shared.metrics, options=options, clock=self.shared.clock
+        )
+
+    async def wait_for_sync(self) -> None:
+        """Until every informer that was asked for has its first list."""
+        for informer in [*self._used]:
+            await informer.wait_for_sync()
+
+
+@dataclass(slots=True)
+class Periodic:
+    """A Source of EVERYTHING, when the controller starts; the reconciler's `requeue_after` is the period."""
+
+    first: Callable[[], float] = lambda: 0.0
+
+    async def start(self, queue: Queue) -> None:
+        queue.add_after(EVERYTHING, self.first())
+
+    async def wait_for_sync(self) -> None:
+        """Nothing is there in the beginning."""
+
+    def stop(self) -> None:
+        """It told all it had to."""

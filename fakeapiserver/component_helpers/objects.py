@@ -1,0 +1,68 @@
+"""Names of resources that several controllers act on, and what is read from their objects."""
+
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.errors import StatusError
+
+NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
+NODES: Final = GroupVersionResource("", "v1", "nodes")
+PODS: Final = GroupVersionResource("", "v1", "pods")
+SERVICES: Final = GroupVersionResource("", "v1", "services")
+ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
+SERVICE_ACCOUNTS: Final = GroupVersionResource("", "v1", "serviceaccounts")
+SECRETS: Final = GroupVersionResource("", "v1", "secrets")
+CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
+REPLICATION_CONTROLLERS: Final = GroupVersionResource("", "v1", "replicationcontrollers")
+RESOURCE_QUOTAS: Final = GroupVersionResource("", "v1", "resourcequotas")
+PERSISTENT_VOLUMES: Final = GroupVersionResource("", "v1", "persistentvolumes")
+PERSISTENT_VOLUME_CLAIMS: Final = GroupVersionResource("", "v1", "persistentvolumeclaims")
+DEPLOYMENTS: Final = GroupVersionResource("apps", "v1", "deployments")
+REPLICA_SETS: Final = GroupVersionResource("apps", "v1", "replicasets")
+STATEFUL_SETS: Final = GroupVersionResource("apps", "v1", "statefulsets")
+DAEMON_SETS: Final = GroupVersionResource("apps", "v1", "daemonsets")
+CONTROLLER_REVISIONS: Final = GroupVersionResource("apps", "v1", "controllerrevisions")
+JOBS: Final = GroupVersionResource("batch", "v1", "jobs")
+CRON_JOBS: Final = GroupVersionResource("batch", "v1", "cronjobs")
+ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+POD_DISRUPTION_BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
+HORIZONTAL_POD_AUTOSCALERS: Final = GroupVersionResource("autoscaling", "v2", "horizontalpodautoscalers")
+LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+STORAGE_CLASSES: Final = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
+VOLUME_ATTACHMENTS: Final = GroupVersionResource("storage.k8s.io", "v1", "volumeattachments")
+CLUSTER_ROLES: Final = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+CERTIFICATE_SIGNING_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
+
+
+def key_of(obj: Object) -> str:
+    """`namespace/name`, or `name` for what is in no namespace."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
+
+
+def is_terminating(obj: Object) -> bool:
+    """It is being deleted."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def labels_of(obj: Object) -> dict[str, str]:
+    """Not the caller's to change."""
+    found: dict[str, str] = obj["metadata"].get("labels") or {}
+    return found
+
+
+def controller_of(obj: Object) -> dict[str, Any] | None:
+    """The owner reference that says `controller`."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            found: dict[str, Any] = reference
+            return found
+    return None
+
+
+def is_namespace_terminating(error: StatusError) -> bool:
+    """The write came too late for its namespace."""
+    causes = (error.status.get("details") or {}).get("causes") or ()
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)

@@ -1,0 +1,228 @@
+"""Which controllers there are (upstream: cmd/kube-controller-manager/app/controller_descriptor.go, names/controller_names.go)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+if TYPE_CHECKING:
+    from fakeapiserver.component_helpers.controller_context import ControllerContext
+    from fakeapiserver.controller_runtime.controller import Controller
+
+
+class Constructor(Protocol):
+    """What a module of fakeapiserver.controllers has as `new`."""
+
+    def __call__(self, context: "ControllerContext") -> "Sequence[Controller]":
+        """The queues and workers it consists of; none where the configuration leaves it nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerDescriptor:
+    """One controller.
+
+    account: the service account of kube-system it asks the server as.
+    module: of fakeapiserver.controllers; imported when the controller starts. Empty: it isn't here, and `left_out` says why.
+    alias: its name of earlier days, for --controllers.
+    """
+
+    name: str
+    account: str
+    module: str = ""
+    alias: str = ""
+    disabled_by_default: bool = False
+    left_out: str = ""
+
+    def new(self, context: "ControllerContext") -> "Sequence[Controller]":
+        """Makes it; nothing runs yet."""
+        found = cast("Constructor", import_module(f"fakeapiserver.controllers.{self.module}").new)
+        return found(context)
+
+
+_CLOUD: Final = "belongs to a cloud provider"
+_NOT_YET: Final = "not written yet"
+_GATED: Final = "its feature gate is off by default, and what it acts on isn't served then"
+
+_DESCRIPTORS: Final = (
+    # The first, so that others' tokens are there.
+    ControllerDescriptor(
+        "serviceaccount-token-controller", "tokens-controller", alias="serviceaccount-token", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("endpoints-controller", "endpoint-controller", alias="endpoint", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "endpointslice-controller", "endpointslice-controller", alias="endpointslice", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller",
+        "endpointslicemirroring-controller",
+        alias="endpointslicemirroring",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller", "replication-controller", alias="replicationcontroller", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("pod-garbage-collector-controller", "pod-garbage-collector", alias="podgc", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "resourcequota-controller", "resourcequota-controller", alias="resourcequota", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("namespace-controller", "namespace-controller", alias="namespace", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "serviceaccount-controller", "service-account-controller", "serviceaccount", alias="serviceaccount"
+    ),
+    ControllerDescriptor(
+        "garbage-collector-controller", "generic-garbage-collector", alias="garbagecollector", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("daemonset-controller", "daemon-set-controller", alias="daemonset", left_out=_NOT_YET),
+    ControllerDescriptor("job-controller", "job-controller", alias="job", left_out=_NOT_YET),
+    ControllerDescriptor("podgroup-protection-controller", "podgroup-protection-controller", left_out=_GATED),
+    ControllerDescriptor("deployment-controller", "deployment-controller", alias="deployment", left_out=_NOT_YET),
+    ControllerDescriptor("replicaset-controller", "replicaset-controller", alias="replicaset", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "horizontal-pod-autoscaler",
+        alias="horizontalpodautoscaling",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor("disruption-controller", "disruption-controller", alias="disruption", left_out=_NOT_YET),
+    ControllerDescriptor("statefulset-controller", "statefulset-controller", alias="statefulset", left_out=_NOT_YET),
+    ControllerDescriptor("cronjob-controller", "cronjob-controller", alias="cronjob", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "certificatesigningrequest-signing-controller", "certificate-controller", alias="csrsigning", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-approving-controller",
+        "certificate-controller",
+        alias="csrapproving",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-cleaner-controller", "certificate-controller", alias="csrcleaner", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("podcertificaterequest-cleaner-controller", "podcertificaterequestcleaner", left_out=_GATED),
+    ControllerDescriptor("ttl-controller", "ttl-controller", alias="ttl", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "bootstrap-signer-controller",
+        "bootstrap-signer",
+        alias="bootstrapsigner",
+        disabled_by_default=True,
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "token-cleaner-controller", "token-cleaner", alias="tokencleaner", disabled_by_default=True, left_out=_NOT_YET
+    ),
+    ControllerDescriptor("node-ipam-controller", "node-controller", alias="nodeipam", left_out=_NOT_YET),
+    ControllerDescriptor("node-lifecycle-controller", "node-controller", alias="nodelifecycle", left_out=_NOT_YET),
+    ControllerDescriptor("service-lb-controller", "service-controller", alias="service", left_out=_CLOUD),
+    ControllerDescriptor("node-route-controller", "route-controller", alias="route", left_out=_CLOUD),
+    ControllerDescriptor(
+        "cloud-node-lifecycle-controller", "cloud-controller", alias="cloud-node-lifecycle", left_out=_CLOUD
+    ),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "persistent-volume-binder",
+        alias="persistentvolume-binder",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "persistentvolume-attach-detach-controller",
+        "attachdetach-controller",
+        alias="attachdetach",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "expand-controller",
+        alias="persistentvolume-expander",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller",
+        "clusterrole-aggregation-controller",
+        alias="clusterrole-aggregation",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "persistentvolumeclaim-protection-controller",
+        "pvc-protection-controller",
+        alias="pvc-protection",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "persistentvolume-protection-controller", "pv-protection-controller", alias="pv-protection", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller", "volumeattributesclass-protection-controller", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "ttl-after-finished-controller", "ttl-after-finished-controller", alias="ttl-after-finished", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller",
+        "root-ca-cert-publisher",
+        "root_ca_certificate_publisher",
+        alias="root-ca-cert-publisher",
+    ),
+    ControllerDescriptor(
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "kube-apiserver-serving-clustertrustbundle-publisher",
+        left_out=_GATED,
+    ),
+    ControllerDescriptor(
+        "ephemeral-volume-controller", "ephemeral-volume-controller", alias="ephemeral-volume", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "storageversion-garbage-collector-controller",
+        "storage-version-garbage-collector",
+        alias="storage-version-gc",
+        left_out=_GATED,
+    ),
+    ControllerDescriptor(
+        "resourceclaim-controller", "resource-claim-controller", alias="resource-claim-controller", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "resourcepoolstatusrequest-controller", "resourcepoolstatusrequest-controller", left_out=_GATED
+    ),
+    ControllerDescriptor("device-taint-eviction-controller", "device-taint-eviction-controller", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "legacy-serviceaccount-token-cleaner-controller",
+        "legacy-service-account-token-cleaner",
+        alias="legacy-service-account-token-cleaner",
+        left_out=_NOT_YET,
+    ),
+    ControllerDescriptor(
+        "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", left_out=_NOT_YET
+    ),
+    ControllerDescriptor("taint-eviction-controller", "node-controller", left_out=_NOT_YET),
+    ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "storage-version-migrator-controller", "storage-version-migrator-controller", alias="svm", left_out=_NOT_YET
+    ),
+    ControllerDescriptor(
+        "selinux-warning-controller", "selinux-warning-controller", disabled_by_default=True, left_out=_NOT_YET
+    ),
+)
+DESCRIPTORS: Final[Mapping[str, ControllerDescriptor]] = {found.name: found for found in _DESCRIPTORS}
+# Those that are here.
+AVAILABLE: Final[Mapping[str, ControllerDescriptor]] = {found.name: found for found in _DESCRIPTORS if found.module}
+_ALIASES: Final = {found.alias: found.name for found in _DESCRIPTORS if found.alias}
+
+
+def canonical(name: str) -> str:
+    """A controller's name, also by its alias. ValueError for one that nobody has."""
+    found = _ALIASES.get(name, name)
+    if found not in DESCRIPTORS:
+        raise ValueError(f'"{name}" is not in the list of known controllers')
+    return found
+
+
+def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
+    """Those that `--controllers` names, in the order in which they start: `*` all that are on by default, `name`, `-name`; `none`,
+    or nothing at all, is none. ValueError for a name that nobody has."""
+    wanted = {canonical(name) for name in controllers if name not in ("*", "none") and not name.startswith("-")}
+    unwanted = {canonical(name[1:]) for name in controllers if name.startswith("-")}
+    everything = "*" in controllers
+    return [
+        found
+        for found in AVAILABLE.values()
+        if found.name not in unwanted and (found.name in wanted or (everything and not found.disabled_by_default))
+    ]

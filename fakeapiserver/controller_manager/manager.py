@@ -1,0 +1,268 @@
+"""Runs controllers, lets a test hold them, step them and wait for them (upstream: cmd/kube-controller-manager/app/controllermanager.go)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from fakeapiserver.client.cache.shared_informer import SharedInformerFactory, strip_managed_fields
+from fakeapiserver.client.core_events import CoreEventBroadcaster
+from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.rest_mapper import RESTMapper
+from fakeapiserver.client.workqueue import WorkQueue
+from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
+from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared
+from fakeapiserver.controller_manager.clients import ClientBuilder
+from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.controller_runtime.reconcile import Request
+
+log = logging.getLogger(__name__)
+
+# run: by itself. step: it notes what there is to do, and does it when `step` says so. off: it isn't there.
+Mode = Literal["run", "step", "off"]
+MODES: Final[Sequence[Mode]] = get_args(Mode)
+
+# Turns of the event loop without anything moving after which nothing will.
+_QUIET_TURNS: Final = 40
+# Seconds within which a retry counts as something that moves.
+_SOON: Final = 1.5
+
+
+class NotSettled(TimeoutError):
+    """Something goes on moving; the text tells what."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A controller that is there."""
+
+    context: ControllerContext
+    controllers: Sequence[Controller]
+    tasks: Sequence["asyncio.Task[None]"] = ()
+
+
+class ControllerManager:
+    """`run()` it in the event loop it was made in.
+
+    controllers: as --controllers: `*`, names, `-name`, `none`. stepped: those that wait for `step`.
+    root_ca: PEM of the authorities that pods trust.
+    in_flight, revision: of a server in the same process: requests it works on, the newest write; `settle` waits for both.
+    ValueError for a name that no controller has.
+    """
+
+    def __init__(
+        self,
+        clients: ClientBuilder,
+        *,
+        controllers: Sequence[str] = ("*",),
+        stepped: Sequence[str] = (),
+        configuration: KubeControllerManagerConfiguration | None = None,
+        clock: Timers | None = None,
+        root_ca: bytes = b"",
+        in_flight: Callable[[], int] = lambda: 0,
+        revision: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.metrics = Metrics()
+        self._clients = clients
+        self._in_flight = in_flight
+        self._revision = revision
+        root = DynamicClient(clients.client(""))
+        discovery = DiscoveryClient(root.rest)
+        self._shared = Shared(
+            informers=SharedInformerFactory(root, transform=strip_managed_fields),
+            metadata_informers=SharedInformerFactory(root, transform=strip_managed_fields, metadata_only=True),
+            discovery=discovery,
+            mapper=RESTMapper(MemoryCache(discovery)),
+            metrics=self.metrics,
+            clock=self.clock,
+            configuration=configuration or KubeControllerManagerConfiguration(),
+            root_ca=root_ca,
+        )
+        # What ended a controller that should run, by its name.
+        self.failures: dict[str, str] = {}
+        self._events: dict[str, CoreEventBroadcaster] = {}
+        self._background: list[asyncio.Task[None]] = []
+        steps = {canonical(name) for name in stepped}
+        self._modes: dict[str, Mode] = {
+            found.name: "step" if found.name in steps else "run" for found in selected(controllers)
+        }
+        self._running: dict[str, _Running] = {}
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        try:
+            for name in [*self._modes]:
+                self._start(name)
+            await asyncio.Event().wait()
+        finally:
+            for name in [*self._running]:
+                await self._stop(name)
+            await self._shared.informers.shutdown()
+            await self._shared.metadata_informers.shutdown()
+            for task in self._background:
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
+            self._clients.close()
+
+    # ------------------------------------------------------------------------- modes
+
+    @property
+    def modes(self) -> Mapping[str, Mode]:
+        """Every controller there is, and what it does."""
+        return {name: self._modes.get(name, "off") for name in AVAILABLE}
+
+    async def set_mode(self, name: str, mode: Mode) -> None:
+        """ValueError for a controller or a mode there isn't."""
+        name = self._known(name)
+        if mode not in MODES:
+            raise ValueError(f"a controller's mode is one of {', '.join(MODES)}, not {mode!r}")
+        self._modes[name] = mode
+        if mode == "off":
+            await self._stop(name)
+        elif name not in self._running:
+            self._start(name)
+        else:
+            for controller in self._running[name].controllers:
+                controller.queue.pause() if mode == "step" else controller.queue.resume()
+
+    async def step(self, name: str, timeout: float = 30.0) -> int:
+        """Lets a controller that is in mode `step` do what there is to do now, and what follows from that for itself; how many
+        requests that were. ValueError for one in another mode, NotSettled."""
+        name = self._known(name)
+        if self._modes.get(name) != "step":
+            raise ValueError(f"{name} is {self._modes.get(name, 'off')}: only a controller in mode step is stepped")
+        await self._until_quiet(self._spreading, timeout)
+        queues = [controller.queue for controller in self._running[name].controllers]
+        before = sum(queue.taken for queue in queues)
+        for queue in queues:
+            queue.resume()
+        try:
+            await self._until_quiet(self.moving, timeout)
+        finally:
+            for queue in queues:
+                queue.pause()
+        return sum(queue.taken for queue in queues) - before
+
+    def _known(self, name: str) -> str:
+        name = canonical(name)
+        if name not in AVAILABLE:
+            raise ValueError(f"{name} isn't there: {DESCRIPTORS[name].left_out}")
+        return name
+
+    # ------------------------------------------------------------------------ waiting
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Until nothing moves: no controller has anything to do now, and every change has reached everybody. What waits for a
+        time of the clock isn't waited for, but for retries that come soon; a clock that stands still is moved on to these.
+        NotSettled after `timeout` seconds."""
+        await self._until_quiet(self.moving, timeout)
+
+    async def _until_quiet(self, moving: Callable[[], Sequence[str]], timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline, quiet, last = loop.time() + timeout, 0, -1
+        while quiet < _QUIET_TURNS:
+            what, revision = moving(), self._revision()
+            if not what and revision == last:
+                quiet += 1
+            else:
+                quiet, last = 0, revision
+                if loop.time() > deadline:
+                    raise NotSettled(
+                        f"still moving after {timeout:g} s: {'; '.join(what) or 'somebody goes on writing'}"
+                    )
+                await self._hurry()
+            await asyncio.sleep(0 if quiet else 0.0005)
+
+    async def _hurry(self) -> None:
+        """Retries don't wait for a clock that stands still."""
+        clock = self.clock
+        if isinstance(clock, AdjustableClock) and clock.stopped:
+            due = [soon for queue in self._queues() if (soon := queue.soonest) is not None and soon <= _SOON]
+            if due and not any(len(queue) or queue.processing for queue in self._queues()):
+                await clock.advance(min(due), _nothing)
+
+    def moving(self) -> Sequence[str]:
+        """What has to be done now, in words; nothing for a cluster at rest."""
+        found = [*self._spreading()]
+        for name, running in self._running.items():
+            for controller in running.controllers:
+                queue = controller.queue
+                if queue.processing:
+                    found.append(f"{name} works on {', '.join(map(str, queue.worked_on))}")
+                if len(queue) and not queue.paused:
+                    found.append(f"{name} has {len(queue)} to look at")
+                soon = queue.soonest
+                if soon is not None and soon <= _SOON and not queue.paused:
+                    found.append(f"{name} tries again in {soon:.3f} s")
+            if name not in self.failures and not all(controller.ready for controller in running.controllers):
+                found.append(f"{name} starts")
+        return found
+
+    def _spreading(self) -> Sequence[str]:
+        """What is on its way to controllers."""
+        factories = (self._shared.informers, self._shared.metadata_informers)
+        found = [
+            f"{informer.name} is being read"
+            for factory in factories
+            for informer in factory.informers
+            if not informer.idle or not informer.has_synced
+        ]
+        if self._in_flight():
+            found.append(f"{self._in_flight()} requests are being answered")
+        if not all(events.idle for events in self._events.values()):
+            found.append("events are being written")
+        return found
+
+    def _queues(self) -> Iterator[WorkQueue[Request]]:
+        for running in self._running.values():
+            for controller in running.controllers:
+                yield controller.queue
+
+    # --------------------------------------------------------------------- start, stop
+
+    def _start(self, name: str) -> None:
+        descriptor = AVAILABLE[name]
+        client = DynamicClient(self._clients.client(descriptor.account))
+        context = ControllerContext(name, self._shared, client, self._broadcaster(descriptor.account, client))
+        controllers = descriptor.new(context)
+        if self._modes[name] == "step":
+            for controller in controllers:
+                controller.queue.pause()
+        self._shared.informers.start()
+        self._shared.metadata_informers.start()
+        tasks = [asyncio.create_task(self._run(context, controller)) for controller in controllers]
+        self._running[name] = _Running(context, controllers, tasks)
+        log.info("started %s", name)
+
+    async def _run(self, context: ControllerContext, controller: Controller) -> None:
+        try:
+            await context.wait_for_sync()
+            await controller.run()
+        except Exception as error:
+            log.exception("controller %s has failed", context.name)
+            self.failures[context.name] = str(error)
+
+    async def _stop(self, name: str) -> None:
+        running = self._running.pop(name, None)
+        if running is None:
+            return
+        for task in running.tasks:
+            task.cancel()
+        await asyncio.gather(*running.tasks, return_exceptions=True)
+        log.info("stopped %s", name)
+
+    def _broadcaster(self, account: str, client: DynamicClient) -> CoreEventBroadcaster:
+        if account not in self._events:
+            events = self._events[account] = CoreEventBroadcaster(client, clock=self.clock)
+            self._background.append(asyncio.create_task(events.run()))
+        return self._events[account]
+
+
+async def _nothing() -> None:
+    pass

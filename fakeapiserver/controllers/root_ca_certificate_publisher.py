@@ -1,0 +1,76 @@
+"""Every namespace has the config map kube-root-ca.crt (upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NAMESPACES, is_namespace_terminating
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.controller_runtime.source import Informer
+
+_NAME: Final = "kube-root-ca.crt"
+_ANNOTATION: Final = "kubernetes.io/description"
+_DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
+    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+
+
+class Publisher:
+    """Requests are namespaces."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._data = {"ca.crt": context.root_ca.decode()}
+        self.namespaces = context.informer(NAMESPACES)
+        self.config_maps = context.informer(CONFIG_MAPS)
+
+    def namespace_changed(self, event: Event, queue: Queue) -> None:
+        """Added, or still active."""
+        if isinstance(event, CreateEvent):
+            queue.add(Request("", event.object["metadata"]["name"]))
+        elif isinstance(event, UpdateEvent) and event.object_new["status"].get("phase") == "Active":
+            queue.add(Request("", event.object_new["metadata"]["name"]))
+
+    def config_map_changed(self, event: Event, queue: Queue) -> None:
+        """What somebody else made of it doesn't stay."""
+        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if isinstance(event, UpdateEvent | DeleteEvent) and obj["metadata"]["name"] == _NAME:
+            queue.add(Request("", obj["metadata"]["namespace"]))
+
+    async def reconcile(self, request: Request) -> None:
+        maps = self._client.resource(CONFIG_MAPS, request.name)
+        found = self.config_maps.indexer.get_by_key(f"{request.name}/{_NAME}")
+        if found is None:
+            try:
+                await maps.create(
+                    {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "metadata": {"name": _NAME, "annotations": {_ANNOTATION: _DESCRIPTION}},
+                        "data": self._data,
+                    }
+                )
+            except StatusError as error:
+                if not (is_not_found(error) or is_namespace_terminating(error)):
+                    raise
+            return
+        annotations = found["metadata"].get("annotations") or {}
+        if found.get("data") != self._data or not annotations.get(_ANNOTATION):
+            metadata = {**found["metadata"], "annotations": {**annotations, _ANNOTATION: _DESCRIPTION}}
+            await maps.update({**found, "metadata": metadata, "data": self._data})
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    """None without a certificate authority to publish."""
+    if not context.root_ca:
+        return []
+    reconciler = Publisher(context)
+    controller = context.controller(reconciler)
+    controller.add_source(Informer(reconciler.namespaces, reconciler.namespace_changed))
+    controller.add_source(Informer(reconciler.config_maps, reconciler.config_map_changed))
+    return [controller]

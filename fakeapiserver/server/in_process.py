@@ -1,0 +1,144 @@
+"""A client's requests to the server of its own process: no sockets, no HTTP, the same handler chain."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from fakeapiserver.endpoints.request import ASGIApplication, Message
+from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.round_trip import TransportError
+
+# So many chunks of a watch wait for their reader; then the server's own bounded buffer fills.
+_MAX_CHUNKS: Final = 64
+
+
+class InProcessRoundTripper:
+    """A RoundTripper to `application`, which must run in the same event loop. `in_flight`: requests whose answer isn't complete,
+    watches left out."""
+
+    def __init__(self, application: ASGIApplication) -> None:
+        self._application = application
+        self._exchanges: set[_Exchange] = set()
+        self.in_flight = 0
+
+    async def round_trip(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
+    ) -> "_Exchange":
+        """TransportError: the server broke off."""
+        path, _, query = target.partition("?")
+        scope: Message = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "https",
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [
+                (b"host", b"localhost"),
+                *((key.lower().encode(), value.encode("latin-1", "replace")) for key, value in headers),
+                (b"content-length", b"%d" % len(body)),
+            ],
+            "client": ("127.0.0.1", 0),
+            "server": ("127.0.0.1", 0),
+            "extensions": {},
+        }
+        exchange = _Exchange(self, body, watching="watch=true" in query)
+        self._exchanges.add(exchange)
+        exchange.start(self._application, scope)
+        try:
+            await exchange.begun
+        except BaseException:
+            await exchange.finish()
+            raise
+        return exchange
+
+    def close(self) -> None:
+        """Breaks off what still goes on."""
+        for exchange in [*self._exchanges]:
+            exchange.cancel()
+
+    def ended(self, exchange: "_Exchange") -> None:
+        self._exchanges.discard(exchange)
+
+
+class _Exchange:
+    """One request and its answer (a client's Answer)."""
+
+    def __init__(self, transport: InProcessRoundTripper, body: bytes, *, watching: bool) -> None:
+        self._transport = transport
+        self._body: bytes | None = body
+        self._watching = watching
+        self._gone = asyncio.Event()
+        self._complete = False
+        self._broken = False
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_CHUNKS)
+        self._task: asyncio.Task[None] | None = None
+        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+
+    def start(self, application: ASGIApplication, scope: Message) -> None:
+        if not self._watching:
+            self._transport.in_flight += 1
+        self._task = asyncio.ensure_future(application(scope, self._receive, self._send))
+        self._task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        if not self._watching:
+            self._transport.in_flight -= 1
+        self._transport.ended(self)
+        error = None if task.cancelled() else task.exception()
+        if not self.begun.done():
+            self.begun.set_exception(TransportError(f"the server gave no answer: {error or 'it stops'}"))
+        elif not self._complete:
+            self._broken = True
+            if self._chunks.empty():
+                self._chunks.put_nowait(None)
+
+    async def _receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], [*message["headers"]]
+            if not self.begun.done():
+                self.begun.set_result(None)
+        elif message["type"] == "http.response.body":
+            if body := message.get("body"):
+                await self._chunks.put(body)
+            if not message.get("more_body"):
+                self._complete = True
+                await self._chunks.put(None)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes. TransportError when it breaks off."""
+        while not (self._broken and self._chunks.empty()):
+            chunk = await self._chunks.get()
+            if chunk is None:
+                break
+            yield chunk
+        if self._broken:
+            raise TransportError("the server broke off", reset=True)
+
+    async def body(self) -> bytes:
+        """All of it."""
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def finish(self) -> None:
+        """Nothing more of it is wanted."""
+        self._gone.set()
+        if self._task is not None and not self._task.done():
+            if not self._complete:
+                self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    def cancel(self) -> None:
+        self._gone.set()
+        if self._task is not None:
+            self._task.cancel()

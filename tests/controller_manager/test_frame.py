@@ -1,0 +1,108 @@
+"""The controller manager's frame: which controllers run, how a test holds and steps them, and when everything is at rest."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client import kubeconfig
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
+from fakeapiserver.controller_manager.manager import ControllerManager
+
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+Scenario = Callable[[ControllerManager, DynamicClient], Awaitable[None]]
+
+
+def run(scenario: Scenario, **options: tuple[str, ...]) -> None:
+    async def main() -> None:
+        async with Cluster(**options) as cluster, RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
+            manager = cluster.server.controllers
+            assert manager is not None
+            await manager.settle()
+            await scenario(manager, DynamicClient(rest))
+
+    asyncio.run(main())
+
+
+async def accounts(client: DynamicClient, namespace: str) -> list[str]:
+    found = await client.resource(ACCOUNTS, namespace).list()
+    return [account["metadata"]["name"] for account in found["items"]]
+
+
+@pytest.mark.parametrize(
+    ("flag", "missing"),
+    [
+        (("*",), {name for name, found in AVAILABLE.items() if found.disabled_by_default}),
+        (("*", "-serviceaccount-controller"), {"serviceaccount-controller"}),
+        (("*", "-serviceaccount"), {"serviceaccount-controller"}),  # by its alias
+    ],
+)
+def test_an_asterisk_is_all_that_are_on_by_default(flag: tuple[str, ...], missing: set[str]) -> None:
+    names = {found.name for found in selected(flag)}
+    assert not names & missing
+    assert names | missing | {name for name, found in AVAILABLE.items() if found.disabled_by_default} == set(AVAILABLE)
+
+
+@pytest.mark.parametrize("flag", [(), ("none",), ("-serviceaccount-controller",)])
+def test_nothing_runs_that_was_not_asked_for(flag: tuple[str, ...]) -> None:
+    assert selected(flag) == []
+
+
+def test_a_controller_nobody_has_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match='"deploymnt" is not in the list of known controllers'):
+        canonical("deploymnt")
+
+
+def test_every_controller_is_here_or_says_why_not() -> None:
+    assert all(bool(found.module) != bool(found.left_out) for found in DESCRIPTORS.values())
+
+
+def test_what_follows_from_a_write_is_there_when_the_cluster_has_settled() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == ["default"]
+        assert manager.moving() == []
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_a_controller_in_mode_step_does_nothing_until_it_is_told() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == []
+        assert await manager.step("serviceaccount-controller") > 0
+        assert await accounts(client, "shop") == ["default"]
+        await client.resource(ACCOUNTS, "shop").delete("default")
+        await manager.settle()
+        assert await accounts(client, "shop") == []
+
+    run(scenario, controllers=("serviceaccount-controller",), step_controllers=("serviceaccount-controller",))
+
+
+def test_a_controller_is_switched_off_and_on_while_it_runs() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        await manager.set_mode("serviceaccount", "off")
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == []
+        assert manager.modes["serviceaccount-controller"] == "off"
+        await manager.set_mode("serviceaccount", "run")
+        await manager.settle()
+        assert await accounts(client, "shop") == ["default"]
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_only_what_is_in_mode_step_is_stepped() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        with pytest.raises(ValueError, match="only a controller in mode step is stepped"):
+            await manager.step("serviceaccount-controller")
+
+    run(scenario, controllers=("serviceaccount-controller",))

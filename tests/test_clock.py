@@ -1,0 +1,70 @@
+"""The clock a test turns."""
+
+import asyncio
+
+import pytest
+
+from fakeapiserver.clock import AdjustableClock, sleep
+
+
+def test_time_that_is_moved_on_calls_what_is_due_in_order_and_at_its_time() -> None:
+    async def scenario() -> list[tuple[str, float]]:
+        clock, seen = AdjustableClock(), []
+        clock.stop()
+        start = clock.now()
+        for name, seconds in (("c", 30.0), ("a", 10.0), ("b", 20.0)):
+            clock.call_later(seconds, lambda name=name: seen.append((name, round(clock.now() - start, 3))))
+
+        async def between() -> None:
+            if seen == [("a", 10.0)]:
+                clock.call_later(5.0, lambda: seen.append(("a2", round(clock.now() - start, 3))))
+            await asyncio.sleep(0)
+
+        await clock.advance(25.0, between)
+        assert round(clock.now() - start, 3) == 25.0
+        return seen
+
+    assert asyncio.run(scenario()) == [("a", 10.0), ("a2", 15.0), ("b", 20.0)]
+
+
+def test_a_clock_that_stands_still_wakes_nobody_until_it_goes_on() -> None:
+    async def scenario() -> None:
+        clock, seen = AdjustableClock(), []
+        clock.stop()
+        before = clock.monotonic()
+        clock.call_later(0.0, lambda: seen.append(1))
+        await asyncio.sleep(0.01)
+        assert not seen
+        assert clock.monotonic() == before
+        clock.start()
+        await sleep(clock, 0.001)
+        assert seen
+        assert clock.monotonic() < before + 1.0
+
+    asyncio.run(scenario())
+
+
+def test_a_cancelled_call_never_comes() -> None:
+    async def scenario() -> list[int]:
+        clock, seen = AdjustableClock(), []
+
+        async def nothing() -> None:
+            pass
+
+        clock.call_later(1.0, lambda: seen.append(1)).cancel()
+        assert clock.next_due is None
+        await clock.advance(5.0, nothing)
+        return seen
+
+    assert asyncio.run(scenario()) == []
+
+
+def test_time_does_not_go_back() -> None:
+    async def scenario() -> None:
+        async def nothing() -> None:
+            pass
+
+        with pytest.raises(ValueError, match="forward only"):
+            await AdjustableClock().advance(-1.0, nothing)
+
+    asyncio.run(scenario())

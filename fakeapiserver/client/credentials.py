@@ -1,20 +1,24 @@
 """What a client adds to each request to say who it is.
 
-Upstream: k8s.io/client-go/transport/{round_trippers,token_source}.go, k8s.io/client-go/plugin/pkg/client/auth/exec/exec.go.
+Upstream: k8s.io/client-go/transport/{round_trippers,token_source,transport}.go, k8s.io/client-go/plugin/pkg/client/auth/exec/exec.go.
 """
 
-from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.clock import Clock
 from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.files import read_file
 
-_TOKEN_FILE_SECONDS: Final = 60.0
+# Upstream: a minute, less ten seconds of leeway.
+_TOKEN_FILE_SECONDS: Final = 50.0
+_CERTIFICATE_SECONDS: Final = 1.0
 # Letters that stand as they are in a header's name.
 _NAME_LETTERS: Final = "!#$&'*+-.^_`|~"
 
@@ -37,14 +41,36 @@ class CredentialSource(Protocol):
         """The server answered 401 to it."""
 
 
+class ClientCertificate:
+    """The certificate of a config. Where it stands in files they are read again, once a second at most: what something else writes
+    there is shown from then on, and what was read last stays good while the two don't fit."""
+
+    def __init__(self, config: RESTConfig, clock: Clock) -> None:
+        """ValueError, OSError for what can't be used."""
+        self._config = config
+        self._clock = clock
+        self._known = config.certificate()
+        in_files = bool(config.cert_file and config.key_file) and not (config.cert_data or config.key_data)
+        self._next = clock.monotonic() + _CERTIFICATE_SECONDS if in_files else float("inf")
+
+    def current(self) -> KeyPair | None:
+        now = self._clock.monotonic()
+        if now >= self._next:
+            self._next = now + _CERTIFICATE_SECONDS
+            with suppress(OSError, ValueError):
+                self._known = self._config.certificate()
+        return self._known
+
+
 class FixedCredential:
     """A token, a name and password, a certificate, or nothing."""
 
-    def __init__(self, credential: Credential) -> None:
-        self._credential = credential
+    def __init__(self, authorization: str, certificate: ClientCertificate) -> None:
+        self._authorization = authorization
+        self._certificate = certificate
 
     async def current(self) -> Credential:
-        return self._credential
+        return Credential(self._authorization, self._certificate.current())
 
     def rejected(self, credential: Credential) -> None:
         """There is no other."""
@@ -53,7 +79,7 @@ class FixedCredential:
 class TokenFile:
     """A bearer token that something else renews. What was read last stays good while the file can't be read."""
 
-    def __init__(self, path: Path, fallback: str, certificate: KeyPair | None, clock: Clock) -> None:
+    def __init__(self, path: Path, fallback: str, certificate: ClientCertificate, clock: Clock) -> None:
         self._path = path
         self._certificate = certificate
         self._clock = clock
@@ -63,36 +89,41 @@ class TokenFile:
     async def current(self) -> Credential:
         if self._expiry is None or self._clock.monotonic() >= self._expiry:
             try:
-                text = self._path.read_text().strip()
-                if not text:
-                    raise OSError(f"read empty token from file {self._path}")
-                self._token = text
+                self._token = self._read()
             except OSError:
                 if not self._token:
                     raise
             self._expiry = self._clock.monotonic() + _TOKEN_FILE_SECONDS
-        return Credential(f"Bearer {self._token}", self._certificate)
+        return Credential(f"Bearer {self._token}", self._certificate.current())
 
     def rejected(self, credential: Credential) -> None:
         """The file is read again before the next request."""
         self._expiry = None
 
+    def _read(self) -> str:
+        shown = go_quote(str(self._path))
+        try:
+            text = read_file(self._path).decode("utf-8", "replace").strip()
+        except OSError as error:
+            raise OSError(f"failed to read token file {shown}: {error}") from None
+        if not text:
+            raise OSError(f"read empty token from file {shown}")
+        return text
+
 
 def source_of(
     config: RESTConfig, clock: Clock, plugin: Callable[[RESTConfig, Clock], CredentialSource]
 ) -> CredentialSource:
-    """The source that `config` asks for; `plugin` makes one of its exec_provider."""
-    certificate = KeyPair(config.cert_data, config.key_data) if config.cert_data else None
-    if config.exec_provider is not None and not (config.token or config.username):
-        return plugin(config, clock)
-    if config.token_file is not None:
+    """The source that `config` asks for; `plugin` makes one of its exec_provider, which is asked where there is nothing else.
+    ValueError, OSError for a plugin or a certificate that can't be used."""
+    asked = plugin(config, clock) if config.exec_provider is not None else None
+    certificate = ClientCertificate(config, clock)
+    authorization = config.authorization()
+    if config.token_file is not None and not authorization.startswith("Basic "):
         return TokenFile(config.token_file, config.token, certificate, clock)
-    if config.token:
-        return FixedCredential(Credential(f"Bearer {config.token}", certificate))
-    if config.username:
-        pair = f"{config.username}:{config.password}".encode()
-        return FixedCredential(Credential(f"Basic {b64encode(pair).decode()}", certificate))
-    return FixedCredential(Credential("", certificate))
+    if asked is not None and not authorization and not config.has_certificate:
+        return asked
+    return FixedCredential(authorization, certificate)
 
 
 def impersonation_headers(impersonate: ImpersonationConfig) -> list[tuple[str, str]]:
@@ -109,6 +140,3 @@ def impersonation_headers(impersonate: ImpersonationConfig) -> list[tuple[str, s
     for key, values in impersonate.extra.items():
         headers += [(f"Impersonate-Extra-{quote(key, safe=_NAME_LETTERS)}", value) for value in values]
     return headers
-
-
-__all__ = ["Credential", "CredentialSource", "FixedCredential", "TokenFile", "impersonation_headers", "source_of"]

@@ -7,10 +7,12 @@ Upstream: k8s.io/client-go/plugin/pkg/client/auth/exec/exec.go, KEP-541.
 import asyncio
 import json
 import os
+import sys
 from base64 import b64encode
 from datetime import datetime
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.credentials import Credential
 from fakeapiserver.clock import Clock
@@ -26,12 +28,13 @@ class ExecPlugin:
         assert config.exec_provider is not None
         self._config = config
         self._exec = config.exec_provider
+        self._command = os.path.normpath(self._exec.command)
         self._clock = clock
         self._lock = asyncio.Lock()
         self._known: Credential | None = None
         self._expiry = float("inf")
         if self._exec.api_version not in _VERSIONS:
-            raise ValueError(f"exec plugin: invalid apiVersion {self._exec.api_version!r}: use {_VERSIONS[0]}")
+            raise ValueError(f"exec plugin: invalid apiVersion {go_quote(self._exec.api_version)}")
 
     async def current(self) -> Credential:
         """ValueError with one sentence when the program gives none."""
@@ -46,13 +49,13 @@ class ExecPlugin:
             self._known = None
 
     async def _run(self) -> Credential:
-        command = self._exec.command
-        environment = {**os.environ, **self._exec.env, "KUBERNETES_EXEC_INFO": json.dumps(self._info())}
+        command, interactive = self._command, self._is_interactive()
+        environment = {**os.environ, **self._exec.env, "KUBERNETES_EXEC_INFO": json.dumps(self._info(interactive))}
         try:
             process = await asyncio.create_subprocess_exec(
                 command,
                 *self._exec.args,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 env=environment,
             )
@@ -68,16 +71,27 @@ class ExecPlugin:
             )
         return self._read(output)
 
-    def _info(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"interactive": False}
+    def _is_interactive(self) -> bool:
+        """Whether it may ask whoever sits at this process's terminal. ValueError when it must, and there is none."""
+        mode = self._exec.interactive_mode
+        has_terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+        if mode == "Always" and not has_terminal:
+            raise ValueError(
+                "getting credentials: exec plugin cannot support interactive mode: standard input is not a terminal"
+            )
+        return has_terminal
+
+    def _info(self, interactive: bool) -> dict[str, Any]:
+        spec: dict[str, Any] = {"interactive": interactive}
         if self._exec.provide_cluster_info:
             config = self._config
             cluster = {
                 "server": config.host,
                 "tls-server-name": config.server_name,
                 "insecure-skip-tls-verify": config.insecure,
-                "certificate-authority-data": b64encode(config.ca_data).decode(),
+                "certificate-authority-data": b64encode(config.authorities()).decode(),
                 "proxy-url": config.proxy_url,
+                "disable-compression": config.disable_compression,
                 "config": self._exec.cluster_extension,
             }
             spec["cluster"] = {key: value for key, value in cluster.items() if value}

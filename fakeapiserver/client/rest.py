@@ -100,14 +100,15 @@ class HTTPRoundTripper:
     """HTTP/1.1 over TCP, with TLS where the config's host is https; connections are kept."""
 
     def __init__(self, config: RESTConfig) -> None:
+        """ValueError, OSError for authorities that can't be used."""
         parts = urlsplit(config.host)
-        plain = parts.scheme == "http"
+        plain = config.is_plain
         host = parts.hostname or ""
         self._target = Target(
             host,
             parts.port or (80 if plain else 443),
             config.server_name or host,
-            config.ca_data,
+            config.tls()[0],
             config.insecure,
             plain,
             config.proxy_url,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakeapiserver.clock import Clock
+from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.client_config import Credentials, Remote, load_kubeconfig
 from fakeapiserver.transport.webhook import Endpoint, Identity
 
@@ -24,11 +25,10 @@ def credentials_of(path: Path, endpoint: Endpoint, clock: Clock) -> Credentials 
     """None where the endpoint's identity is all there is. ValueError and OSError."""
     if not endpoint.has_changing_credentials:
         return None
-    from fakeapiserver.client import kubeconfig
     from fakeapiserver.client.credentials import source_of
     from fakeapiserver.client.exec_plugin import ExecPlugin
 
-    return _Changing(source_of(kubeconfig.load(path), clock, ExecPlugin), endpoint.identity)
+    return _Changing(source_of(clientcmd.load_file(path), clock, ExecPlugin), endpoint.identity)
 
 
 class _Changing:

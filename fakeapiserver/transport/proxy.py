@@ -9,6 +9,9 @@ from base64 import b64encode
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go_url import url_problem
+
 _PORTS: Final = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _SOCKS_REFUSALS: Final = {
     1: "general SOCKS server failure",
@@ -23,10 +26,14 @@ _SOCKS_REFUSALS: Final = {
 
 
 def check(url: str) -> None:
-    """ValueError with one sentence for what is no proxy's URL."""
+    """ValueError in the words of clientcmd's parseProxyURL for what is no proxy's URL."""
+    if url_problem(url):
+        raise ValueError(f"could not parse: {url}")
     parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError(f"invalid proxy-url {url!r}: use http://, https:// or socks5://, a host and a port")
+    if parts.scheme not in _PORTS:
+        raise ValueError(f"unsupported scheme {go_quote(parts.scheme)}, must be http, https, or socks5")
+    if not parts.hostname:
+        raise ValueError(f"it names no host: {url}")
 
 
 async def tunnel(url: str, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -3,12 +3,14 @@
 Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fakeapiserver.transport.client_config import identity_of, read_config
+from fakeapiserver.transport import clientcmd
+from fakeapiserver.transport.client_config import endpoint_of
+from fakeapiserver.transport.rest_config import RESTConfig
 from fakeapiserver.transport.webhook import Endpoint
 
 _HTTPS: Final = ":443"
@@ -19,20 +21,9 @@ class WebhookUsers:
 
     def __init__(self, path: Path) -> None:
         """OSError and ValueError with clientcmd's sentence."""
-        config = read_config(path)
-        self._folder = path.parent
-        self._users: dict[str, Mapping[str, Any]] = {
-            row.get("name") or "": row.get("user") or {} for row in config.get("users") or ()
-        }
-        context = next(
-            (
-                row.get("context") or {}
-                for row in config.get("contexts") or ()
-                if row.get("name") == config.get("current-context")
-            ),
-            {},
-        )
-        self._usual: str = context.get("user") or ""
+        config = clientcmd.read(path)
+        self._users = config.users
+        self._usual = (config.contexts.get(config.current_context) or {}).get("user") or ""
 
     def presenting(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint, called as the user that is named after it. OSError, ValueError for files that can't be read."""
@@ -40,7 +31,7 @@ class WebhookUsers:
         name = next((name for name in self._names(f"{host}:{endpoint.port}") if name in self._users), None)
         if name is None:
             return endpoint
-        found = identity_of(self._users[name], self._folder)
+        found = endpoint_of(clientcmd.with_user(RESTConfig(endpoint.url), self._users[name])).identity
         return replace(endpoint, identity=replace(found, user_agent=endpoint.identity.user_agent))
 
     def _names(self, target: str) -> Iterator[str]:

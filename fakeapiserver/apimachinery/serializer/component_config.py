@@ -6,7 +6,8 @@ are written down where they are used, in Go's notation:
     {"AdmissionConfiguration": {"plugins": "[]AdmissionPluginConfiguration"},
      "AdmissionPluginConfiguration": {"name": "string", "path": "string", "configuration": "Raw"}}
 
-Scalars are `string`, `bool`, `int32`, `int64`, `Duration` and `Bytes` (base64); `Raw` is anything; a name that stands for text is
+Scalars are `string`, `bool`, `int32`, `int64`, `Duration` and `Bytes` (base64); `map[string]T` is an object of any keys, `Raw` is
+anything; a name that stands for text is
 its own type in messages (`"Level": "string"`). Structs are called by the file's version, others by their package (`v1.Toleration`).
 """
 
@@ -19,12 +20,12 @@ import msgspec
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.decoders import DecodeError, State
-from fakeapiserver.apimachinery.schema.scalars import canonical_base64
+from fakeapiserver.apimachinery.schema.decoders import DecodeError, State, decode_bytes
 
 Types = Mapping[str, Mapping[str, str] | str]
 
 _SCALARS: Final[Mapping[str, tuple[type, Any]]] = {"string": (str, ""), "bool": (bool, False)}
+_MAP: Final = "map[string]"
 _LIMITS: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
@@ -121,10 +122,14 @@ class _Reader:
             return value
         if go_type.startswith("[]"):
             return self._list(value, go_type, state)
+        if go_type.startswith(_MAP):
+            return self._map(value, go_type, state)
         found = self.types.get(go_type, go_type)
         if not isinstance(found, str):
             return self._struct(value, go_type, found, state)
         called = self._called(go_type)
+        if found == "Bytes":
+            return decode_bytes(value, state)
         if found in _PARSED:
             return _parsed(value, _PARSED[found], state)
         if found in _LIMITS:
@@ -163,10 +168,18 @@ class _Reader:
             state.path.pop()
         return out
 
+    def _map(self, value: Any, go_type: str, state: State) -> Object:
+        if type(value) is not dict:
+            _mismatch(value, self._called(go_type), None, state)
+            return {}
+        return {key: self.value(item, go_type.removeprefix(_MAP), state) for key, item in value.items()}
+
     def _called(self, go_type: str) -> str:
         """As messages call it."""
         if go_type.startswith("[]"):
             return "[]" + self._called(go_type[2:])
+        if go_type.startswith(_MAP):
+            return _MAP + self._called(go_type.removeprefix(_MAP))
         return f"{self.version}.{go_type}" if go_type in self.types and "." not in go_type else go_type
 
 
@@ -188,4 +201,4 @@ def _parsed(value: Any, parse: Callable[[str], object], state: State) -> str:
     return text
 
 
-_PARSED: Final[Mapping[str, Callable[[str], object]]] = {"Duration": parse_duration, "Bytes": canonical_base64}
+_PARSED: Final[Mapping[str, Callable[[str], object]]] = {"Duration": parse_duration}

@@ -1,34 +1,37 @@
 """One of several that run is the leader, by a Lease that it renews.
 
-Clocks of machines needn't agree: a lease counts from when its last change was seen, by one's own clock.
-Upstream: k8s.io/client-go/tools/leaderelection/{leaderelection,resourcelock/leaselock}.go.
+Clocks of machines needn't agree: a lease counts from when its last change was seen, by one's own clock. A leader counts from
+before it asked for its last renewal, and stops after `renew_deadline`; others wait `lease_duration` from when they saw that
+renewal. So there is never a second leader while no clock runs faster than another by more than lease_duration / renew_deadline.
+Upstream: k8s.io/client-go/tools/leaderelection/{leaderelection,resourcelock/leaselock}.go, which counts both from after the
+answer, and goes on until the deadline when somebody else has the lease.
 """
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.client.dynamic import DynamicClient
-from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
+from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 JITTER_FACTOR: Final = 1.2
-_FAILURES: Final = (StatusError, TransportError, TimeoutError, OSError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionRecord:
-    """What a Lease's spec says. Times as they are on the wire."""
+    """What a Lease's spec says. Times as they are on the wire; `holder_identity` is "" once the leader has given it back."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -37,16 +40,45 @@ class LeaderElectionRecord:
     leader_transitions: int = 0
 
 
-class LeaseLock:
-    """A Lease, `namespace/name`; `identity` must be nobody else's."""
+class Lock(Protocol):
+    """Where candidates leave the record (upstream: resourcelock.Interface). Its text names it in logs.
 
-    def __init__(self, client: DynamicClient, namespace: str, name: str, identity: str) -> None:
-        if not identity:
-            raise ValueError("Lock identity is empty: give each candidate a name of its own")
-        self.identity = identity
+    Each method raises when it fails, whatever it likes; `get` a StatusError (404) when there is no record yet."""
+
+    @property
+    def identity(self) -> str:
+        """The candidate's, and nobody else's."""
+
+    async def get(self) -> LeaderElectionRecord: ...
+
+    async def create(self, record: LeaderElectionRecord) -> None:
+        """Fails when there is one."""
+
+    async def update(self, record: LeaderElectionRecord) -> None:
+        """Replaces what was read or written last; fails when somebody else wrote in between."""
+
+
+class LeaseLock:
+    """A Lease, `namespace/name`; `identity` must be nobody else's. The leader's `labels` are put on the Lease."""
+
+    def __init__(
+        self,
+        client: DynamicClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self._identity = identity
+        self._labels = dict(labels or {})
         self._leases = client.resource(LEASES, namespace)
         self._metadata: Object = {"namespace": namespace, "name": name}
         self._lease: Object | None = None
+
+    @property
+    def identity(self) -> str:
+        return self._identity
 
     def __str__(self) -> str:
         return f"{self._metadata['namespace']}/{self._metadata['name']}"
@@ -65,19 +97,25 @@ class LeaseLock:
 
     async def create(self, record: LeaderElectionRecord) -> None:
         """StatusError (409 when somebody was faster), TransportError."""
-        lease = {
+        lease: Object = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": self._metadata,
+            "metadata": {**self._metadata, "labels": self._labels},
             "spec": _spec(record),
         }
         self._lease = await self._leases.create(lease)
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """Replaces what was read or written last: StatusError (409) when that is past."""
+        """StatusError (409 when somebody else wrote in between), TransportError, ValueError before anything was read."""
         if self._lease is None:
-            raise ValueError("Lease not initialized: read or create it first")
-        self._lease = await self._leases.update({**self._lease, "spec": {**self._lease["spec"], **_spec(record)}})
+            raise ValueError("lease not initialized, call get or create first")
+        metadata = self._lease["metadata"]
+        wanted: Object = {
+            **self._lease,
+            "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **self._labels}},
+            "spec": {**(self._lease.get("spec") or {}), **_spec(record)},
+        }
+        self._lease = await self._leases.update(wanted)
 
 
 def _spec(record: LeaderElectionRecord) -> Object:
@@ -93,17 +131,22 @@ def _spec(record: LeaderElectionRecord) -> Object:
 class LeaderElector:
     """`run()` it: it waits to become the leader, and then until it isn't any more.
 
-    lease_duration: seconds after which others may take over from a leader that doesn't renew.
-    renew_deadline: seconds in which the leader must have renewed, else it stops; less than lease_duration.
+    lease_duration: seconds after which others may take over from a leader that doesn't renew; on the wire rounded up to whole ones.
+    renew_deadline: seconds since it last asked for a renewal that it got, after which the leader stops; less than lease_duration.
+        One request may take half of it.
     retry_period: seconds between tries; renew_deadline is more than 1.2 times as long.
-    on_started_leading: what the leader does; cancelled, and waited for, when it leads no more.
+    on_started_leading: what the leader does; cancelled when it leads no more. When it ends by itself, so does the leadership.
+    on_stopped_leading: called once it leads no more: at once when it has lost the lease, else when its work has ended. Not
+        called if it never led.
     on_new_leader: told each leader that is seen, itself too.
-    release_on_cancel: whoever stops gives the lease back, so that others needn't wait.
+    release_on_cancel: whoever stops gives the lease back, so that others needn't wait. Its work must have ended with
+        on_started_leading.
+    ValueError: durations that don't go together, a lock without an identity.
     """
 
     def __init__(
         self,
-        lock: LeaseLock,
+        lock: Lock,
         *,
         on_started_leading: Callable[[], Awaitable[None]],
         on_stopped_leading: Callable[[], None] | None = None,
@@ -113,7 +156,6 @@ class LeaderElector:
         retry_period: float = 2.0,
         release_on_cancel: bool = False,
         clock: Clock | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if lease_duration <= renew_deadline:
             raise ValueError("leaseDuration must be greater than renewDeadline")
@@ -121,6 +163,8 @@ class LeaderElector:
             raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
         if retry_period <= 0:
             raise ValueError("retryPeriod must be greater than zero")
+        if not lock.identity:
+            raise ValueError("Lock identity is empty")
         self._lock = lock
         self._on_started_leading = on_started_leading
         self._on_stopped_leading = on_stopped_leading
@@ -130,10 +174,12 @@ class LeaderElector:
         self._retry_period = retry_period
         self._release_on_cancel = release_on_cancel
         self._clock = clock or SystemClock()
-        self._sleep = sleep
         self._observed = LeaderElectionRecord()
+        # when somebody else's record was seen to change; of one's own, before it was sent
         self._observed_at = float("-inf")
         self._reported = ""
+        self._leading: asyncio.Future[None] | None = None
+        self._watchdog: asyncio.TimerHandle | None = None
 
     @property
     def leader(self) -> str:
@@ -142,97 +188,134 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        return self.leader == self._lock.identity
+        """Whether this one leads: nobody else can at this moment."""
+        return self._leading is not None and self._clock.monotonic() < self._observed_at + self._renew_deadline
 
     def check(self, tolerance: float = 0.0) -> None:
         """ValueError when a leader should have noticed by now (and `tolerance` seconds) that its lease is over."""
-        if self.is_leader and self._clock.monotonic() - self._observed_at > self._lease_duration + tolerance:
+        late = self._clock.monotonic() - self._observed_at > self._lease_duration + tolerance
+        if self._leading is not None and late:
             raise ValueError(f"failed election to renew leadership on lease {self._lock}")
 
     async def run(self) -> None:
-        """Returns when the leadership is lost. Cancel it to stop."""
+        """Returns when the leadership is lost, or its work has ended; raises what that raised. Cancel it to stop: the lease is
+        renewed until the work has ended."""
         await self._acquire()
-        leading = asyncio.ensure_future(self._on_started_leading())
+        leading = self._leading = asyncio.ensure_future(self._on_started_leading())
         renewing = asyncio.ensure_future(self._renew())
+        self._watch()
         try:
-            # the work ends by itself: nothing is left to lead
             await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             leading.cancel()
-            renewing.cancel()
-            results = await asyncio.gather(leading, renewing, return_exceptions=True)
-            if self._release_on_cancel and self.is_leader:
-                await self._release()
-            if self._on_stopped_leading is not None:
-                self._on_stopped_leading()
-        if isinstance(results[0], Exception):
-            raise results[0]
+            try:
+                await asyncio.wait((leading,))
+                renewing.cancel()
+                await asyncio.wait((renewing,))
+                is_lost = self._leading is None
+                self._stop_leading()
+                if self._release_on_cancel and not is_lost:
+                    await self._release()
+            finally:
+                renewing.cancel()
+                self._stop_leading()
+        for task in (leading, renewing):
+            if not task.cancelled():
+                task.result()
 
     async def _acquire(self) -> None:
         log.info("attempting to acquire leader lease %s", self._lock)
-        while not await self._try_within(self._renew_deadline):
-            await self._sleep(self._retry_period * (1 + random.random() * JITTER_FACTOR))
+        acquired = await self._try_acquire_or_renew()
+        while not acquired:
+            await asyncio.sleep(self._retry_period * (1 + random.random() * JITTER_FACTOR))
+            acquired = await self._try_acquire_or_renew()
         log.info("successfully acquired lease %s", self._lock)
 
     async def _renew(self) -> None:
-        """Returns when it wasn't possible for too long."""
-        while True:
-            try:
-                async with asyncio.timeout(self._renew_deadline):
-                    while not await self._try_acquire_or_renew():
-                        await self._sleep(self._retry_period)
-            except TimeoutError:
-                log.error("failed to renew lease %s", self._lock)
-                return
-            finally:
-                self._report()
-            if not self.is_leader:
-                return
-            await self._sleep(self._retry_period)
+        """Until somebody else has the lease; `_watch` sees to the deadline."""
+        while self._holds:
+            await asyncio.sleep(self._retry_period)
+            await self._try_acquire_or_renew()
+        self._lose()
 
-    async def _try_within(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                return await self._try_acquire_or_renew()
-        return False
+    def _watch(self) -> None:
+        """Whatever hangs: when the deadline has come, it leads no more."""
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        left = self._observed_at + self._renew_deadline - self._clock.monotonic()
+        self._watchdog = asyncio.get_running_loop().call_later(max(left, 0.0), self._lose)
+
+    def _lose(self) -> None:
+        """In one turn of the event loop, so that the work doesn't go on for another step."""
+        if self._leading is not None:
+            log.error("failed to renew lease %s: it leads no more", self._lock)
+            self._leading.cancel()
+            self._stop_leading()
+
+    def _stop_leading(self) -> None:
+        if self._leading is None:
+            return
+        self._leading = None
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        if self._on_stopped_leading is not None:
+            self._on_stopped_leading()
+
+    @property
+    def _holds(self) -> bool:
+        """As far as it knows; the lease may be over."""
+        return self._observed.holder_identity == self._lock.identity
 
     async def _try_acquire_or_renew(self) -> bool:
         try:
             acquired = await self._attempt()
-        except _FAILURES as error:
-            log.warning("failed to acquire or renew lease %s: %s", self._lock, error)
+        except Exception as error:  # whatever it was, another try may succeed
+            log.warning("failed to acquire or renew lease %s: %s", self._lock, str(error) or type(error).__name__)
             acquired = False
+        if acquired and self._leading is not None:
+            self._watch()
         self._report()
         return acquired
 
     async def _attempt(self) -> bool:
-        # the time before the request: the lease is never thought longer than others think it
-        now, stamp = self._clock.monotonic(), rfc3339_micro(self._clock.now())
-        wanted = LeaderElectionRecord(self._lock.identity, int(self._lease_duration), stamp, stamp)
-        if self.is_leader and self._is_valid(now):
-            renewed = self._renewed(wanted, self._observed)
-            with suppress(*_FAILURES):
-                await self._lock.update(renewed)
-                self._observe(renewed, now)
+        stamp = rfc3339_micro(self._clock.now())
+        wanted = LeaderElectionRecord(self._lock.identity, math.ceil(self._lease_duration), stamp, stamp)
+        if self._holds and self._is_valid():
+            try:
+                await self._write(self._lock.update, self._renewed(wanted, self._observed))
+            except Exception as error:
+                log.debug("failed to update lease %s optimistically: %s", self._lock, error)
+            else:
                 return True
+        asked = self._clock.monotonic()
         try:
-            found = await self._lock.get()
+            found = await self._within_limit(self._lock.get())
         except StatusError as error:
             if not is_not_found(error):
                 raise
-            await self._lock.create(wanted)
-            self._observe(wanted, now)
+            await self._write(self._lock.create, wanted)
             return True
         if found != self._observed:
-            self._observe(found, self._clock.monotonic())
-        if found.holder_identity and not self.is_leader and self._is_valid(now):
+            mine = self._holds and found.holder_identity == self._lock.identity
+            # one's own, written by a request whose answer was lost: nobody knows when
+            self._observe(found, self._observed_at if mine else self._clock.monotonic())
+        if found.holder_identity and not self._holds and self._is_valid(asked):
             return False
-        leads = self.is_leader
-        transitions = found.leader_transitions + 1
-        wanted = self._renewed(wanted, found) if leads else replace(wanted, leader_transitions=transitions)
-        await self._lock.update(wanted)
-        self._observe(wanted, now)
+        taken_over = replace(wanted, leader_transitions=found.leader_transitions + 1)
+        await self._write(self._lock.update, self._renewed(wanted, found) if self._holds else taken_over)
         return True
+
+    async def _write(
+        self, write: Callable[[LeaderElectionRecord], Awaitable[None]], record: LeaderElectionRecord
+    ) -> None:
+        sent = self._clock.monotonic()
+        await self._within_limit(write(record))
+        self._observe(record, sent)
+
+    async def _within_limit(self, request: Awaitable[T]) -> T:
+        """One request that hangs doesn't cost the leadership (upstream: controller-runtime/pkg/leaderelection)."""
+        async with asyncio.timeout(self._renew_deadline / 2):
+            return await request
 
     @staticmethod
     def _renewed(wanted: LeaderElectionRecord, old: LeaderElectionRecord) -> LeaderElectionRecord:
@@ -240,17 +323,19 @@ class LeaderElector:
 
     async def _release(self) -> None:
         stamp = rfc3339_micro(self._clock.now())
-        released = LeaderElectionRecord("", 1, stamp, stamp, self._observed.leader_transitions)
         try:
-            async with asyncio.timeout(self._renew_deadline):
-                if (await self._lock.get()).holder_identity == self._lock.identity:
-                    await self._lock.update(released)
-                    self._observe(released, self._clock.monotonic())
-        except _FAILURES as error:
-            log.warning("failed to release lease %s: %s", self._lock, error)
+            found = await self._within_limit(self._lock.get())
+            if found.holder_identity == self._lock.identity:
+                await self._write(
+                    self._lock.update, LeaderElectionRecord("", 1, stamp, stamp, found.leader_transitions)
+                )
+        except Exception as error:  # it is over anyway, a little later
+            log.warning("failed to release lease %s: %s", self._lock, str(error) or type(error).__name__)
 
-    def _is_valid(self, now: float) -> bool:
-        return self._observed_at + self._lease_duration > now
+    def _is_valid(self, now: float | None = None) -> bool:
+        """By the duration that its holder named."""
+        now = self._clock.monotonic() if now is None else now
+        return self._observed_at + self._observed.lease_duration_seconds > now
 
     def _observe(self, record: LeaderElectionRecord, now: float) -> None:
         self._observed = record

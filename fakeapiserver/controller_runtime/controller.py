@@ -70,6 +70,7 @@ class Controller:
         self._values = {"controller": name, **(values or {})}
         self._started = False
         self._ready = False
+        self._workers: list[asyncio.Task[None]] = []
         metrics.watch_queue(name, self.queue)
         metrics.of_controller(name, self.options.max_concurrent_reconciles)
 
@@ -94,18 +95,26 @@ class Controller:
         if self._started:
             await source.start(self.queue)
 
+    def abort(self) -> None:
+        """Ends it at once, in the middle of its reconciles."""
+        self.queue.shut_down()
+        self.queue.drop_ready()
+        for worker in self._workers:
+            worker.cancel()
+
     async def run(self) -> None:
         """TimeoutError when the caches don't come in time; what a reconciler raised, without recover_panic."""
         if self._started:
             raise RuntimeError(f"controller {self.name} was started more than once: make another one")
         self._started = True
         log.info("starting controller %s", self.name)
-        for source in self._sources:
-            await source.start(self.queue)
-        await self._wait_for_caches()
-        self._ready = True
-        workers = [asyncio.ensure_future(self._work()) for _ in range(self.options.max_concurrent_reconciles)]
+        workers = self._workers
         try:
+            for source in self._sources:
+                await source.start(self.queue)
+            await self._wait_for_caches()
+            self._ready = True
+            workers += [asyncio.ensure_future(self._work()) for _ in range(self.options.max_concurrent_reconciles)]
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for worker in done:
                 worker.result()
@@ -151,7 +160,9 @@ class Controller:
         )
         try:
             result = await self._call(request) or Result()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             if isinstance(error, _PANICS):
                 metrics.panics.labels(name).inc()
                 if not self.options.recover_panic:
@@ -192,6 +203,12 @@ class Controller:
             if deadline.expired():
                 self._metrics.timeouts.labels(self.name).inc()
             raise
+
+
+def _is_cancelled() -> bool:
+    """This task, as opposed to something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 __all__: Sequence[str] = ("Controller", "ControllerOptions")

@@ -8,22 +8,23 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock
-from fakeapiserver.client.record import EventBroadcaster, EventRecorder
+from fakeapiserver.client.record import NORMAL, EventBroadcaster, EventRecorder
 from fakeapiserver.client.rest import RESTClient, RoundTripper
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.cache import Cache, CacheOptions, FieldIndexFunc
 from fakeapiserver.controller_runtime.client import APIReader, Client
+from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.healthz import Checker, Health
 from fakeapiserver.controller_runtime.http_server import Application, HTTPServer, Receive, Scope, Send, respond
 from fakeapiserver.controller_runtime.metrics import Metrics
@@ -32,7 +33,9 @@ from fakeapiserver.controller_runtime.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
 
-_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+# For what is to end at once, and for the last events.
+_LAST_SECONDS: Final = 1.0
+_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 class Runnable(Protocol):
@@ -44,7 +47,7 @@ class Runnable(Protocol):
 
 
 class _Order(IntEnum):
-    """Groups in the order they are started; they are stopped the other way round, but for the last two."""
+    """Groups in the order they are started."""
 
     HTTP_SERVERS = 0
     WEBHOOKS = 1
@@ -53,12 +56,16 @@ class _Order(IntEnum):
     LEADER_ELECTION = 4
 
 
+_STOPPED: Final = (_Order.OTHERS, _Order.LEADER_ELECTION, _Order.CACHES, _Order.WEBHOOKS, _Order.HTTP_SERVERS)
+
+
 @dataclass(frozen=True, slots=True)
 class ManagerOptions:
     """leader_election: needs leader_election_id, the Lease's name; leader_election_namespace is the pod's by default.
 
     lease_duration, renew_deadline, retry_period: seconds, see LeaderElector.
     leader_election_release_on_cancel: gives the Lease back when it stops: only for programs that end with the manager.
+    leader_election_labels: put on the Lease by the leader.
     metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "" is none.
     graceful_shutdown_timeout: seconds that everything may take to stop; negative: as long as it takes.
     """
@@ -68,6 +75,7 @@ class ManagerOptions:
     leader_election_id: str = ""
     leader_election_namespace: str = ""
     leader_election_release_on_cancel: bool = False
+    leader_election_labels: Mapping[str, str] = field(default_factory=dict)
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
@@ -95,7 +103,8 @@ class Manager:
         self.config = config
         self.options = options or ManagerOptions()
         if self.options.leader_election and not self.options.leader_election_id:
-            raise ValueError("leader election needs leader_election_id, the name of its Lease")
+            raise ValueError("LeaderElectionID must be configured: leader_election_id, the name of the Lease")
+        self._transport = transport
         self.rest = RESTClient(config, transport)
         self.dynamic = DynamicClient(self.rest)
         self.mapper = RESTMapper(MemoryCache(DiscoveryClient(self.rest)))
@@ -111,6 +120,9 @@ class Manager:
         self._runnables: dict[_Order, list[Runnable]] = {order: [] for order in _Order}
         self._running: dict[_Order, list[asyncio.Task[None]]] = {order: [] for order in _Order}
         self._begun: set[_Order] = set()
+        self._electing: asyncio.Task[None] | None = None
+        self._recording: asyncio.Task[None] | None = None
+        self._grace = self.options.graceful_shutdown_timeout
         self._failure: asyncio.Future[None] | None = None
         self._webhook_server = self.options.webhook_server
         if self._webhook_server is not None:
@@ -185,14 +197,14 @@ class Manager:
         self._start_group(_Order.WEBHOOKS)
         if self._webhook_server is not None:
             await self._or_failure(self._webhook_server.wait_until_ready())
-        self._runnables[_Order.CACHES] += [self.cache, self._broadcaster]
+        self._recording = asyncio.ensure_future(self._broadcaster.run())
+        self._runnables[_Order.CACHES].append(self.cache)
         self._start_group(_Order.CACHES)
         await self._or_failure(self.cache.wait_for_sync())
         self._start_group(_Order.OTHERS)
         if self.options.leader_election:
-            elector = self._elector()
-            self.health.add_healthz_check("leaderElection", lambda: elector.check(20.0))
-            self._track(_Order.OTHERS, self._lead(elector))
+            self._electing = asyncio.ensure_future(self._lead())
+            self._electing.add_done_callback(self._ended)
         else:
             self._start_leading()
 
@@ -212,7 +224,8 @@ class Manager:
         self.elected.set()
         self._start_group(_Order.LEADER_ELECTION)
 
-    def _elector(self) -> LeaderElector:
+    async def _lead(self) -> None:
+        """RuntimeError: it led, and doesn't any more."""
         options = self.options
         namespace = options.leader_election_namespace or (
             _NAMESPACE.read_text().strip() if _NAMESPACE.exists() else self.config.namespace
@@ -220,28 +233,53 @@ class Manager:
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         gauge = self.metrics.leader.labels(options.leader_election_id)
         gauge.set(0)
+        recorder = self.event_recorder(identity)
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": namespace, "name": options.leader_election_id},
+        }
 
         async def lead() -> None:
             gauge.set(1)
+            recorder.event(lease, NORMAL, "LeaderElection", "LeaderElection", f"{identity} became leader")
             self._start_leading()
             await asyncio.Event().wait()
 
-        return LeaderElector(
-            LeaseLock(self.dynamic, namespace, options.leader_election_id, identity),
-            on_started_leading=lead,
-            on_stopped_leading=lambda: gauge.set(0),
-            lease_duration=options.lease_duration,
-            renew_deadline=options.renew_deadline,
-            retry_period=options.retry_period,
-            release_on_cancel=options.leader_election_release_on_cancel,
-        )
+        def stop() -> None:
+            gauge.set(0)
+            recorder.event(lease, NORMAL, "LeaderElection", "LeaderElection", f"{identity} stopped leading")
+            self._abort()
 
-    async def _lead(self, elector: LeaderElector) -> None:
-        await elector.run()
-        # whoever lost it may not work on for a moment longer than it takes to stop
+        # a client of its own: renewals don't wait for what controllers send
+        config = replace(self.config, user_agent=f"{self.config.user_agent}/leader-election")
+        async with RESTClient(config, self._transport) as rest:
+            elector = LeaderElector(
+                LeaseLock(
+                    DynamicClient(rest),
+                    namespace,
+                    options.leader_election_id,
+                    identity,
+                    labels=options.leader_election_labels,
+                ),
+                on_started_leading=lead,
+                on_stopped_leading=stop,
+                lease_duration=options.lease_duration,
+                renew_deadline=options.renew_deadline,
+                retry_period=options.retry_period,
+                release_on_cancel=options.leader_election_release_on_cancel,
+            )
+            await elector.run()
+        raise RuntimeError("leader election lost")
+
+    def _abort(self) -> None:
+        """Who leads no more may not work on for a moment; when everything has stopped anyway, there is nothing to end."""
+        self._grace = 0.0
+        for runnable in self._runnables[_Order.LEADER_ELECTION]:
+            if isinstance(runnable, Controller):
+                runnable.abort()
         for task in self._running[_Order.LEADER_ELECTION]:
             task.cancel()
-        raise RuntimeError("leader election lost")
 
     def _start_group(self, order: _Order) -> None:
         self._begun.add(order)
@@ -262,25 +300,39 @@ class Manager:
             self._failure.set_exception(error)
 
     async def _stop_all(self) -> None:
-        """Reconciles that go on may end; reads and probes are answered until they have."""
+        """Reconciles that go on may end; reads and probes are answered until they have. The Lease is kept until nothing runs."""
         assert self._failure is not None
         self._failure.cancel()
-        seconds = self.options.graceful_shutdown_timeout
         loop = asyncio.get_running_loop()
+        seconds = self._grace
         deadline = None if seconds < 0 else loop.time() + seconds
-        for order in (_Order.LEADER_ELECTION, _Order.OTHERS, _Order.CACHES, _Order.WEBHOOKS, _Order.HTTP_SERVERS):
+        for order in _STOPPED:
             for task in self._running[order]:
                 task.cancel()
             if self._running[order]:
                 left = None if deadline is None else max(deadline - loop.time(), 0.0)
                 await asyncio.wait(self._running[order], timeout=left)
-        late = any(not task.done() for tasks in self._running.values() for task in tasks)
-        for tasks in self._running.values():
-            for task in tasks:
-                task.cancel()  # a second time: at once
+        late = [task for tasks in self._running.values() for task in tasks if not task.done()]
+        for task in late:
+            task.cancel()  # a second time: at once
+        if late:
+            await asyncio.wait(late, timeout=_LAST_SECONDS)
+        if self._electing is not None:
+            self._electing.cancel()
+            await asyncio.wait((self._electing,))
+        await self._stop_events()
         self.rest.close()
         if late and seconds > 0:
             raise TimeoutError(f"failed waiting for all runnables to end within grace period of {seconds:g} s")
+
+    async def _stop_events(self) -> None:
+        """Events that still wait are written if that takes no time."""
+        if self._recording is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self._broadcaster.flush()
+            self._recording.cancel()
+            await asyncio.wait((self._recording,))
 
     async def _serve_metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

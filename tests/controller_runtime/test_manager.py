@@ -110,6 +110,7 @@ def test_a_controller_brings_back_what_it_owns(fake_cluster: Cluster) -> None:
         ([Result(requeue=True), None], {"requeue": 1, "success": 1}),
         ([ValueError("no"), KeyError("a mistake"), None], {"error": 2, "success": 1}),
         ([TerminalError("never")], {"error": 1}),
+        ([asyncio.CancelledError("of something it waited for"), None], {"error": 1, "success": 1}),
     ],
 )
 def test_what_a_reconciler_answers_decides_what_is_next(
@@ -124,7 +125,7 @@ def test_what_a_reconciler_answers_decides_what_is_next(
             outcome = left.pop(0)
             if not left:
                 done.set()
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, BaseException):
                 raise outcome
             return outcome  # type: ignore[no-any-return]
 

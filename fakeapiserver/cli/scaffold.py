@@ -5,9 +5,17 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from fakeapiserver.scaffold import create, manifests
 from fakeapiserver.scaffold.project import checked_resource
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the command line in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(command: str, words: Sequence[str]) -> int:
@@ -15,15 +23,21 @@ def main(command: str, words: Sequence[str]) -> int:
     flags = _parser(command, words).parse_args(words[1:] if command == "create" else words)
     try:
         paths: Sequence[Path] = flags.run(flags)
-    except (ValueError, OSError, ImportError, SyntaxError) as error:
-        print(f"fakeapiserver {command}: {error}", file=sys.stderr)
+    except (ValueError, OSError) as error:
+        print(f"fakeapiserver {command}: {_sentence(error)}", file=sys.stderr)
         return 1
     names = [str(path) for path in dict.fromkeys(paths)]
     if flags.output == "json":
         print(json.dumps({"files": names}))
-    else:
+    elif names:
         print("\n".join(names))
     return int(command == "manifests" and flags.check and bool(names))
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _parser(command: str, words: Sequence[str]) -> argparse.ArgumentParser:
@@ -31,18 +45,19 @@ def _parser(command: str, words: Sequence[str]) -> argparse.ArgumentParser:
         what = words[0] if words else ""
         makers: dict[str, Callable[[], argparse.ArgumentParser]] = {"api": _api, "webhook": _webhook}
         if what not in makers:
-            print("usage: fakeapiserver create api|webhook [flags]", file=sys.stderr)
-            raise SystemExit(2)
+            known = what in ("-h", "--help")
+            print("usage: fakeapiserver create api|webhook [flags]", file=sys.stdout if known else sys.stderr)
+            raise SystemExit(0 if known else 2)
         parser = makers[what]()
     else:
         parser = {"init": _init, "manifests": _manifests}[command]()
     parser.add_argument("--folder", type=Path, default=Path(), help="the project; the current folder by default")
-    parser.add_argument("--output", choices=("text", "json"), default="text")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="how the changed files are listed")
     return parser
 
 
 def _init() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("fakeapiserver init", description="Begins an operator's project.")
+    parser = _Parser("fakeapiserver init", description="Begins an operator's project.")
     parser.add_argument("--domain", default="my.domain", help="behind the kinds' groups, such as example.com")
     parser.add_argument(
         "--repo", default="", help="the project's name; a URL's last word counts. Default: the folder's"
@@ -52,26 +67,35 @@ def _init() -> argparse.ArgumentParser:
 
 
 def _api() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("fakeapiserver create api", description="Adds a version of a kind.")
+    parser = _Parser("fakeapiserver create api", description="Adds a version of a kind, and its controller.")
     _kind(parser)
-    parser.add_argument("--namespaced", type=_bool, default=True, metavar="true|false")
-    for name in ("controller", "resource"):
-        parser.add_argument(f"--{name}", type=_bool, nargs="?", const=True, default=True, metavar="true|false")
+    _flag(parser, "namespaced", "objects are in namespaces; false: in the cluster")
+    _flag(parser, "controller", "write a controller and its test")
+    _flag(parser, "resource", "write the kind; false: a controller for a kind that is there, such as Deployment")
 
     def run(flags: argparse.Namespace) -> Sequence[Path]:
-        wanted = checked_resource(flags.group, flags.version, flags.kind, flags.plural, namespaced=flags.namespaced)
-        return create.create_api(flags.folder, wanted, controller=flags.controller, resource=flags.resource)
+        return create.create_api(
+            flags.folder,
+            checked_resource(flags.group, flags.version, flags.kind, flags.plural, namespaced=flags.namespaced),
+            controller=flags.controller,
+            resource=flags.resource,
+            force=flags.force,
+            external_domain=flags.external_api_domain,
+        )
 
     parser.set_defaults(run=run)
     return parser
 
 
 def _webhook() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("fakeapiserver create webhook", description="Adds webhooks of a kind.")
+    parser = _Parser("fakeapiserver create webhook", description="Adds webhooks of a kind.")
     _kind(parser)
-    for name in ("defaulting", "programmatic-validation", "conversion"):
-        parser.add_argument(f"--{name}", action="store_true")
-    parser.add_argument("--spoke", default="", help="with --conversion: the version that isn't --version")
+    parser.add_argument("--defaulting", action="store_true", help="fill in what was left out")
+    parser.add_argument("--programmatic-validation", action="store_true", help="refuse what may not be")
+    parser.add_argument(
+        "--conversion", action="store_true", help="convert other versions from and to --version, the hub"
+    )
+    parser.add_argument("--spoke", default="", help="with --conversion: those versions, such as v2,v3; all by default")
 
     def run(flags: argparse.Namespace) -> Sequence[Path]:
         return create.create_webhook(
@@ -80,7 +104,9 @@ def _webhook() -> argparse.ArgumentParser:
             defaulting=flags.defaulting,
             validation=flags.programmatic_validation,
             conversion=flags.conversion,
-            spoke=flags.spoke,
+            spokes=[word.strip() for word in flags.spoke.split(",") if word.strip()],
+            force=flags.force,
+            external_domain=flags.external_api_domain,
         )
 
     parser.set_defaults(run=run)
@@ -88,7 +114,7 @@ def _webhook() -> argparse.ArgumentParser:
 
 
 def _manifests() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "fakeapiserver manifests", description="Brings config/ up to date with the code, and prints what changed."
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if something would")
@@ -101,6 +127,24 @@ def _kind(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", required=True, help="such as v1alpha1")
     parser.add_argument("--kind", required=True, help="such as CronJob")
     parser.add_argument("--plural", default="", help="such as cronjobs; made of the kind by default")
+    parser.add_argument("--force", action="store_true", help="write over files that are there already")
+    parser.add_argument(
+        "--external-api-domain",
+        help="the kind is of GROUP.DOMAIN, which somebody else defines, such as cert-manager.io",
+    )
+
+
+def _flag(parser: argparse.ArgumentParser, name: str, words: str) -> None:
+    """As Go's: --controller, --controller=true, --controller=false."""
+    parser.add_argument(
+        f"--{name}",
+        type=_bool,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="true|false",
+        help=f"{words} (default: true)",
+    )
 
 
 def _bool(text: str) -> bool:

@@ -1,98 +1,150 @@
 """`init`, `create api` and `create webhook`: what they write.
 
-Upstream: sigs.k8s.io/kubebuilder/pkg/plugins/golang/v4.
+Upstream: sigs.k8s.io/kubebuilder/pkg/plugins/golang/v4. As there, nothing that a user may have edited is written over without
+`--force`; other than there, nothing at all is written when something can't be.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
-import yaml
-
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.scaffold import manifests
 from fakeapiserver.scaffold.project import FILE, Project, ProjectResource
-from fakeapiserver.scaffold.render import insert, write_tree
+from fakeapiserver.scaffold.render import Changes
+
+_SETUP: Final = "setup.py"
+_SAMPLES: Final = Path("config/samples/kustomization.yaml")
+_RBAC: Final = Path("config/rbac/kustomization.yaml")
+_DEFAULT: Final = Path("config/default/kustomization.yaml")
 
 
 def init(folder: Path, domain: str, repo: str) -> Sequence[Path]:
     """A new project in `folder`. `repo` may be a URL's path: the last word is the name. ValueError with one sentence."""
     name = repo.rstrip("/").rpartition("/")[2] or folder.resolve().name
-    project = Project(domain, re.sub(r"[^a-z0-9.-]", "-", name.lower()))
+    project = Project(domain, re.sub(r"[^a-z0-9-]", "-", name.lower()))
     if (folder / FILE).exists():
         raise ValueError(f"{folder} holds a project already: `fakeapiserver create api` adds to it")
-    folder.mkdir(parents=True, exist_ok=True)
-    project.write(folder)
-    written = write_tree("init", folder, _values(project), {"package": project.package})
-    return [Path(FILE), *written, *manifests.write(folder)]
+    changes = Changes(folder)
+    changes.add_tree("readme", _values(project), {}, shared=True)
+    try:
+        changes.add_tree("init", _values(project), {"package": project.package})
+    except ValueError as error:
+        raise ValueError(f"{str(error).partition(':')[0]}: begin in an empty folder") from None
+    changes.put(Path(FILE), project.text())
+    return [*changes.write(), *manifests.write(folder)]
 
 
-def create_api(folder: Path, wanted: ProjectResource, *, controller: bool, resource: bool) -> Sequence[Path]:
-    """A version of a kind, with its controller and their tests. ValueError with one sentence."""
+def create_api(
+    folder: Path,
+    wanted: ProjectResource,
+    *,
+    controller: bool,
+    resource: bool,
+    force: bool = False,
+    external_domain: str | None = None,
+) -> Sequence[Path]:
+    """A version of a kind, with its controller and their tests; or (`resource` is false) a controller of a kind that is there: the
+    project's, one of Kubernetes' own, or of the `external_domain`. ValueError with one sentence."""
     project = Project.read(folder)
-    same_kind = [row for row in project.resources if (row.group, row.kind) == (wanted.group, wanted.kind)]
-    known = next((row for row in same_kind if row.version == wanted.version), None)
-    if resource and known is not None:
-        raise ValueError(f"{wanted.kind} {wanted.version} is there already: edit {_module_path(project, known, 'api')}")
-    if not resource and known is None:
-        raise ValueError(f"there is no {wanted.kind} {wanted.version} to control: leave --resource=false out")
-    wanted.controller = controller
-    values = _values(project, wanted, storage=not same_kind)
-    names = {
-        "package": project.package,
-        "version": wanted.version,
-        "module": _module(wanted),
-        "sample": _sample(wanted),
-    }
-    written = []
+    if resource and external_domain is not None:
+        raise ValueError("--external-api-domain is for kinds of others: say --resource=false too")
+    known = _known(project, wanted, external_domain, made=resource)
+    if resource and known is not None and not force:
+        raise ValueError(f"{wanted.kind} {wanted.version} is there already: edit it, or replace it with --force")
+    subject = known or wanted
+    if resource and (versions := project.versions_of(wanted)):
+        subject.plural, subject.namespaced = versions[0].plural, versions[0].namespaced
+    storage = project.versions_of(subject)[:1] in ([], [subject])
+    if project.find(subject) is None:
+        project.resources.append(subject)
+    subject.controller |= controller
+    values, names = _values(project, subject, storage=storage), _names(project, subject)
+    changes = Changes(folder, replaces=force)
     if resource:
-        written += write_tree("api/package/api", folder / project.package / "api", values, names)
-        written = [Path(project.package, "api", path) for path in written]
-        sample = write_tree("api/config/samples", folder / "config/samples", values, names)
-        _add_resource(folder / "config/samples/kustomization.yaml", sample[0].name if sample else "")
-        written += [Path("config/samples", path) for path in sample]
-        project.resources.append(wanted)
-    else:
-        assert known is not None
-        known.controller = True
+        changes.add_tree("samples", values, names, shared=True)
+        changes.add_tree("api", values, names)
+        changes.insert(_SAMPLES, "resources", f"- {names['sample']}.yaml")
+        if storage:
+            changes.add_tree("roles", values, names)
+            for role in ("admin", "editor", "viewer"):
+                changes.insert(_RBAC, "resources", f"- {names['module']}_{role}_role.yaml")
     if controller:
-        made = write_tree("api/package/controllers", folder / project.package / "controllers", values, names)
-        written += [Path(project.package, "controllers", path) for path in made]
-        tests = write_tree("api/tests", folder / "tests", values, names)
-        written += [Path("tests", path) for path in tests]
-        module = _module(wanted)
-        _register(
-            folder,
-            project,
-            f"from {project.package}.controllers import {module}",
-            "controllers",
-            f"{module}.setup_with_manager(manager)",
-        )
-    project.write(folder)
-    return [*written, *manifests.write(folder)]
+        changes.add_tree("external_controller" if subject.external else "controller", values, names)
+        _register(changes, project, "controllers", names["module"], "controller", "setup_with_manager")
+    if external_domain is not None:
+        changes.add_tree("external_definition", values, names, shared=True)
+    return _written(folder, project, changes)
 
 
 def create_webhook(
-    folder: Path, wanted: ProjectResource, *, defaulting: bool, validation: bool, conversion: bool, spoke: str
+    folder: Path,
+    wanted: ProjectResource,
+    *,
+    defaulting: bool,
+    validation: bool,
+    conversion: bool,
+    spokes: Sequence[str] = (),
+    force: bool = False,
+    external_domain: str | None = None,
 ) -> Sequence[Path]:
-    """Webhooks of a kind that is there. `spoke`: the other version, for conversion. ValueError with one sentence."""
+    """Webhooks of a kind that is there. `spokes`: the versions that are converted from and to this one, for conversion; all others
+    by default. ValueError with one sentence."""
     project = Project.read(folder)
     if not (defaulting or validation or conversion):
         raise ValueError("say what the webhook is for: --defaulting, --programmatic-validation or --conversion")
-    found = [row for row in project.resources if (row.group, row.kind) == (wanted.group, wanted.kind)]
-    known = next((row for row in found if row.version == wanted.version), None)
-    if known is None:
-        raise ValueError(f"there is no {wanted.kind} {wanted.version}: `fakeapiserver create api` it first")
-    others = [row.version for row in found if row is not known]
-    if conversion and (spoke or "") not in others:
-        spoke = spoke or (others[0] if len(others) == 1 else "")
-        if spoke not in others:
-            raise ValueError(
-                f"--conversion needs another version of {wanted.kind}, named by --spoke: "
-                f"there {'is none' if not others else 'are ' + ', '.join(others)}"
-            )
-    values = {**_values(project, known, storage=True), "hub": known.version, "spoke": spoke}
-    module = _module(known)
-    names = {"package": project.package, "module": module, "conversion": f"{module}_conversion"}
+    subject = _known(project, wanted, external_domain, made=False)
+    assert subject is not None
+    if conversion and subject.external:
+        raise ValueError(f"{subject.kind} isn't this project's: who defines it converts it")
+    if project.find(subject) is None:
+        project.resources.append(subject)
+    changes = Changes(folder, replaces=force)
+    if defaulting or validation:
+        subject.defaulting |= defaulting
+        subject.validation |= validation
+        _add_admission(changes, project, subject)
+    if conversion:
+        _add_conversion(changes, project, subject, _spokes(project, subject, spokes))
+    elif spokes:
+        raise ValueError("--spoke is for --conversion")
+    _add_webhook_config(changes, project, subject)
+    return _written(folder, project, changes)
+
+
+def _known(
+    project: Project, wanted: ProjectResource, external_domain: str | None, *, made: bool
+) -> ProjectResource | None:
+    """The project's entry of a kind, or one for a kind of others. ValueError when it has to be there and isn't; None when it is
+    still to be `made`."""
+    if external_domain is not None:
+        wanted.group, wanted.external = f"{wanted.group}.{external_domain}".strip("."), True
+        return project.find(wanted) or wanted
+    if (found := project.find(wanted)) is not None or made:
+        return found
+    if (builtin := _builtin(wanted)) is not None:
+        return project.find(builtin) or builtin
+    raise ValueError(
+        f"there is no {wanted.kind} {wanted.version}, neither in this project nor among Kubernetes' own kinds: "
+        "`fakeapiserver create api` it first, or say whose it is with --external-api-domain"
+    )
+
+
+def _builtin(wanted: ProjectResource) -> ProjectResource | None:
+    from fakeapiserver.apis import scheme
+
+    groups = [""] if wanted.group in ("", "core") else [wanted.group, f"{wanted.group}.k8s.io"]
+    for group in groups:
+        row = scheme.load().resource_for(GroupVersionKind(group, wanted.version, wanted.kind))
+        if row is not None:
+            plural, namespaced = row.gvr.resource, row.namespaced
+            return ProjectResource(group, wanted.version, wanted.kind, plural, namespaced=namespaced, external=True)
+    return None
+
+
+def _add_admission(changes: Changes, project: Project, subject: ProjectResource) -> None:
+    defaulting, validation = subject.defaulting, subject.validation
     flags = {
         "defaulting": defaulting,
         "validation": validation,
@@ -100,75 +152,111 @@ def create_webhook(
         "only_defaulting": defaulting and not validation,
         "only_validation": validation and not defaulting,
     }
-    written: list[Path] = []
-    webhooks = folder / project.package / "webhooks"
-    if defaulting or validation:
-        made = write_tree("webhook/package/webhooks", webhooks, values, names, flags)
-        if not made:
-            raise ValueError(f"{_module_path(project, known, 'webhooks')} is there already: edit it")
-        written += [Path(project.package, "webhooks", path) for path in made]
-        written += [Path("tests", path) for path in write_tree("webhook/tests", folder / "tests", values, names, flags)]
-        line = f"from {project.package}.webhooks import {module} as {module}_webhooks"
-        _register(folder, project, line, "webhooks", f"{module}_webhooks.setup_webhook_with_manager(manager)")
-        known.defaulting, known.validation = defaulting, validation
-    if conversion:
-        made = write_tree("conversion/package/webhooks", webhooks, values, names)
-        written += [Path(project.package, "webhooks", path) for path in made]
-        line = f"from {project.package}.webhooks import {module}_conversion"
-        _register(folder, project, line, "webhooks", f"{module}_conversion.setup_conversion_with_manager(manager)")
-        known.conversion = True
-    config = write_tree("webhook/config/webhook", folder / "config/webhook", values, names)
-    written += [Path("config/webhook", path) for path in config]
-    if defaulting or validation:
-        _add_resource(folder / "config/webhook/kustomization.yaml", "manifests.yaml")
-    _add_resource(folder / "config/default/kustomization.yaml", "../webhook")
-    project.write(folder)
-    return [*written, *manifests.write(folder)]
+    values, names = _values(project, subject), _names(project, subject)
+    changes.add_tree("webhook", values, names, flags)
+    changes.add_tree("external_webhook_test" if subject.external else "webhook_test", values, names, flags)
+    _register(changes, project, "webhooks", names["module"], "webhooks", "setup_webhook_with_manager")
 
 
-def _register(folder: Path, project: Project, importing: str, marker: str, call: str) -> None:
-    path = folder / project.package / "setup.py"
-    insert(path, "imports", importing)
-    insert(path, marker, call)
+def _add_webhook_config(changes: Changes, project: Project, subject: ProjectResource) -> None:
+    """The Service, the certificate, and what tells the server and the manager of it."""
+    changes.add_tree("webhook_config", _values(project), {}, shared=True)
+    for line in ("- ../webhook", "- ../certmanager"):
+        changes.insert(_DEFAULT, "resources", line)
+    changes.insert(_DEFAULT, "patches", "- path: manager_webhook_patch.yaml")
+    believing = []
+    if subject.defaulting:
+        believing.append("kind: MutatingWebhookConfiguration")
+    if subject.validation:
+        believing.append("kind: ValidatingWebhookConfiguration")
+    if subject.conversion:
+        changes.add_tree("conversion_config", {}, {}, shared=True)
+        name = f"{subject.plural}.{project.full_group(subject)}"
+        believing.append(f"kind: CustomResourceDefinition, name: {name}")
+    for target in believing:
+        changes.insert(_DEFAULT, "patches", f"- {{path: webhook_ca_patch.yaml, target: {{{target}}}}}")
+    if subject.defaulting or subject.validation:
+        changes.insert(Path("config/webhook/kustomization.yaml"), "resources", "- manifests.yaml")
 
 
-def _add_resource(path: Path, name: str) -> None:
-    found = yaml.safe_load(path.read_text()) or {}
-    resources = found.get("resources") or []
-    if name and name not in resources:
-        found["resources"] = [*resources, name]
-        path.write_text(yaml.safe_dump(found, sort_keys=False))
+def _spokes(project: Project, subject: ProjectResource, wanted: Sequence[str]) -> Sequence[str]:
+    others = [row.version for row in project.versions_of(subject) if row is not subject]
+    if not others or any(spoke not in others for spoke in wanted):
+        raise ValueError(
+            f"--conversion needs another version of {subject.kind}, named by --spoke: "
+            f"there {'is none' if not others else 'are ' + ', '.join(others)}"
+        )
+    return wanted or others
 
 
-def _module(resource: ProjectResource) -> str:
-    return resource.kind.lower()
+def _add_conversion(changes: Changes, project: Project, subject: ProjectResource, spokes: Sequence[str]) -> None:
+    """The hub's module, once; then a line for each spoke."""
+    values, names = _values(project, subject), _names(project, subject)
+    module, kind = names["module"], subject.kind
+    fresh = [spoke for spoke in spokes if spoke not in subject.spokes]
+    if not fresh:
+        raise ValueError(f"{kind} {subject.version} converts {', '.join(spokes)} already: edit {module}_conversion.py")
+    path = Path(project.package, "webhooks", f"{module}_conversion.py")
+    changes.add_tree("conversion", values, names, shared=bool(subject.spokes))
+    for spoke in fresh:
+        alias, hub = f"{module}_{spoke}", f"{module}_{subject.version}.{kind}"
+        changes.insert(path, "imports", f"from {project.package}.api.{spoke} import {module} as {alias}")
+        changes.insert(path, "spokes", f"spokes.add({alias}.{kind}, to_hub=to({hub}), from_hub=to({alias}.{kind}))")
+        spoke_names = {**names, "version": spoke}
+        changes.add_tree("conversion_test", {**values, "spoke": spoke, "hub": subject.version}, spoke_names)
+    subject.conversion = True
+    subject.spokes = [*subject.spokes, *fresh]
+    _register(changes, project, "webhooks", f"{module}_conversion", "", "setup_conversion_with_manager")
 
 
-def _sample(resource: ProjectResource) -> str:
-    return "_".join(filter(None, (resource.group, resource.version, _module(resource))))
+def _register(changes: Changes, project: Project, part: str, module: str, alias: str, function: str) -> None:
+    """Has the manager run what a module adds to it."""
+    name = f"{module.rstrip('_')}_{alias}" if alias else module
+    importing = f"from {project.package}.{part} import {module}" + (f" as {name}" if alias else "")
+    path = Path(project.package, _SETUP)
+    changes.insert(path, "imports", importing)
+    changes.insert(path, part, f"{name}.{function}(manager)")
 
 
-def _module_path(project: Project, resource: ProjectResource, part: str) -> Path:
-    version = (resource.version,) if part == "api" else ()
-    return Path(project.package, part, *version, f"{_module(resource)}.py")
+def _written(folder: Path, project: Project, changes: Changes) -> Sequence[Path]:
+    """Writes, once it is sure that manifests can be made of the code that is there."""
+    manifests.generate(folder)
+    changes.put(Path(FILE), project.text())
+    return [*changes.write(), *manifests.write(folder)]
+
+
+def _names(project: Project, resource: ProjectResource) -> Mapping[str, str]:
+    """What templates' paths hold."""
+    module = project.module(resource)
+    return {
+        "package": project.package,
+        "version": resource.version,
+        "module": module,
+        "sample": "_".join(filter(None, (resource.group, resource.version, module))),
+        "definition": f"{project.full_group(resource)}_{resource.plural}",
+    }
 
 
 def _values(project: Project, resource: ProjectResource | None = None, *, storage: bool = True) -> dict[str, str]:
     values = {"name": project.name, "package": project.package, "domain": project.domain}
     if resource is None:
         return values
-    full_group = project.full_group(resource.group)
+    full_group = project.full_group(resource)
+    module = project.module(resource)
     return {
         **values,
         "kind": resource.kind,
         "version": resource.version,
+        "api_version": f"{full_group}/{resource.version}".lstrip("/"),
         "plural": resource.plural,
-        "module": _module(resource),
+        "singular": resource.kind.lower(),
+        "module": module,
+        "object_name": module.strip("_").replace("_", "-"),
         "full_group": full_group,
         "cluster_scoped": str(not resource.namespaced),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
         "storage": str(storage),
-        "controller_name": _module(resource),
-        "path": f"{full_group.replace('.', '-')}-{resource.version}-{_module(resource)}",
-        "test_namespace": ', "namespace": "default"' if resource.namespaced else "",
+        "path": f"{full_group.replace('.', '-')}-{resource.version}-{resource.kind.lower()}",
+        "test_namespace": ', namespace="default"' if resource.namespaced else "",
         "test_namespace_value": "default" if resource.namespaced else "",
     }

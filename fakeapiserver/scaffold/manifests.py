@@ -6,6 +6,7 @@ Upstream: sigs.k8s.io/controller-tools/pkg/{crd,rbac,webhook}, `make manifests` 
 import importlib
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -40,7 +41,10 @@ def generate(folder: Path) -> Mapping[Path, str]:
         plural = definition["spec"]["names"]["plural"]
         found[crds / "bases" / f"{kind.group}_{plural}.yaml"] = _text(definition)
     if bases := sorted(str(path.relative_to(crds)) for path in found):
-        found[crds / "kustomization.yaml"] = _text({"resources": bases})
+        kustomization: Json = {"resources": bases}
+        if any(row.conversion for row in project.resources):
+            kustomization["configurations"] = ["kustomizeconfig.yaml"]
+        found[crds / "kustomization.yaml"] = _text(kustomization)
     rules = [rule for item in classes for rule in noted(item, RULES) or ()]
     found[Path("config/rbac/role.yaml")] = _roles(rules)
     if hooks := [hook for item in classes for hook in noted(item, WEBHOOKS) or ()]:
@@ -76,20 +80,42 @@ def _is(path: Path, text: str) -> bool:
 
 
 def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
-    """Every class that a module of the project defines, in the modules' order."""
+    """Every class that a module of the project defines, in the modules' order. ValueError, saying where, for a module that can't be
+    imported."""
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]  # another project's, or as it was before it was changed
     importlib.invalidate_caches()
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, str(folder.resolve()))
     try:
         root = importlib.import_module(package)
         modules = [root]
         for row in pkgutil.walk_packages(root.__path__, f"{package}."):
             if not row.name.endswith("__main__"):
                 modules.append(importlib.import_module(row.name))
+    except (Exception, SystemExit) as error:
+        raise ValueError(_where(folder, error)) from error
     finally:
-        sys.path.remove(str(folder))
+        sys.path.remove(str(folder.resolve()))
     return [found for module in modules for found in _defined(module)]
+
+
+def _where(folder: Path, error: BaseException) -> str:
+    """`my_operator/setup.py:3: NameError: name 'x' is not defined`."""
+    words = " ".join(str(error).split())
+    if isinstance(error, SyntaxError) and error.filename:
+        path, line = Path(error.filename), error.lineno or 0
+        words = error.msg
+    else:
+        frames = [row for row in traceback.extract_tb(error.__traceback__) if _within(folder, Path(row.filename))]
+        if not frames:
+            return f"{type(error).__name__}: {words}"
+        path, line = Path(frames[-1].filename), frames[-1].lineno or 0
+    place = path.resolve().relative_to(folder.resolve()) if _within(folder, path) else path
+    return f"{place}:{line}: {type(error).__name__}: {words}"
+
+
+def _within(folder: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _defined(module: ModuleType) -> Iterable[type[Any]]:

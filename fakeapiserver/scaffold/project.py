@@ -1,6 +1,8 @@
 """The file PROJECT: what a project is called and what was created in it (upstream: kubebuilder's pkg/model/config)."""
 
+import keyword
 import re
+import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +17,15 @@ FILE: Final = "PROJECT"
 _LAYOUT: Final = "fakeapiserver/v1"
 _VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+# Beside the package, or imported by it.
+_TAKEN: Final = frozenset(("config", "fakeapiserver", "pydantic", "tests", *sys.stdlib_module_names))
+_SYSTEM: Final = "-system"  # the namespace is NAME-system
 
 
 @dataclass(slots=True)
 class ProjectResource:
-    """A version of a kind; `group` is without the project's domain."""
+    """A version of a kind. `group` is without the project's domain, but whole where the kind is `external`: one of Kubernetes' own,
+    or of somebody else's definition."""
 
     group: str
     version: str
@@ -30,6 +36,8 @@ class ProjectResource:
     defaulting: bool = False
     validation: bool = False
     conversion: bool = False
+    external: bool = False
+    spokes: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -41,23 +49,45 @@ class Project:
     resources: list[ProjectResource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for value, what in ((self.domain, "--domain"), (self.name, "--repo")):
-            if problems := names.is_dns1123_subdomain(value):
-                raise ValueError(f"{what} {value!r}: {problems[0]}")
+        if problems := names.is_dns1123_subdomain(self.domain):
+            raise ValueError(f"--domain {self.domain!r}: {problems[0]}")
+        if problems := names.is_dns1123_label(self.name + _SYSTEM):
+            raise ValueError(f"--repo {self.name!r}: {problems[0]}")
         if not self.package.isidentifier():
             raise ValueError(f"--repo {self.name!r}: Python can't import {self.package!r}; begin with a letter")
+        if keyword.iskeyword(self.package) or self.package in _TAKEN:
+            raise ValueError(f"--repo {self.name!r}: a Python package can't be called {self.package!r} here")
 
     @property
     def package(self) -> str:
-        return re.sub(r"[-.]", "_", self.name)
+        return self.name.replace("-", "_")
 
-    def full_group(self, group: str) -> str:
-        """`apps.example.com`."""
-        return f"{group}.{self.domain}" if group else self.domain
+    def full_group(self, resource: ProjectResource) -> str:
+        """`apps.example.com`; "" for Kubernetes' first kinds."""
+        if resource.external:
+            return resource.group
+        return f"{resource.group}.{self.domain}" if resource.group else self.domain
+
+    def versions_of(self, wanted: ProjectResource) -> list[ProjectResource]:
+        """The kind's versions, as they were created."""
+        group = self.full_group(wanted)
+        return [row for row in self.resources if (self.full_group(row), row.kind) == (group, wanted.kind)]
+
+    def find(self, wanted: ProjectResource) -> ProjectResource | None:
+        """The same kind in the same version."""
+        return next((row for row in self.versions_of(wanted) if row.version == wanted.version), None)
+
+    def module(self, wanted: ProjectResource) -> str:
+        """What the kind's modules are called: as the kind, and with its group if an earlier one has that name."""
+        name = wanted.kind.lower()
+        first = next((row for row in self.resources if row.kind.lower() == name), wanted)
+        if self.full_group(first) != self.full_group(wanted):
+            name = f"{re.sub('[^a-z0-9]', '_', wanted.group) or 'core'}_{name}"
+        return f"{name}_" if keyword.iskeyword(name) else name
 
     def resource(self, kind: GroupKind) -> ProjectResource | None:
-        """The stored version's entry of a kind, by its full group."""
-        found = [row for row in self.resources if (self.full_group(row.group), row.kind) == kind]
+        """The entry of a kind that has a conversion, or else the first one, by its full group."""
+        found = [row for row in self.resources if (self.full_group(row), row.kind) == kind]
         return next((row for row in found if row.conversion), found[0] if found else None)
 
     @classmethod
@@ -74,13 +104,14 @@ class Project:
         except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"the file {FILE} can't be read: {error}") from None
 
-    def write(self, folder: Path) -> None:
-        """OSError."""
-        resources = [{key: value for key, value in asdict(row).items() if value is not False} for row in self.resources]
-        for row, resource in zip(resources, self.resources, strict=True):
-            row["namespaced"] = resource.namespaced
+    def text(self) -> str:
+        """What the file PROJECT holds."""
+        resources = [
+            {key: value for key, value in asdict(row).items() if key == "namespaced" or value not in (False, [])}
+            for row in self.resources
+        ]
         found = {"layout": _LAYOUT, "domain": self.domain, "projectName": self.name, "resources": resources}
-        (folder / FILE).write_text(yaml.safe_dump(found, sort_keys=False))
+        return yaml.safe_dump(found, sort_keys=False)
 
 
 def checked_resource(group: str, version: str, kind: str, plural: str, *, namespaced: bool) -> ProjectResource:
@@ -89,6 +120,8 @@ def checked_resource(group: str, version: str, kind: str, plural: str, *, namesp
         raise ValueError(f"--group {group!r}: {problems[0]}")
     if not _VERSION.fullmatch(version):
         raise ValueError(f"--version {version!r}: must be like v1, v1beta1 or v2alpha1")
-    if not _KIND.fullmatch(kind):
+    if not _KIND.fullmatch(kind) or len(kind) > 63 or keyword.iskeyword(kind):
         raise ValueError(f"--kind {kind!r}: must be in CamelCase, such as CronJob")
+    if plural and (problems := names.is_dns1035_label(plural)):
+        raise ValueError(f"--plural {plural!r}: {problems[0]}")
     return ProjectResource(group, version, kind, plural or plural_of(kind), namespaced=namespaced)

@@ -1,5 +1,6 @@
 """Templates to files: `{{name}}` is replaced, `# if flag` … `# end` is kept or left out."""
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -29,37 +30,73 @@ def _filled(line: str, values: Values) -> str:
     return first + "".join(values[name] + text for name, _, text in (part.partition("}}") for part in rest))
 
 
-def write_tree(
-    tree: str,
-    folder: Path,
-    values: Values,
-    names: Values,
-    flags: Mapping[str, bool] | None = None,
-    *,
-    replaces: bool = False,
-) -> list[Path]:
-    """Writes a folder of templates; `names` are replaced in their paths. What is there already stays, unless `replaces`. The
-    files written, within `folder`. OSError."""
-    written = []
-    for path, template in _templates(files(__package__) / "templates" / tree, Path()):
-        target = Path(*(_named(part, names) for part in path.parts))
-        if (folder / target).exists() and not replaces:
-            continue
-        (folder / target).parent.mkdir(parents=True, exist_ok=True)
-        (folder / target).write_text(render(template, values, flags))
-        written.append(target)
-    return written
+class Changes:
+    """Files that are to be written into a project, together or not at all: nothing is written before `write`.
+
+    replaces: a file that is there already is replaced, rather than refused.
+    """
+
+    def __init__(self, folder: Path, *, replaces: bool = False) -> None:
+        self._folder = folder
+        self._replaces = replaces
+        self._texts: dict[Path, str] = {}
+
+    def add_tree(
+        self, tree: str, values: Values, names: Values, flags: Mapping[str, bool] | None = None, *, shared: bool = False
+    ) -> None:
+        """A folder of templates; `names` are replaced in their paths. A file that is there already stays if it is `shared` or
+        makes a package; else ValueError, with one sentence."""
+        for path, template in _templates(files(__package__) / "templates" / tree, Path()):
+            target = Path(*(_named(part, names) for part in path.parts))
+            if (self._folder / target).exists():
+                if shared or target.name == "__init__.py":
+                    continue
+                if not self._replaces:
+                    raise ValueError(f"{target} is there already: edit it, or replace it with --force")
+            self._texts[target] = render(template, values, flags)
+
+    def insert(self, path: Path, marker: str, line: str) -> None:
+        """Puts a line before `# scaffold:MARKER`, with its indentation, unless it is there. ValueError when the marker is gone."""
+        lines = self._read(path).splitlines()
+        place = next((number for number, row in enumerate(lines) if row.strip() == f"# scaffold:{marker}"), None)
+        row = line if place is None else lines[place][: -len(lines[place].lstrip())] + line
+        if row in lines:
+            return
+        if place is None:
+            raise ValueError(
+                f"{path} has no line `# scaffold:{marker}` any more: put it back, or add `{line}` yourself"
+            )
+        lines.insert(place, row)
+        self._texts[path] = "\n".join(lines) + "\n"
+
+    def put(self, path: Path, text: str) -> None:
+        """A file that is the scaffold's alone."""
+        self._texts[path] = text
+
+    def write(self) -> list[Path]:
+        """The paths of the files that changed, within the folder. OSError."""
+        changed = [path for path, text in self._texts.items() if not _holds(self._folder / path, text)]
+        for path in changed:
+            (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self._folder / path).write_text(self._texts[path])
+        return changed
+
+    def _read(self, path: Path) -> str:
+        if path in self._texts:
+            return self._texts[path]
+        try:
+            return (self._folder / path).read_text()
+        except FileNotFoundError:
+            raise ValueError(f"there is no {path} any more") from None
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
 
 
 def _named(part: str, names: Values) -> str:
     """`test_module.py` is the test of `module`."""
-    for name, value in names.items():
-        stem, dot, suffix = part.partition(".")
-        if stem == name:
-            return f"{value}{dot}{suffix}"
-        if f"_{name}" in part:
-            return part.replace(f"_{name}", f"_{value}")
-    return part
+    return re.sub("[a-z]+", lambda word: names.get(word[0], word[0]), part)
 
 
 def _templates(folder: Traversable, path: Path) -> list[tuple[Path, str]]:
@@ -72,15 +109,3 @@ def _templates(folder: Traversable, path: Path) -> list[tuple[Path, str]]:
         else:
             found.append((path / item.name.removesuffix(_SUFFIX), item.read_text()))
     return found
-
-
-def insert(path: Path, marker: str, line: str) -> None:
-    """Puts a line before `# scaffold:MARKER`, with its indentation, unless it is there. ValueError when the marker is gone."""
-    lines = path.read_text().splitlines()
-    place = next((number for number, row in enumerate(lines) if row.strip() == f"# scaffold:{marker}"), None)
-    if place is None:
-        raise ValueError(f"{path} has no line `# scaffold:{marker}` any more: add `{line}` yourself")
-    row = lines[place][: -len(lines[place].lstrip())] + line
-    if row not in lines:
-        lines.insert(place, row)
-        path.write_text("\n".join(lines) + "\n")

@@ -1,6 +1,7 @@
 """A project made with kubebuilder's words: its tests pass at once, its manifests follow its code."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,23 @@ EVERYTHING = (
     "create webhook --version v1 --kind Policy --programmatic-validation",
     "create api --group apps --version v1beta1 --kind Welcome --controller=false",
     f"create webhook {KIND} --conversion",
+    "create api --version v2 --kind Policy --controller=false",
+    "create webhook --version v1 --kind Policy --conversion --spoke v2",
+)
+OTHERS = (
+    INIT,
+    "create api --group apps --version v1 --kind Deployment --resource=false",
+    "create api --group core --version v1 --kind Pod --resource=false",
+    "create api --version v1 --kind Certificate --resource=false --external-api-domain cert-manager.io",
+    "create webhook --group core --version v1 --kind Pod --defaulting",
+    "create webhook --group apps --version v1 --kind Deployment --defaulting --programmatic-validation",
+)
+# Kinds whose names mean something in Python, or here, or are another group's too.
+NAMES = (
+    INIT,
+    *(f"create api --group apps --version v1 --kind {kind}" for kind in ("Class", "Manager", "Cluster", "Manifests")),
+    "create api --group batch --version v1 --kind Cluster",
+    "create webhook --group apps --version v1 --kind Class --defaulting",
 )
 
 
@@ -30,6 +48,12 @@ def made(folder: Path, *commands: str) -> Path:
     for command in commands:
         assert cli.main([*command.split(), "--folder", str(folder)]) == 0
     return folder
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The files of a project."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -40,7 +64,11 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("commands", [EVERYTHING[:1], EVERYTHING[:2], EVERYTHING], ids=["init", "api", "everything"])
+@pytest.mark.parametrize(
+    "commands",
+    [EVERYTHING[:1], EVERYTHING[:2], EVERYTHING, OTHERS, NAMES],
+    ids=["init", "api", "everything", "kinds of others", "names"],
+)
 def test_a_new_project_passes_its_own_tests(tmp_path: Path, commands: Sequence[str]) -> None:
     folder = made(tmp_path, *commands)
     tests = run(folder, "pytest", "-q", "-p", "no:cacheprovider")
@@ -51,9 +79,10 @@ def test_a_new_project_passes_its_own_tests(tmp_path: Path, commands: Sequence[s
 
 @pytest.mark.skipif("FAKEAPISERVER_SLOW_TESTS" not in os.environ, reason="set FAKEAPISERVER_SLOW_TESTS to check types")
 @pytest.mark.timeout(300)
-def test_a_new_project_has_real_types(tmp_path: Path) -> None:
-    folder = made(tmp_path, *EVERYTHING)
-    checked = run(folder, "mypy", f"--cache-dir={tmp_path / 'cache'}", "welcome_operator")
+@pytest.mark.parametrize("commands", [EVERYTHING, OTHERS], ids=["everything", "kinds of others"])
+def test_a_new_project_has_real_types(tmp_path: Path, commands: Sequence[str]) -> None:
+    folder = made(tmp_path, *commands)
+    checked = run(folder, "mypy", f"--cache-dir={tmp_path / 'cache'}", "welcome_operator", "tests")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
@@ -62,8 +91,10 @@ def test_a_server_takes_every_manifest(tmp_path: Path, fake_cluster: Cluster) ->
     with synchronous.connect(fake_cluster.kubeconfig) as client:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "system"}}
         client.apply(namespace, field_manager="test")
-        paths = [path for path in sorted(folder.glob("config/**/*.yaml")) if path.name != "kustomization.yaml"]
-        paths = [path for path in paths if path.parts[-2] not in ("samples", "webhook")]
+        paths = [
+            path for part in ("crd/bases", "rbac", "manager") for path in sorted(folder.glob(f"config/{part}/*.yaml"))
+        ]
+        paths = [path for path in paths if path.name != "kustomization.yaml"]
         for path in paths:
             for obj in yaml.safe_load_all(path.read_text()):
                 client.apply(obj, field_manager="test")
@@ -104,37 +135,166 @@ def test_roles_are_what_the_markers_ask_for(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on this machine")
+def test_what_is_deployed_names_its_own_service(tmp_path: Path) -> None:
+    folder = made(tmp_path, *EVERYTHING)
+    command = ["kubectl", "kustomize", str(folder / "config/default")]
+    built = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    objects = {(obj["kind"], obj["metadata"]["name"]): obj for obj in yaml.safe_load_all(built)}
+    service = {"name": "welcome-operator-webhook-service", "namespace": "welcome-operator-system"}
+    assert ("Service", service["name"]) in objects
+    authority = {"cert-manager.io/inject-ca-from": "welcome-operator-system/welcome-operator-serving-cert"}
+    for name in ("welcomes.apps.example.com", "policies.example.com"):
+        definition = objects["CustomResourceDefinition", name]
+        conversion = definition["spec"]["conversion"]["webhook"]["clientConfig"]["service"]
+        assert (definition["metadata"]["annotations"], conversion) == (authority, {**service, "path": "/convert"})
+    for sort in ("mutating", "validating"):
+        found = objects[f"{sort.title()}WebhookConfiguration", f"welcome-operator-{sort}-webhook-configuration"]
+        assert found["metadata"]["annotations"] == authority
+        assert all(hook["clientConfig"]["service"].items() >= service.items() for hook in found["webhooks"])
+    manager = objects["Deployment", "welcome-operator-controller-manager"]["spec"]["template"]["spec"]
+    assert "--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs" in manager["containers"][0]["args"]
+    assert manager["volumes"][0]["secret"]["secretName"] == "webhook-server-cert"
+
+
+WEBHOOK = f"create webhook {KIND}"
+API = f"create api {KIND}"
+
+
 @pytest.mark.parametrize(
     ("before", "command", "message"),
     [
-        ((), f"create api {KIND}", "there is no file PROJECT here: run `fakeapiserver init` first"),
+        ((), API, "there is no file PROJECT here: run `fakeapiserver init` first"),
         ((INIT,), INIT, "holds a project already"),
         ((), "init --domain not_a_domain --repo x", "--domain 'not_a_domain'"),
         ((), "init --domain example.com --repo 1x", "begin with a letter"),
+        ((), "init --domain example.com --repo tests", "can't be called 'tests' here"),
+        ((), "init --domain example.com --repo json", "can't be called 'json' here"),
+        ((), f"init --domain example.com --repo {'x' * 60}", "must be no more than 63"),
         ((INIT,), "create api --group apps --version one --kind Welcome", "--version 'one': must be like v1"),
         ((INIT,), "create api --group apps --version v1 --kind welcome", "must be in CamelCase"),
-        ((INIT, f"create api {KIND}"), f"create api {KIND}", "Welcome v1alpha1 is there already"),
-        ((INIT,), f"create api {KIND} --resource=false", "there is no Welcome v1alpha1 to control"),
-        ((INIT,), f"create webhook {KIND} --defaulting", "there is no Welcome v1alpha1"),
-        ((INIT, f"create api {KIND}"), f"create webhook {KIND}", "say what the webhook is for"),
-        ((INIT, f"create api {KIND}"), f"create webhook {KIND} --conversion", "needs another version of Welcome"),
+        ((INIT,), "create api --group apps --version v1 --kind None", "must be in CamelCase"),
+        ((INIT,), "create api --group Apps --version v1 --kind Welcome", "--group 'Apps'"),
+        ((INIT,), f"{API} --plural Welcomes", "--plural 'Welcomes'"),
+        ((INIT, API), API, "Welcome v1alpha1 is there already"),
+        ((INIT, API), "create api --group apps --version v1 --kind Welcome", "controllers/welcome.py is there already"),
+        ((INIT,), f"{API} --resource=false", "there is no Welcome v1alpha1, neither in this project nor among"),
+        ((INIT,), f"{API} --external-api-domain x.io", "say --resource=false too"),
+        ((INIT,), f"{WEBHOOK} --defaulting", "there is no Welcome v1alpha1"),
+        ((INIT, API), WEBHOOK, "say what the webhook is for"),
+        ((INIT, API), f"{WEBHOOK} --conversion", "needs another version of Welcome"),
+        ((INIT, API), f"{WEBHOOK} --defaulting --spoke v1", "--spoke is for --conversion"),
+        ((INIT, API, f"{WEBHOOK} --defaulting"), f"{WEBHOOK} --programmatic-validation", "or replace it with --force"),
+        ((INIT,), "create webhook --group core --version v1 --kind Pod --conversion", "Pod isn't this project's"),
     ],
 )
-def test_what_cannot_be_done_is_told(
+def test_what_cannot_be_done_is_told_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], before: Sequence[str], command: str, message: str
 ) -> None:
     made(tmp_path, *before)
+    files = contents(tmp_path)
     assert cli.main([*command.split(), "--folder", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert contents(tmp_path) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("init --bogus", "fakeapiserver init: unrecognized arguments: --bogus; see fakeapiserver init --help"),
+        ("create api --group apps", "the following arguments are required: --version, --kind"),
+        (f"{API} --controller=maybe", "argument --controller: 'maybe' is neither true nor false"),
+        ("create", "usage: fakeapiserver create api|webhook [flags]"),
+        ("create operator", "usage: fakeapiserver create api|webhook [flags]"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_a_line(capsys: pytest.CaptureFixture[str], command: str, message: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(command.split())
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
 
 
-def test_code_that_cannot_be_imported_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nothing_of_the_sort\n", "setup.py:1: ModuleNotFoundError: No module named 'nothing_of_the_sort'"),
+        ("\nnothing()\n", "setup.py:2: NameError: name 'nothing' is not defined"),
+        ("def setup(\n", "setup.py:1: SyntaxError: '(' was never closed"),
+        ("raise SystemExit('done')\n", "setup.py:1: SystemExit: done"),
+    ],
+)
+def test_code_that_cannot_be_imported_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
     folder = made(tmp_path, *EVERYTHING[:2])
-    (folder / "welcome_operator/setup.py").write_text("import nothing_of_the_sort\n")
-    assert cli.main(["manifests", "--folder", str(folder)]) == 1
-    assert capsys.readouterr().err == "fakeapiserver manifests: No module named 'nothing_of_the_sort'\n"
+    setup = folder / "welcome_operator/setup.py"
+    setup.write_text(f"{text}# scaffold:imports\n# scaffold:controllers\n")
+    files = contents(folder)
+    for command in ("manifests", "create api --version v1 --kind Policy"):
+        assert cli.main([*command.split(), "--folder", str(folder)]) == 1
+        assert capsys.readouterr().err.endswith(f": welcome_operator/{message}\n")
+    assert contents(folder) == files
+
+
+def test_what_a_user_changed_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = made(tmp_path, *EVERYTHING[:2])
+    edited = [
+        *("welcome_operator/api/v1alpha1/welcome.py", "welcome_operator/controllers/welcome.py"),
+        *("welcome_operator/setup.py", "config/default/kustomization.yaml", "config/rbac/kustomization.yaml"),
+        *("config/samples/kustomization.yaml", "pyproject.toml", "Makefile", "tests/conftest.py", "README.md"),
+    ]
+    for name in edited:
+        (folder / name).write_text((folder / name).read_text() + "# mine\n")
+    made(folder, *EVERYTHING[2:])
+    assert [name for name in edited if not (folder / name).read_text().endswith("# mine\n")] == []
+    made(folder, f"{API} --force")
+    changed = [name for name in edited if not (folder / name).read_text().endswith("# mine\n")]
+    assert changed == edited[:2]
+    tests = run(folder, "pytest", "-q", "-p", "no:cacheprovider")
+    assert tests.returncode == 0, tests.stdout + tests.stderr
+
+
+def test_a_marker_that_is_gone_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = made(tmp_path, INIT)
+    setup = folder / "welcome_operator/setup.py"
+    setup.write_text(setup.read_text().replace("# scaffold:controllers", ""))
+    files = contents(folder)
+    assert cli.main([*API.split(), "--folder", str(folder)]) == 1
+    assert "welcome_operator/setup.py has no line `# scaffold:controllers` any more" in capsys.readouterr().err
+    assert contents(folder) == files
+
+
+def test_a_folder_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    (tmp_path / "Makefile").write_text("mine")
+    assert cli.main([*INIT.split(), "--folder", str(tmp_path)]) == 1
+    assert "Makefile is there already: begin in an empty folder" in capsys.readouterr().err
+    assert contents(tmp_path) == {"README.md": "mine", "Makefile": "mine"}
+    (tmp_path / "Makefile").unlink()
+    made(tmp_path, INIT)
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.main([*INIT.split(), "--folder", str(tmp_path / "file")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"fakeapiserver init: {tmp_path / 'file'}")
+    assert error.count("\n") == 1
+
+
+def test_the_second_version_is_of_the_same_kind(tmp_path: Path) -> None:
+    first = "create api --version v1 --kind Proxy --plural proxii --namespaced=false"
+    folder = made(tmp_path, INIT, first, "create api --version v2 --kind Proxy --controller=false")
+    (path,) = (folder / "config/crd/bases").glob("*.yaml")
+    assert path.name == "example.com_proxii.yaml"
+    definition = yaml.safe_load(path.read_text())
+    assert [(row["name"], row["storage"]) for row in definition["spec"]["versions"]] == [("v1", True), ("v2", False)]
+    assert definition["spec"]["scope"] == "Cluster"
 
 
 def test_files_are_listed_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

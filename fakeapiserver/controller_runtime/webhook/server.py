@@ -59,6 +59,10 @@ class WebhookServer:
             raise ValueError(f"can't register duplicate path: {path}")
         self._handlers[path] = handler
 
+    def handler(self, path: str) -> Handler | None:
+        """What is registered for a path."""
+        return self._handlers.get(path)
+
     async def wait_until_ready(self) -> None:
         """Until it listens."""
         await self._ready.wait()

@@ -2,16 +2,16 @@
 
 from fakeapiserver.controller_runtime import Manager
 
-from cronjob_operator.controllers import cronjob
+from cronjob_operator.controllers import cronjob as cronjob_controller
 from cronjob_operator.webhooks import cronjob as cronjob_webhooks
 # scaffold:imports
 
 
 def setup(manager: Manager, *, webhooks: bool = True) -> None:
     """Adds them to the manager."""
-    cronjob.setup_with_manager(manager)
+    cronjob_controller.setup_with_manager(manager)
     # scaffold:controllers
-    if webhooks:
-        server = manager.webhook_server  # noqa: F841 webhooks are registered with it
-        cronjob_webhooks.setup_webhook_with_manager(manager)
-        # scaffold:webhooks
+    if not webhooks:
+        return
+    cronjob_webhooks.setup_webhook_with_manager(manager)
+    # scaffold:webhooks

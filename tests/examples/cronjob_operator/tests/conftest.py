@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fakeapiserver import Cluster
 from fakeapiserver.client import kubeconfig
@@ -12,9 +13,13 @@ from fakeapiserver.controller_runtime.webhook.server import WebhookServer
 
 from cronjob_operator.setup import setup
 
-WEBHOOKS = Path("config/webhook")
-# What a test's cluster is made with.
-CLUSTER = {"crds": "config/crd/bases"} | ({"webhooks": str(WEBHOOKS)} if WEBHOOKS.exists() else {})
+PROJECT = Path(__file__).parent.parent
+WEBHOOKS = PROJECT / "config/webhook"
+DEFINITIONS = [PROJECT / "config/crd/bases", PROJECT / "tests/crds"]
+# What a test's cluster is made with: `@pytest.mark.fake_cluster(**CLUSTER)`.
+CLUSTER: dict[str, Any] = {"crds": [path for path in DEFINITIONS if path.exists()]}
+if WEBHOOKS.exists():
+    CLUSTER["webhooks"] = WEBHOOKS
 
 
 @asynccontextmanager

@@ -2,14 +2,14 @@
 
 from fakeapiserver.controller_runtime import Manager
 
-from welcome_operator.controllers import welcome
+from welcome_operator.controllers import welcome as welcome_controller
 # scaffold:imports
 
 
 def setup(manager: Manager, *, webhooks: bool = True) -> None:
     """Adds them to the manager."""
-    welcome.setup_with_manager(manager)
+    welcome_controller.setup_with_manager(manager)
     # scaffold:controllers
-    if webhooks:
-        server = manager.webhook_server  # noqa: F841 webhooks are registered with it
-        # scaffold:webhooks
+    if not webhooks:
+        return
+    # scaffold:webhooks

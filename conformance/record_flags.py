@@ -3,7 +3,8 @@
     python -m conformance.record_flags --assets DIR --out fakeapiserver/apis/versions/v1.36
 
 DIR holds the three programs. Of kube-apiserver's flags names and types are kept (flags.json): `serve` accepts these and refuses
-others. Of etcd's, names and defaults (etcd_flags.txt, a flag a line): its stand-in reads them without a JSON library.
+others; of kube-controller-manager's likewise (controller_manager_flags.json), for `fakeapiserver controller-manager`. Of etcd's,
+names and defaults (etcd_flags.txt, a flag a line): its stand-in reads them without a JSON library.
 """
 
 import argparse
@@ -28,9 +29,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     arguments = parser.parse_args()
     flags = flag_types(_help(arguments.assets / "kube-apiserver"))
-    named, disabled = controllers(_help(arguments.assets / "kube-controller-manager"))
+    manager = _help(arguments.assets / "kube-controller-manager")
+    named, disabled = controllers(manager)
     document = {"flags": flags, "controllers": named, "controllersDisabledByDefault": disabled}
-    (arguments.out / "flags.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+    _write(arguments.out / "flags.json", document)
+    _write(arguments.out / "controller_manager_flags.json", {"flags": flag_types(manager)})
     etcd = _ETCD_FLAG.findall(_help(arguments.assets / "etcd"))
     (arguments.out / "etcd_flags.txt").write_text("".join(f"{name} {default}\n" for name, default in etcd))
     print(f"{len(flags)} flags, {len(etcd)} of etcd, {len(named)} controllers", file=sys.stderr)
@@ -47,6 +50,10 @@ def controllers(text: str) -> tuple[list[str], list[str]]:
     """All controllers, and those that `*` leaves out."""
     lists = [match["names"].split(", ") for match in _CONTROLLERS.finditer(text)]
     return sorted(lists[0]), sorted(lists[1])
+
+
+def _write(path: Path, document: object) -> None:
+    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 
 def _help(program: Path) -> str:

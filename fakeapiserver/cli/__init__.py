@@ -10,6 +10,7 @@ from collections.abc import Sequence
 USAGE = """\
 usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
        fakeapiserver run [the same flags] -- COMMAND [ARGUMENT ...]
+       fakeapiserver controller-manager --kubeconfig FILE [kube-controller-manager's flags]
        fakeapiserver envtest-assets [DIR] [--output json] [--detached]
        fakeapiserver init --domain DOMAIN --repo NAME
        fakeapiserver create api|webhook --group GROUP --version VERSION --kind KIND
@@ -18,6 +19,7 @@ usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
 
 serve   starts an API server on this machine and prints how to reach it; Ctrl-C ends it
 run     starts one, runs COMMAND with KUBECONFIG set, stops it, and exits as COMMAND did
+controller-manager  runs the bundled controllers against any API server
 envtest-assets  writes kube-apiserver, etcd and kubectl for Go's envtest, and prints the KUBEBUILDER_ASSETS to set
 init, create, manifests  begin an operator in Python, add kinds, controllers and webhooks to it, and keep its manifests
 
@@ -43,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fakeapiserver.cli import run
 
         return run.main(rest)
+    if command == "controller-manager":
+        from fakeapiserver.cli import controller_manager
+
+        return controller_manager.main(rest)
     if command == "envtest-assets":
         from fakeapiserver.cli import envtest_assets
 

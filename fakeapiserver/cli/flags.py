@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.config import FEATURE_GATES, Config
 
 
@@ -46,7 +47,7 @@ _BOOLEANS: Final = {
 }
 
 
-def _list(text: str) -> tuple[str, ...]:
+def read_list(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
@@ -65,7 +66,7 @@ def _address(text: str) -> str:
 
 def _ip_range(text: str) -> str:
     try:
-        return ",".join(str(ipaddress.ip_network(part, strict=False)) for part in _list(text))
+        return ",".join(str(ipaddress.ip_network(part, strict=False)) for part in read_list(text))
     except ValueError as error:
         raise UsageError(f"--service-cluster-ip-range must be a CIDR such as 10.0.0.0/24: {error}") from None
 
@@ -75,7 +76,7 @@ def _modes(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ("AlwaysAllow",)
 
 
-def _boolean(text: str) -> bool:
+def read_boolean(text: str) -> bool:
     if text not in _BOOLEANS:
         raise InvalidArgument(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
     return _BOOLEANS[text]
@@ -87,21 +88,21 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _integer(text: str) -> int:
+def read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise InvalidArgument(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax") from None
 
 
-def _number(text: str) -> float:
+def read_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InvalidArgument(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax") from None
 
 
-def _duration(text: str) -> float:
+def read_duration(text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -109,7 +110,7 @@ def _duration(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    seconds = _duration(text)
+    seconds = read_duration(text)
     if seconds < 0:
         raise UsageError(f"a time can't be negative: {text}")
     return seconds
@@ -138,55 +139,55 @@ def _pair(text: str) -> dict[str, str]:
 def _feature_gates(text: str) -> dict[str, bool]:
     """`A=true,kube:B=false`: each gate may have the name of its component in front."""
     gates = {}
-    for item in _list(text):
+    for item in read_list(text):
         name, equals, value = item.partition("=")
         if not equals:
             raise UsageError(f"--feature-gates needs gates such as {FEATURE_GATES[0]}=true, not {item!r}")
-        gates[name.removeprefix("kube:").strip()] = _boolean(value.strip())
+        gates[name.removeprefix("kube:").strip()] = read_boolean(value.strip())
     return gates
 
 
 # flag -> (field of Config, or of what stands in one; how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
-    "admission-control": ("admission_control", _list),
+    "admission-control": ("admission_control", read_list),
     "admission-control-config-file": ("admission_control_config_file", Path),
-    "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", _boolean),
-    "anonymous-auth": ("anonymous_auth", _boolean),
+    "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", read_boolean),
+    "anonymous-auth": ("anonymous_auth", read_boolean),
     "api-audiences": ("api_audiences", _slice),
-    "audit-log-batch-buffer-size": ("audit.log.batch.buffer_size", _integer),
-    "audit-log-batch-max-size": ("audit.log.batch.max_size", _integer),
+    "audit-log-batch-buffer-size": ("audit.log.batch.buffer_size", read_integer),
+    "audit-log-batch-max-size": ("audit.log.batch.max_size", read_integer),
     "audit-log-batch-max-wait": ("audit.log.batch.max_wait", _seconds),
-    "audit-log-batch-throttle-burst": ("audit.log.batch.throttle_burst", _integer),
-    "audit-log-batch-throttle-enable": ("audit.log.batch.throttle_enable", _boolean),
-    "audit-log-batch-throttle-qps": ("audit.log.batch.throttle_qps", _number),
-    "audit-log-compress": ("audit.log.compress", _boolean),
+    "audit-log-batch-throttle-burst": ("audit.log.batch.throttle_burst", read_integer),
+    "audit-log-batch-throttle-enable": ("audit.log.batch.throttle_enable", read_boolean),
+    "audit-log-batch-throttle-qps": ("audit.log.batch.throttle_qps", read_number),
+    "audit-log-compress": ("audit.log.compress", read_boolean),
     "audit-log-format": ("audit.log.format", str),
-    "audit-log-maxage": ("audit.log.maxage", _integer),
-    "audit-log-maxbackup": ("audit.log.maxbackup", _integer),
-    "audit-log-maxsize": ("audit.log.maxsize", _integer),
+    "audit-log-maxage": ("audit.log.maxage", read_integer),
+    "audit-log-maxbackup": ("audit.log.maxbackup", read_integer),
+    "audit-log-maxsize": ("audit.log.maxsize", read_integer),
     "audit-log-mode": ("audit.log.mode", str),
     "audit-log-path": ("audit.log.path", str),
-    "audit-log-truncate-enabled": ("audit.log.truncate.enabled", _boolean),
-    "audit-log-truncate-max-batch-size": ("audit.log.truncate.max_batch_size", _integer),
-    "audit-log-truncate-max-event-size": ("audit.log.truncate.max_event_size", _integer),
+    "audit-log-truncate-enabled": ("audit.log.truncate.enabled", read_boolean),
+    "audit-log-truncate-max-batch-size": ("audit.log.truncate.max_batch_size", read_integer),
+    "audit-log-truncate-max-event-size": ("audit.log.truncate.max_event_size", read_integer),
     "audit-log-version": ("audit.log.version", str),
     "audit-policy-file": ("audit.policy_file", _file),
-    "audit-webhook-batch-buffer-size": ("audit.webhook.batch.buffer_size", _integer),
+    "audit-webhook-batch-buffer-size": ("audit.webhook.batch.buffer_size", read_integer),
     "audit-webhook-batch-initial-backoff": ("audit.webhook.initial_backoff", _seconds),
-    "audit-webhook-batch-max-size": ("audit.webhook.batch.max_size", _integer),
+    "audit-webhook-batch-max-size": ("audit.webhook.batch.max_size", read_integer),
     "audit-webhook-batch-max-wait": ("audit.webhook.batch.max_wait", _seconds),
-    "audit-webhook-batch-throttle-burst": ("audit.webhook.batch.throttle_burst", _integer),
-    "audit-webhook-batch-throttle-enable": ("audit.webhook.batch.throttle_enable", _boolean),
-    "audit-webhook-batch-throttle-qps": ("audit.webhook.batch.throttle_qps", _number),
+    "audit-webhook-batch-throttle-burst": ("audit.webhook.batch.throttle_burst", read_integer),
+    "audit-webhook-batch-throttle-enable": ("audit.webhook.batch.throttle_enable", read_boolean),
+    "audit-webhook-batch-throttle-qps": ("audit.webhook.batch.throttle_qps", read_number),
     "audit-webhook-config-file": ("audit.webhook.config_file", str),
     "audit-webhook-initial-backoff": ("audit.webhook.initial_backoff", _seconds),
     "audit-webhook-mode": ("audit.webhook.mode", str),
-    "audit-webhook-truncate-enabled": ("audit.webhook.truncate.enabled", _boolean),
-    "audit-webhook-truncate-max-batch-size": ("audit.webhook.truncate.max_batch_size", _integer),
-    "audit-webhook-truncate-max-event-size": ("audit.webhook.truncate.max_event_size", _integer),
+    "audit-webhook-truncate-enabled": ("audit.webhook.truncate.enabled", read_boolean),
+    "audit-webhook-truncate-max-batch-size": ("audit.webhook.truncate.max_batch_size", read_integer),
+    "audit-webhook-truncate-max-event-size": ("audit.webhook.truncate.max_event_size", read_integer),
     "audit-webhook-version": ("audit.webhook.version", str),
     "authentication-config": ("authentication_config", _file),
-    "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", _duration),
+    "authentication-token-webhook-cache-ttl": ("authentication_token_webhook_cache_ttl", read_duration),
     "authentication-token-webhook-config-file": ("authentication_token_webhook_config_file", _file),
     "authentication-token-webhook-version": ("authentication_token_webhook_version", str),
     "authorization-config": ("authorization_config", _file),
@@ -199,13 +200,14 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "bind-address": ("bind_address", _address),
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
-    "controllers": ("controllers", _list),
+    "controllers": ("controllers", read_list),
+    "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", lambda text: (Path(text),)),
-    "disable-admission-plugins": ("disable_admission_plugins", _list),
-    "enable-aggregator-routing": ("enable_aggregator_routing", _boolean),
-    "enable-admission-plugins": ("enable_admission_plugins", _list),
-    "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", _boolean),
-    "enable-priority-and-fairness": ("enable_priority_and_fairness", _boolean),
+    "disable-admission-plugins": ("disable_admission_plugins", read_list),
+    "enable-aggregator-routing": ("enable_aggregator_routing", read_boolean),
+    "enable-admission-plugins": ("enable_admission_plugins", read_list),
+    "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
+    "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
     "feature-gates": ("feature_gates", _feature_gates),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
@@ -229,12 +231,12 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "requestheader-uid-headers": ("requestheader_uid_headers", _slice),
     "requestheader-username-headers": ("requestheader_username_headers", _slice),
     "secure-port": ("secure_port", _port),
-    "service-account-extend-token-expiration": ("service_account_extend_token_expiration", _boolean),
+    "service-account-extend-token-expiration": ("service_account_extend_token_expiration", read_boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
     "service-account-jwks-uri": ("service_account_jwks_uri", str),
     "service-account-key-file": ("service_account_key_file", lambda text: (Path(text),)),
-    "service-account-lookup": ("service_account_lookup", _boolean),
-    "service-account-max-token-expiration": ("service_account_max_token_expiration", _duration),
+    "service-account-lookup": ("service_account_lookup", read_boolean),
+    "service-account-max-token-expiration": ("service_account_max_token_expiration", read_duration),
     "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "tls-cert-file": ("tls_cert_file", Path),
@@ -246,6 +248,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 }
 _OWN: Final = {
     "controllers": "strings",
+    "step-controllers": "strings",
     "crds": "strings",
     "help": "bool",
     "output": "string",
@@ -275,15 +278,15 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         if word == "--":
             parsed.command = words
             break
-        name, value = _split(word, words, types)
-        _set(parsed, name, value, table)
+        name, value = split_flag(word, words, types)
+        _set(parsed, name, value)
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
     return parsed
 
 
-def _split(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:
+def split_flag(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:
     """`--flag value`, `--flag=value`, and `--flag` alone where it is a boolean; `-v 2` and `-h` as upstream."""
     if not word.startswith("-"):
         raise UsageError(f"unexpected argument {word!r}")
@@ -300,7 +303,7 @@ def _split(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, s
     return name, rest.pop(0)
 
 
-def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> None:
+def _set(parsed: Parsed, name: str, value: str) -> None:
     if name == "help":
         parsed.help = True
     elif name == "write-kubeconfig":
@@ -330,20 +333,16 @@ def _set(parsed: Parsed, name: str, value: str, table: Mapping[str, Any]) -> Non
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}
         setattr(target, attribute, read_value)
-        if name == "controllers":
-            _check_controllers(parsed, table)
     else:
         parsed.warnings.append(f"--{name} is kube-apiserver's, but has no effect here")
 
 
-def _check_controllers(parsed: Parsed, table: Mapping[str, Any]) -> None:
-    """kube-controller-manager's syntax: `*`, `name`, `-name`; and `none`."""
-    for item in parsed.config.controllers:
-        if item not in ("*", "none") and item.removeprefix("-") not in table["controllers"]:
-            raise UsageError(f"--controllers: {item.removeprefix('-')!r} is not in the list of known controllers")
-
-
 def _check(config: Config) -> None:
+    for flag, names in (("controllers", config.controllers), ("step-controllers", config.step_controllers)):
+        try:
+            selected(names)
+        except ValueError as error:
+            raise UsageError(f"--{flag}: {error}") from None
     if (config.tls_cert_file is None) != (config.tls_private_key_file is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both or none")
     if (config.proxy_client_cert_file is None) != (config.proxy_client_key_file is None):
@@ -366,6 +365,8 @@ def help_text() -> str:
         "--output json            one JSON line instead of text when the server is ready\n"
         "--crds PATH              a file or folder whose CustomResourceDefinitions are there from the start; may be repeated\n"
         "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
+        "--controllers LIST       what runs of kube-controller-manager, with its syntax: *, name, -name; none\n"
+        "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
         "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
         "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"

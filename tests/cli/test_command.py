@@ -58,7 +58,7 @@ def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, s
         (["--bind-address=here"], "--bind-address must be an IP address, not 'here'"),
         (["--tls-cert-file=a.crt"], "--tls-cert-file and --tls-private-key-file belong together"),
         (["--tls-cert-file=/no/file", "--tls-private-key-file=/no/file"], "--tls-cert-file: there is no file /no/file"),
-        (["--controllers=*,-wizard-controller"], "--controllers: \"wizard-controller\" is not in the list"),
+        (["--controllers=*,-wizard-controller"], '--controllers: "wizard-controller" is not in the list'),
         (["--service-cluster-ip-range=10.0.0.0/33"], "--service-cluster-ip-range must be a CIDR"),
         (["--output=xml"], "--output must be text or json, not 'xml'"),
         (["pods"], "unexpected argument 'pods'"),

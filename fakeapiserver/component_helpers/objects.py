@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 
@@ -60,6 +60,20 @@ def controller_of(obj: Object) -> dict[str, Any] | None:
             found: dict[str, Any] = reference
             return found
     return None
+
+
+def object_reference(obj: Object, kind: GroupVersionKind) -> Object:
+    """An ObjectReference, for events: what a list holds doesn't say its kind."""
+    metadata = obj["metadata"]
+    found = {
+        "kind": kind.kind,
+        "namespace": metadata.get("namespace"),
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": str(kind.group_version),
+        "resourceVersion": metadata["resourceVersion"],
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def is_namespace_terminating(error: StatusError) -> bool:

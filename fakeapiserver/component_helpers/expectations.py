@@ -1,0 +1,96 @@
+"""What a controller has done and not seen yet: until it has, it does nothing more (upstream: pkg/controller/controller_utils.go).
+
+Keys are controllers, `namespace/name`. One instance serves one kind of controllers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.clock import Clock
+
+# Seconds after which somebody who waits in vain goes on.
+EXPECTATIONS_TIMEOUT: Final = 300.0
+
+
+@dataclass(slots=True)
+class _Expected:
+    additions: int
+    deletions: int
+    since: float
+
+
+class ControllerExpectations:
+    """Additions and deletions that are to be observed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._expected: dict[str, _Expected] = {}
+
+    def satisfied(self, key: str) -> bool:
+        """Everything was observed, or nothing expected, or it is too long ago."""
+        found = self._expected.get(key)
+        if found is None or (found.additions <= 0 and found.deletions <= 0):
+            return True
+        return self._clock.monotonic() - found.since > EXPECTATIONS_TIMEOUT
+
+    def pending(self, key: str) -> tuple[int, int]:
+        """(additions, deletions) that weren't observed yet; below 0 for more than were expected."""
+        found = self._expected.get(key)
+        return (found.additions, found.deletions) if found is not None else (0, 0)
+
+    def set(self, key: str, additions: int, deletions: int) -> None:
+        """These, instead of what was expected before."""
+        self._expected[key] = _Expected(additions, deletions, self._clock.monotonic())
+
+    def expect_creations(self, key: str, additions: int) -> None:
+        self.set(key, additions, 0)
+
+    def raise_by(self, key: str, additions: int, deletions: int) -> None:
+        """More of what is expected; nothing without expectations."""
+        found = self._expected.get(key)
+        if found is not None:
+            found.additions += additions
+            found.deletions += deletions
+
+    def creation_observed(self, key: str, count: int = 1) -> None:
+        """Also for one that won't come, as creating it failed."""
+        self.raise_by(key, -count, 0)
+
+    def forget(self, key: str) -> None:
+        """The controller is gone: one of the same name begins anew."""
+        self._expected.pop(key, None)
+
+
+class CountingExpectations(ControllerExpectations):
+    """Deletions are counted as they come."""
+
+    def expect_deletions(self, key: str, deletions: int) -> None:
+        self.set(key, 0, deletions)
+
+    def deletion_observed(self, key: str) -> None:
+        self.raise_by(key, 0, -1)
+
+
+class UIDTrackingControllerExpectations(ControllerExpectations):
+    """Knows whose deletion is expected: a pod that is marked first and gone later counts once."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self._deleted: dict[str, set[str]] = {}
+
+    def expect_deletions(self, key: str, objects: Iterable[str]) -> None:
+        """The keys of the objects that are deleted."""
+        self._deleted[key] = found = set(objects)
+        self.set(key, 0, len(found))
+
+    def deletion_observed(self, key: str, deleted: str) -> None:
+        """Also for one that won't come, as deleting it failed."""
+        found = self._deleted.get(key)
+        if found is not None and deleted in found:
+            found.discard(deleted)
+            self.raise_by(key, 0, -1)
+
+    def forget(self, key: str) -> None:
+        super().forget(key)
+        self._deleted.pop(key, None)

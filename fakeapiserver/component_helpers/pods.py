@@ -1,0 +1,274 @@
+"""What controllers ask of pods (upstream: pkg/controller/controller_utils.go, pkg/api/v1/pod/util.go).
+
+Pods are an informer's objects: read, never changed.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cmp_to_key
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.client.cache.indexer import Indexer, IndexFunc, Object
+from fakeapiserver.client.cache.shared_informer import SharedInformer
+from fakeapiserver.component_helpers.objects import controller_of
+
+# Index: pods by the key that `controller_key` makes of their controller.
+POD_CONTROLLER_INDEX: Final = "podController"
+# Index: pods by the node they are bound to; unbound ones are in none.
+POD_NODE_NAME_INDEX: Final = "spec.nodeName"
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_TERMINAL: Final = ("Succeeded", "Failed")
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+_COST: Final = re.compile(r"-[0-9]+|0|[1-9][0-9]*")
+_NANOSECONDS: Final = 1e9
+
+
+# -------------------------------------------------------------------- conditions
+
+
+def pod_phase(pod: Object) -> str:
+    """Pending, Running, Succeeded, Failed, Unknown; "" before anybody wrote one."""
+    found: str = pod["status"].get("phase", "") if "status" in pod else ""
+    return found
+
+
+def pod_condition(pod: Object, condition_type: str) -> Mapping[str, Any] | None:
+    """The condition of this type."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == condition_type:
+            found: Mapping[str, Any] = condition
+            return found
+    return None
+
+
+def is_pod_ready(pod: Object) -> bool:
+    condition = pod_condition(pod, "Ready")
+    return condition is not None and condition["status"] == "True"
+
+
+def is_pod_available(pod: Object, min_ready_seconds: int, now: float) -> bool:
+    """Ready for so many seconds."""
+    condition = pod_condition(pod, "Ready")
+    if condition is None or condition["status"] != "True":
+        return False
+    if not min_ready_seconds:
+        return True
+    since = transition_time(condition)
+    return since is not None and since + min_ready_seconds <= now
+
+
+def transition_time(condition: Mapping[str, Any]) -> float | None:
+    """Seconds since the epoch; None where the condition doesn't tell."""
+    text = condition.get("lastTransitionTime")
+    return seconds_of(text) if text else None
+
+
+def is_pod_terminal(pod: Object) -> bool:
+    """All its containers have ended for good."""
+    return pod_phase(pod) in _TERMINAL
+
+
+def is_pod_active(pod: Object) -> bool:
+    """It runs, or will, and nobody deletes it."""
+    return not pod["metadata"].get("deletionTimestamp") and pod_phase(pod) not in _TERMINAL
+
+
+def is_pod_terminating(pod: Object) -> bool:
+    """It is being deleted, and hasn't ended yet."""
+    return bool(pod["metadata"].get("deletionTimestamp")) and pod_phase(pod) not in _TERMINAL
+
+
+def active_pods(pods: Iterable[Object]) -> list[Object]:
+    return [pod for pod in pods if is_pod_active(pod)]
+
+
+def claimed_pods(controller: Object, selector: Selector, pods: Iterable[Object]) -> list[Object]:
+    """Those that the controller owns and selects."""
+    uid = controller["metadata"]["uid"]
+    return [
+        pod
+        for pod in pods
+        if (owner := controller_of(pod)) is not None
+        and owner["uid"] == uid
+        and selector.matches(pod["metadata"].get("labels") or {})
+    ]
+
+
+def next_availability_check(
+    pods: Iterable[Object], min_ready_seconds: int, status_at: float, now: float
+) -> float | None:
+    """Seconds from `now` until the first of the ready pods that weren't available at `status_at` is; None when there is none.
+
+    A pod whose time came in between makes it 0."""
+    if min_ready_seconds <= 0:
+        return None
+    due = [
+        since + min_ready_seconds
+        for pod in pods
+        if (condition := pod_condition(pod, "Ready")) is not None
+        and condition["status"] == "True"
+        and (since := transition_time(condition)) is not None
+    ]
+    later = [time for time in due if time > status_at]
+    return max(0.0, min(later) - now) if later else None
+
+
+# ----------------------------------------------------------------------- indexes
+
+
+def controller_key(namespace: str, owner: Mapping[str, Any] | None) -> str:
+    """The value of POD_CONTROLLER_INDEX for the pods of a controller, by its owner reference; for the namespace's orphans without."""
+    return namespace if owner is None else f"{namespace}/{owner['kind']}/{owner['name']}/{owner['uid']}"
+
+
+def _by_controller(pod: Object) -> Iterable[str]:
+    return (controller_key(pod["metadata"].get("namespace", ""), controller_of(pod)),)
+
+
+def _by_node_name(pod: Object) -> Iterable[str]:
+    name = (pod.get("spec") or {}).get("nodeName")
+    return (name,) if name else ()
+
+
+def add_pod_controller_indexer(informer: SharedInformer) -> Indexer:
+    """The informer's indexer, with POD_CONTROLLER_INDEX."""
+    return add_indexer(informer, POD_CONTROLLER_INDEX, _by_controller)
+
+
+def add_pod_node_name_indexer(informer: SharedInformer) -> Indexer:
+    """The informer's indexer, with POD_NODE_NAME_INDEX."""
+    return add_indexer(informer, POD_NODE_NAME_INDEX, _by_node_name)
+
+
+def add_indexer(informer: SharedInformer, name: str, function: IndexFunc) -> Indexer:
+    """The informer's indexer, with the index unless another controller has added it."""
+    if name not in informer.indexer.indexers:
+        informer.indexer.add_indexers({name: function})
+    return informer.indexer
+
+
+def pods_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: bool) -> list[Object]:
+    """The pods that `owner`, an object of `kind`, controls; with `orphans` also those of its namespace that nobody does."""
+    metadata = owner["metadata"]
+    namespace = metadata["namespace"]
+    reference = {"kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
+    found = [*indexer.by_index(POD_CONTROLLER_INDEX, controller_key(namespace, reference))]
+    if orphans:
+        found += indexer.by_index(POD_CONTROLLER_INDEX, controller_key(namespace, None))
+    return found
+
+
+# ------------------------------------------------------------------ whom to delete
+
+
+class _Standing(NamedTuple):
+    """What decides whether a pod goes before another."""
+
+    pod: Object
+    # Compared as a whole: unassigned first, then by phase, not ready, deletion cost, and doubled up on a node.
+    order: tuple[int, int, int, int, int]
+    ready_since: float | None
+    is_ready: bool
+    restarts: tuple[int, int]
+    created: float | None
+    uid: str
+
+
+def sort_for_deletion(pods: Iterable[Object], ranks: Mapping[str, int], now: float) -> list[Object]:
+    """The pods, those first that should be deleted first (upstream: ActivePodsWithRanks).
+
+    ranks: by node name, how many related pods there are. Times are compared on a logarithmic scale; where that sees no
+    difference, uids decide, which is as good as chance."""
+    standings = [_standing(pod, ranks) for pod in pods]
+
+    def compare(left: _Standing, right: _Standing) -> int:
+        if left.order != right.order:
+            return -1 if left.order < right.order else 1
+        if left.is_ready and left.ready_since != right.ready_since:
+            return _compare_times(left.ready_since, right.ready_since, left.uid, right.uid, now)
+        if left.restarts != right.restarts:
+            return -1 if left.restarts > right.restarts else 1
+        if left.created != right.created:
+            return _compare_times(left.created, right.created, left.uid, right.uid, now)
+        return 0
+
+    return [standing.pod for standing in sorted(standings, key=cmp_to_key(compare))]
+
+
+def _standing(pod: Object, ranks: Mapping[str, int]) -> _Standing:
+    metadata, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName", "")
+    condition = pod_condition(pod, "Ready")
+    ready = condition is not None and condition["status"] == "True"
+    order = (
+        int(bool(node)),
+        _PHASES.get(pod_phase(pod), 0),
+        int(ready),
+        _deletion_cost(metadata.get("annotations") or {}),
+        -ranks.get(node, 0),
+    )
+    since = transition_time(condition) if ready and condition is not None else None
+    created = seconds_of(metadata["creationTimestamp"]) if metadata.get("creationTimestamp") else None
+    return _Standing(pod, order, since, ready, _restarts(pod), created, metadata["uid"])
+
+
+def _compare_times(left: float | None, right: float | None, left_uid: str, right_uid: str, now: float) -> int:
+    """Younger first, and what has no time before that."""
+    if left is None or right is None:
+        return -1 if left is None else 1
+    difference = _magnitude(now - left) - _magnitude(now - right)
+    if difference:
+        return -1 if difference < 0 else 1
+    return -1 if left_uid < right_uid else 1
+
+
+def _magnitude(seconds: float) -> int:
+    return int(math.log2(seconds * _NANOSECONDS)) if seconds > 0 else -1
+
+
+def _deletion_cost(annotations: Mapping[str, str]) -> int:
+    text = annotations.get(DELETION_COST, "")
+    cost = int(text) if _COST.fullmatch(text) else 0
+    return cost if -(2**31) <= cost < 2**31 else 0
+
+
+def _restarts(pod: Object) -> tuple[int, int]:
+    """The most of its containers, and the most of its sidecars."""
+    status = pod.get("status") or {}
+    regular = max((found.get("restartCount", 0) for found in status.get("containerStatuses") or ()), default=0)
+    sidecars = {
+        container["name"]
+        for container in pod["spec"].get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
+    counts = (
+        found.get("restartCount", 0) for found in status.get("initContainerStatuses") or () if found["name"] in sidecars
+    )
+    return regular, max(counts, default=0)
+
+
+__all__: Sequence[str] = (
+    "DELETION_COST",
+    "POD_CONTROLLER_INDEX",
+    "POD_NODE_NAME_INDEX",
+    "active_pods",
+    "add_indexer",
+    "add_pod_controller_indexer",
+    "add_pod_node_name_indexer",
+    "claimed_pods",
+    "controller_key",
+    "is_pod_active",
+    "is_pod_available",
+    "is_pod_ready",
+    "is_pod_terminal",
+    "is_pod_terminating",
+    "next_availability_check",
+    "pod_condition",
+    "pod_phase",
+    "pods_of_owner",
+    "sort_for_deletion",
+    "transition_time",
+)

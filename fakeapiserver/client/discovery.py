@@ -8,7 +8,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import JSON, Object, RESTClient
 
@@ -55,6 +55,34 @@ class DiscoveryInterface(Protocol):
 
     def invalidate(self) -> None:
         """What is remembered counts no more."""
+
+
+class GroupDiscoveryFailedError(Exception):
+    """Some group versions can't be told about now (upstream: ErrGroupDiscoveryFailed)."""
+
+    def __init__(self, failed: Sequence[GroupVersion]) -> None:
+        self.failed = failed
+        each = sorted(f"{group_version}: stale GroupVersion discovery: {group_version}" for group_version in failed)
+        super().__init__(f"unable to retrieve the complete list of server APIs: {', '.join(each)}")
+
+
+def check_complete(groups: Iterable[APIGroup]) -> None:
+    """GroupDiscoveryFailedError unless every group version answers."""
+    failed = [GroupVersion(group.name, version) for group in groups for version in group.stale]
+    if failed:
+        raise GroupDiscoveryFailedError(failed)
+
+
+def preferred_resources(groups: Iterable[APIGroup], verbs: Collection[str] = ()) -> Sequence[APIResource]:
+    """Each resource once, as its group's preferred version has it, or the first that does; those with all of `verbs`. Those of
+    versions that don't answer are left out (upstream: ServerPreferredResources, FilteredBy SupportsAllVerbs)."""
+    found: dict[GroupResource, APIResource] = {}
+    for group in groups:
+        for version, resources in group.versions.items():
+            if version not in group.stale:
+                for resource in resources:
+                    found.setdefault(resource.gvr.group_resource, resource)
+    return [resource for resource in found.values() if all(verb in resource.verbs for verb in verbs)]
 
 
 class DiscoveryClient:

@@ -21,10 +21,12 @@ __all__ = [
     "is_forbidden",
     "is_gone",
     "is_invalid",
+    "is_method_not_supported",
     "is_not_found",
     "is_server_timeout",
     "is_too_many_requests",
     "is_unauthorized",
+    "is_unsupported_media_type",
 ]
 
 
@@ -57,6 +59,16 @@ def is_conflict(error: BaseException) -> bool:
 def is_invalid(error: BaseException) -> bool:
     """The object breaks its kind's rules (422)."""
     return _is(error, "Invalid", 422)
+
+
+def is_method_not_supported(error: BaseException) -> bool:
+    """The resource has no such verb (405)."""
+    return _is(error, "MethodNotAllowed", 405)
+
+
+def is_unsupported_media_type(error: BaseException) -> bool:
+    """The body is of a type that the server doesn't take here (415)."""
+    return _is(error, "UnsupportedMediaType", 415)
 
 
 def is_gone(error: BaseException) -> bool:

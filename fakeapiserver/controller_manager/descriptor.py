@@ -65,7 +65,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "resourcequota-controller", "resourcequota-controller", alias="resourcequota", left_out=_NOT_YET
     ),
-    ControllerDescriptor("namespace-controller", "namespace-controller", alias="namespace", left_out=_NOT_YET),
+    ControllerDescriptor("namespace-controller", "namespace-controller", "namespace", alias="namespace"),
     ControllerDescriptor(
         "serviceaccount-controller", "service-account-controller", "serviceaccount", alias="serviceaccount"
     ),

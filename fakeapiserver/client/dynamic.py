@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypedDict, Unpack
 import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.rest import JSON, Object, RESTClient, WatchEvent, resource_path
+from fakeapiserver.client.rest import JSON, Object, OnAnswer, RESTClient, WatchEvent, resource_path
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -23,7 +23,8 @@ METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s
 
 
 class ListOptions(TypedDict, total=False):
-    """Which objects, and how fresh. `limit` 0 is all; `timeout_seconds` ends a watch."""
+    """Which objects, and how fresh. `limit` 0 is all; `timeout_seconds` ends a watch. `on_answer` isn't sent: it is told the
+    headers of a watch's answer."""
 
     label_selector: str
     field_selector: str
@@ -34,6 +35,7 @@ class ListOptions(TypedDict, total=False):
     timeout_seconds: int
     allow_watch_bookmarks: bool
     send_initial_events: bool | None
+    on_answer: OnAnswer
 
 
 class WriteOptions(TypedDict, total=False):
@@ -105,7 +107,7 @@ class ResourceClient:
 
     def watch(self, **options: Unpack[ListOptions]) -> AsyncGenerator[WatchEvent, None]:
         """Events from `resource_version` on; see RESTClient.watch."""
-        return self._rest.watch(self._path(), _query(options), accept=self._one)
+        return self._rest.watch(self._path(), _query(options), accept=self._one, on_answer=options.get("on_answer"))
 
     async def create(self, obj: Object, *subresources: str, **options: Unpack[WriteOptions]) -> Object:
         """A new object; a subresource (eviction, binding, token) is that of the object named."""
@@ -237,7 +239,7 @@ def _query(options: ListOptions) -> dict[str, str | int | bool | None]:
     found: dict[str, str | int | bool | None] = {
         _NAMES.get(key, key): value  # type: ignore[misc]
         for key, value in options.items()
-        if key not in ("send_initial_events", "limit")
+        if key not in ("send_initial_events", "limit", "on_answer")
     }
     if options.get("limit"):
         found["limit"] = options["limit"]

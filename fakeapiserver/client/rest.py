@@ -4,7 +4,7 @@ Upstream: k8s.io/client-go/rest/{request,with_retry,client}.go.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,6 +25,8 @@ from fakeapiserver.transport.round_trip import Connection, Target, Transport, Tr
 Object = dict[str, Any]
 # A query's values; a bool becomes true or false, None, False and empty ones are left out. A sequence may name a key again.
 Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]
+# Told the headers of an answer, with names in lower case.
+OnAnswer = Callable[[Mapping[str, str]], None]
 JSON: Final = "application/json"
 _MAX_RETRIES: Final = 10
 _decode: Final = msgspec.json.Decoder().decode
@@ -160,10 +162,12 @@ class RESTClient:
         clock: Clock | None = None,
         *,
         metrics: RequestMetrics | None = None,
+        sleep: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self.config = config
         self._clock = clock
+        self._sleep = sleep or asyncio.sleep
         self._transport = transport or HTTPRoundTripper(config)
         self._credentials: CredentialSource = source_of(config, clock, ExecPlugin)
         parts = urlsplit(config.host)
@@ -206,7 +210,7 @@ class RESTClient:
         async with asyncio.timeout(timeout if timeout is not None else self.config.timeout):
             answer = await self._ask(method, path, params, body, content_type, accept, headers)
             content = await answer.body()
-        found = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
+        found = _headers(answer)
         if not 200 <= answer.status < 300:
             raise answered(answer.status, found.get("content-type", ""), content)
         return Response(answer.status, found, content)
@@ -217,13 +221,19 @@ class RESTClient:
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """The body of an answer as it comes; leaving the block ends it. `timeout` is that of the answer's head. Raises as
         `request` does, and TransportError when the body breaks off."""
+        async with self._answered(method, path, params, accept, timeout) as answer:
+            yield answer.chunks()
+
+    @asynccontextmanager
+    async def _answered(
+        self, method: str, path: str, params: Params | None, accept: str, timeout: float | None
+    ) -> AsyncGenerator[Answer, None]:
         async with asyncio.timeout(timeout):
             answer = await self._ask(method, path, params, None, "", accept, ())
         try:
             if not 200 <= answer.status < 300:
-                types = [value.decode("latin-1") for key, value in answer.headers if key.lower() == b"content-type"]
-                raise answered(answer.status, "".join(types[:1]), await answer.body())
-            yield answer.chunks()
+                raise answered(answer.status, _headers(answer).get("content-type", ""), await answer.body())
+            yield answer
         finally:
             await answer.finish()
 
@@ -234,14 +244,18 @@ class RESTClient:
         *,
         accept: str = JSON,
         timeout: float | None = 30.0,
+        on_answer: OnAnswer | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner.
+        """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner. `timeout` is that
+        of the answer's head, `on_answer` is called with its headers.
 
         StatusError: the server refuses the watch; an ERROR event is given like the others. TransportError: the connection
-        broke. ValueError: something else than events came."""
-        async with self.stream("GET", path, params={**params, "watch": True}, accept=accept, timeout=timeout) as chunks:
+        broke. ValueError: something else than events came. What `on_answer` raises."""
+        async with self._answered("GET", path, {**params, "watch": True}, accept, timeout) as answer:
+            if on_answer is not None:
+                on_answer(_headers(answer))
             rest = b""
-            async for chunk in chunks:
+            async for chunk in answer.chunks():
                 lines = (rest + chunk).split(b"\n")
                 rest = lines.pop()
                 for line in lines:
@@ -285,14 +299,14 @@ class RESTClient:
                 self._count("<error>", method)
                 if method != "GET" or not error.reset or attempt == _MAX_RETRIES:
                     raise
-                await asyncio.sleep(1.0)
+                await self._sleep(1.0)
                 continue
             self._count(str(answer.status), method)
             pause = self._retry_after(answer, credential)
             if pause is None or attempt == _MAX_RETRIES:
                 return answer
             await answer.body()
-            await asyncio.sleep(pause)
+            await self._sleep(pause)
         raise AssertionError("unreachable: the last attempt answers or raises")
 
     def _count(self, code: str, method: str) -> None:
@@ -310,7 +324,11 @@ class RESTClient:
 
     async def _wait_for_turn(self) -> None:
         if self._limiter is not None and (pause := self._limiter.reserve(self._clock.monotonic())):
-            await asyncio.sleep(pause)
+            await self._sleep(pause)
+
+
+def _headers(answer: Answer) -> Mapping[str, str]:
+    return {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
 
 
 def _event(line: bytes) -> WatchEvent:

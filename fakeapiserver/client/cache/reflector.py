@@ -1,13 +1,13 @@
 """Brings what a server has into a store, and keeps it so: list, then watch; again when the watch can't go on.
 
-Upstream: k8s.io/client-go/tools/cache/reflector.go. One thing differs: when the server was gone, it is listed before it is watched
-again, since a server of a test may come back with another state.
+Upstream: k8s.io/client-go/tools/cache/reflector.go. One thing differs: a server of a test may come back with another state. So when
+it was gone, it is listed before it is watched again; and when a watch is answered by another cluster than the last one, too.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Final, NoReturn, Protocol, Unpack
 
@@ -33,6 +33,8 @@ _MIN_WATCH_SECONDS: Final = 300
 # Beyond what the server was told to end a watch after, it counts as hung.
 _GRACE_SECONDS: Final = 30
 _SHORT_SECONDS: Final = 1.0
+# Names an object of the cluster's own state (priority and fairness), whose uid no other cluster has.
+_FLOW_SCHEMA: Final = "x-kubernetes-pf-flowschema-uid"
 
 
 class ListerWatcher(Protocol):
@@ -100,6 +102,7 @@ class Reflector:
         self._sleep = sleep
         self._backoff = Backoff(0.8, 30.0, 2.0, 1.0, reset=120.0)
         self._unavailable = False
+        self._cluster = ""
         self._listed_at = float("-inf")
 
     async def run(self) -> None:
@@ -163,6 +166,7 @@ class Reflector:
             resource_version=version,
             resource_version_match="NotOlderThan",
             send_initial_events=True,
+            on_answer=self._note_cluster,
         )
         known: dict[str, Object] = {}
         begun = False
@@ -195,7 +199,11 @@ class Reflector:
     async def _watch_on(self) -> NoReturn:
         """Watches from where the store is, and again whenever a watch ends. _Relist when that can't go on."""
         while True:
-            options = ListOptions(**self._selection, resource_version=self.last_sync_resource_version)
+            options = ListOptions(
+                **self._selection,
+                resource_version=self.last_sync_resource_version,
+                on_answer=self._check_cluster,
+            )
             start, before = self._clock.monotonic(), self.last_sync_resource_version
             try:
                 async with asyncio.timeout(None) as deadline, aclosing(self._started(options, deadline)) as events:
@@ -218,6 +226,17 @@ class Reflector:
                 seen = self.last_sync_resource_version != before
             if not seen and self._clock.monotonic() - start < _SHORT_SECONDS:
                 raise _Relist("very short watch: it ended within a second, without an event")
+
+    def _check_cluster(self, headers: Mapping[str, str]) -> None:
+        """Another one's revisions mean nothing, even where it takes them. Clusters that don't say who they are, are the same."""
+        before = self._cluster
+        self._note_cluster(headers)
+        if before and before != self._cluster:
+            self._unavailable = True
+            raise _Relist("the watch was answered by another cluster", at_once=True)
+
+    def _note_cluster(self, headers: Mapping[str, str]) -> None:
+        self._cluster = headers.get(_FLOW_SCHEMA, self._cluster)
 
     def _started(self, options: ListOptions, deadline: asyncio.Timeout) -> AsyncGenerator[WatchEvent, None]:
         seconds = int(_MIN_WATCH_SECONDS * (1 + random.random()))

@@ -24,6 +24,7 @@ from fakeapiserver.client.cache.indexer import (
 from fakeapiserver.client.cache.lister import Lister
 from fakeapiserver.client.cache.reflector import ListerWatcher, Reflector, Sleep
 from fakeapiserver.client.dynamic import DynamicClient, ListOptions
+from fakeapiserver.client.pager import PAGE_SIZE
 from fakeapiserver.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -176,7 +177,7 @@ class SharedInformer:
 
     resync_period: seconds after which handlers that ask for it are told of everything again, as updates; 0: never.
     transform: what is kept of an object; `strip_managed_fields` saves about half of it.
-    use_watch_list: see Reflector.
+    page_size, use_watch_list: see Reflector.
     """
 
     def __init__(
@@ -188,6 +189,7 @@ class SharedInformer:
         resync_period: float = 0.0,
         indexers: Mapping[str, IndexFunc] | None = None,
         transform: TransformFunc | None = None,
+        page_size: int = PAGE_SIZE,
         use_watch_list: bool = True,
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
@@ -201,6 +203,7 @@ class SharedInformer:
             name=name,
             selection=selection,
             resync_period=resync_period,
+            page_size=page_size,
             use_watch_list=use_watch_list,
             clock=clock,
             sleep=sleep,

@@ -44,6 +44,7 @@ class CoreEventBroadcaster:
         self._client = client
         self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
+        self._last_stamp = 0
         self._told: _Recent[_Told] = _Recent(_CACHE_SIZE)
         self._spam: _Recent[TokenBucket] = _Recent(_CACHE_SIZE)
         self._similar: _Recent[_Similar] = _Recent(_CACHE_SIZE)
@@ -58,6 +59,11 @@ class CoreEventBroadcaster:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
             log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
+
+    def stamp(self) -> int:
+        """Nanoseconds since the Unix epoch that no other event has, even while the clock stands still."""
+        self._last_stamp = max(self._last_stamp + 1, int(self.clock.now() * 1e9))
+        return self._last_stamp
 
     @property
     def idle(self) -> bool:
@@ -150,7 +156,7 @@ class CoreEventRecorder:
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {
-                    "name": f"{reference['name']}.{int(now * 1e9):x}",
+                    "name": f"{reference['name']}.{self._broadcaster.stamp():x}",
                     "namespace": reference.get("namespace") or "default",
                 },
                 "involvedObject": reference,

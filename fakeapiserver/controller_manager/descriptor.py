@@ -85,7 +85,7 @@ _DESCRIPTORS: Final = (
     ),
     ControllerDescriptor("disruption-controller", "disruption-controller", alias="disruption", left_out=_NOT_YET),
     ControllerDescriptor("statefulset-controller", "statefulset-controller", alias="statefulset", left_out=_NOT_YET),
-    ControllerDescriptor("cronjob-controller", "cronjob-controller", alias="cronjob", left_out=_NOT_YET),
+    ControllerDescriptor("cronjob-controller", "cronjob-controller", "cronjob", alias="cronjob"),
     ControllerDescriptor(
         "certificatesigningrequest-signing-controller", "certificate-controller", alias="csrsigning", left_out=_NOT_YET
     ),

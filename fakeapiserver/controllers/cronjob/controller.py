@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
 from fakeapiserver.component_helpers.jobs import COMPLETE, FAILED, finished_as
 from fakeapiserver.component_helpers.objects import (
     CRON_JOBS,
@@ -21,6 +23,7 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     key_of,
 )
+from fakeapiserver.component_helpers.pods import add_indexer
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
@@ -38,6 +41,7 @@ from fakeapiserver.controllers.cronjob.schedule import (
     seconds_until_next,
 )
 
+_KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 # Jobs by `namespace/name` of what their controller reference names.
 _BY_CONTROLLER_NAME: Final = "controllerName"
@@ -56,8 +60,7 @@ class CronJobController:
         self.cron_jobs = context.informer(CRON_JOBS)
         # What was written last, until the cache has it: a look at an older state would tell of jobs that are missing.
         self._written: dict[str, Object] = {}
-        if _BY_CONTROLLER_NAME not in self.jobs.indexer.indexers:
-            self.jobs.indexer.add_indexers({_BY_CONTROLLER_NAME: _controller_name})
+        add_indexer(self.jobs, _BY_CONTROLLER_NAME, _controller_name)
 
     # -------------------------------------------------------------------------- what happened
 
@@ -344,14 +347,6 @@ def _controller_name(job: Object) -> Iterable[str]:
 def _job_of(cron_job: Object, due: float) -> Object:
     metadata, template = cron_job["metadata"], cron_job["spec"]["jobTemplate"]
     own = template.get("metadata") or {}
-    owner = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -363,7 +358,7 @@ def _job_of(cron_job: Object, due: float) -> Object:
                 **(own.get("annotations") or {}),
                 _SCHEDULED_AT: scheduled_timestamp(cron_job, due),
             },
-            "ownerReferences": [owner],
+            "ownerReferences": [new_controller_ref(cron_job, _KIND)],
         },
         "spec": template["spec"],
     }

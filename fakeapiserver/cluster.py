@@ -10,11 +10,12 @@ import asyncio
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.access_log import AccessLog, Denied, write
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
@@ -24,6 +25,7 @@ from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport import kubeconfig
 
 if TYPE_CHECKING:
+    from fakeapiserver.controller_manager.manager import ControllerManager, Mode
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 T = TypeVar("T")
@@ -161,19 +163,43 @@ class Cluster:
         """Ends every open watch, and tells how many there were."""
         return self._call(self._lose_watches)
 
+    @property
+    def clock(self) -> "ClusterClock":
+        """Its time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
+        return ClusterClock(self._running, self._call)
+
+    @property
+    def controllers(self) -> "Controllers":
+        """kube-controller-manager's, as far as they run: `controllers["deployment-controller"]` is run, step or off."""
+        return Controllers(self._manager, self._call)
+
+    def settle(self, timeout: float = 30.0) -> None:
+        """Until every bundled controller and every watch of theirs is at rest. NotSettled (a TimeoutError) tells what keeps
+        moving after `timeout` seconds. Does nothing where no controllers run."""
+        manager = self._running.controllers
+        if manager is not None:
+            self._call(lambda: manager.settle(timeout), timeout + 5)
+
+    @property
+    def _manager(self) -> "ControllerManager":
+        found = self._running.controllers
+        if found is None:
+            raise ValueError('this cluster runs no controllers: make it with Cluster(controllers=("*",))')
+        return found
+
     async def _snapshot(self) -> Snapshot:
         return self._api.snapshot()
 
     async def _lose_watches(self) -> int:
         return self._api.storage.lose_watches()
 
-    def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def _call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = _START_TIMEOUT) -> T:
         if self._running and self._thread is None:
             raise ValueError(
                 "inside `async with Cluster()` use cluster.server.api, whose methods belong to your event loop"
             )
         assert self._thread is not None
-        return self._thread.call(work)
+        return self._thread.call(work, timeout)
 
     # ----------------------------------------------------------- start and stop
 
@@ -289,6 +315,84 @@ class Access:
         self._log.forget()
 
 
+class ClusterClock:
+    """`cluster.clock`: the time by which the server and its controllers go."""
+
+    def __init__(self, server: LocalServer, call: "Call") -> None:
+        self._server = server
+        self._call = call
+
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        return self._clock.now()
+
+    def advance(self, time: float | str, timeout: float = 300.0) -> None:
+        """Moves on, by seconds or by a duration such as "30m": whatever is due meanwhile happens at its time, and the controllers
+        come to rest before the next. NotSettled when they don't, ValueError for what is no duration."""
+        from fakeapiserver.apimachinery.duration import parse_duration
+
+        seconds = parse_duration(time) if isinstance(time, str) else time
+        api = self._server.api
+        assert api is not None
+        self._call(lambda: api.advance(seconds), timeout)
+
+    def stop(self) -> None:
+        """Time stands still, and moves by `advance` alone."""
+        self._call(lambda: _called(self._clock.stop))
+
+    def start(self) -> None:
+        """Time goes on."""
+        self._call(lambda: _called(self._clock.start))
+
+    @property
+    def _clock(self) -> AdjustableClock:
+        clock = self._server.clock
+        if not isinstance(clock, AdjustableClock):
+            raise ValueError("this cluster's clock can't be turned")
+        return clock
+
+
+class Controllers(Mapping[str, "Mode"]):
+    """`cluster.controllers`: what each controller does; `cluster.controllers["job-controller"] = "step"` changes it."""
+
+    def __init__(self, manager: "ControllerManager", call: "Call") -> None:
+        self._manager = manager
+        self._call = call
+
+    def __getitem__(self, name: str) -> "Mode":
+        return self._manager.modes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._manager.modes)
+
+    def __len__(self) -> int:
+        return len(self._manager.modes)
+
+    def __setitem__(self, name: str, mode: "Mode") -> None:
+        """ValueError for a controller or a mode there isn't."""
+        self._call(lambda: self._manager.set_mode(name, mode))
+
+    def step(self, name: str, timeout: float = 30.0) -> int:
+        """Lets a controller in mode `step` do what there is to do now; how many requests that were. ValueError for one in another
+        mode, NotSettled."""
+        return self._call(lambda: self._manager.step(name, timeout), timeout + 5)
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """What ended controllers that should run."""
+        return self._manager.failures
+
+
+class Call(Protocol):
+    """Runs something in the cluster's event loop."""
+
+    def __call__(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = ...) -> T: ...
+
+
+async def _called(function: Callable[[], None]) -> None:
+    function()
+
+
 class _LoopThread:
     """A thread with an event loop of its own, run from outside one call at a time."""
 
@@ -297,8 +401,8 @@ class _LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="fakeapiserver", daemon=True)
         self._thread.start()
 
-    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(_START_TIMEOUT)
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = _START_TIMEOUT) -> T:
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(timeout)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

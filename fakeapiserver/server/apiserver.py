@@ -14,7 +14,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
-from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.clock import AdjustableClock, Clock, SystemClock
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
@@ -42,6 +42,7 @@ from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.connections import IdleConnections
 
 if TYPE_CHECKING:
+    from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.transport.webhook import Idle
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
@@ -71,6 +72,10 @@ def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield name, value
 
 
+async def _turn() -> None:
+    await asyncio.sleep(0)
+
+
 class APIServer:
     """One API server without its sockets: `application` is what a listener runs.
 
@@ -94,6 +99,8 @@ class APIServer:
         self.metrics = Metrics(self.table, self._stored, self.started)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
+        # Those that run beside it, if any do.
+        self.controllers: ControllerManager | None = None
         self.media_types = WITH_CBOR if config.feature_gates.get(CBOR_SERVING_AND_STORAGE) else SUPPORTED
         self.scopes = RequestScopes(
             table=self.table,
@@ -270,6 +277,13 @@ class APIServer:
         private = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]}}
         wanted = audiences or self._issuer.audiences
         return self._issuer.keys.sign(token_claims(self._issuer, private, wanted, self.clock.now(), lifetime))
+
+    async def advance(self, seconds: float) -> None:
+        """Moves the clock on; after each thing that is due the controllers come to rest. ValueError for time that would go back,
+        and for a clock that can't be turned; NotSettled."""
+        if not isinstance(self.clock, AdjustableClock):
+            raise ValueError("the clock of this server can't be turned")
+        await self.clock.advance(seconds, _turn if self.controllers is None else self.controllers.settle)
 
     def snapshot(self) -> Snapshot:
         """Everything stored, now: no copy is made, objects never change."""

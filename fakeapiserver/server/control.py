@@ -11,6 +11,7 @@ from typing import Annotated, Final, Protocol
 from fastapi import FastAPI, HTTPException, Path
 from pydantic import BaseModel, Field
 
+from fakeapiserver.server import control_controllers
 from fakeapiserver.server.fixed_paths import CONTROL
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
 from fakeapiserver.storage.memory import MemoryStorage
@@ -19,7 +20,7 @@ from fakeapiserver.storage.mvcc import Snapshot
 _PREFIX: Final = f"/{CONTROL}"
 
 
-class Controlled(Protocol):
+class Controlled(control_controllers.Controlled, Protocol):
     """The part of an API server that is controlled."""
 
     @property
@@ -119,4 +120,5 @@ def control(server: Controlled) -> FastAPI:
         """Ends every open watch, as a restarted server or a cut connection would."""
         return WatchesLost(watches=server.storage.lose_watches())
 
+    app.include_router(control_controllers.router(server), prefix=_PREFIX)
     return app

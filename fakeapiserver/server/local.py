@@ -126,7 +126,7 @@ class LocalServer:
 
         transport = InProcessRoundTripper(api.application)
         config = RESTConfig(self.url, token=self.admin_token)
-        self.controllers = ControllerManager(
+        self.controllers = api.controllers = ControllerManager(
             ImpersonatingClientBuilder(config, transport, self.clock),
             controllers=self.config.controllers,
             stepped=self.config.step_controllers,

@@ -1,0 +1,136 @@
+"""What a test does with a cluster's controllers and its clock, in Python and over HTTP."""
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fakeapiserver import Cluster
+
+ACCOUNTS = "serviceaccount-controller"
+
+
+class Client:
+    """Requests as the admin."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        request = urllib.request.Request(
+            self._cluster.url + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self._cluster.token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def refusal(self, method: str, path: str, body: object = None) -> tuple[int, str]:
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            self.ask(method, path, body)
+        return raised.value.code, json.loads(raised.value.read())["detail"]
+
+    def accounts(self, namespace: str) -> list[str]:
+        found = self.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts")
+        return [account["metadata"]["name"] for account in found["items"]]
+
+    def namespace(self, name: str) -> None:
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(controllers=(ACCOUNTS,)) as found:
+        found.settle()
+        yield found
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Client]:
+    yield Client(cluster)
+    cluster.controllers[ACCOUNTS] = "run"
+    cluster.clock.start()
+
+
+def test_a_settled_cluster_has_done_what_follows_from_each_write(cluster: Cluster, client: Client) -> None:
+    client.namespace("one")
+    cluster.settle()
+    assert client.accounts("one") == ["default"]
+
+
+def test_a_test_steps_a_controller(cluster: Cluster, client: Client) -> None:
+    cluster.controllers[ACCOUNTS] = "step"
+    assert cluster.controllers[ACCOUNTS] == "step"
+    client.namespace("two")
+    cluster.settle()
+    assert client.accounts("two") == []
+    assert cluster.controllers.step(ACCOUNTS) == 1
+    assert client.accounts("two") == ["default"]
+
+
+def test_the_same_over_http(cluster: Cluster, client: Client) -> None:
+    control = "/fakeapiserver/controllers"
+    assert client.ask("PUT", f"{control}/{ACCOUNTS}", {"mode": "step"})["mode"] == "step"
+    assert {"name": ACCOUNTS, "mode": "step", "failure": ""} in client.ask("GET", control)
+    client.namespace("three")
+    client.ask("POST", "/fakeapiserver/settle")
+    assert client.accounts("three") == []
+    assert client.ask("POST", f"{control}/{ACCOUNTS}/step") == {"requests": 1}
+    assert client.accounts("three") == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "refusal"),
+    [
+        ("PUT", "controllers/wizard", {"mode": "run"}, (400, '"wizard" is not in the list of known controllers')),
+        (
+            "PUT",
+            "controllers/service-lb-controller",
+            {"mode": "run"},
+            (400, "service-lb-controller isn't there: belongs to a cloud provider"),
+        ),
+        (
+            "POST",
+            f"controllers/{ACCOUNTS}/step",
+            None,
+            (400, f"{ACCOUNTS} is run: only a controller in mode step is stepped"),
+        ),
+        ("PUT", "clock", {"advance": "soon"}, (400, 'time: invalid duration "soon"')),
+        ("PUT", "clock", {"advance": "-1s"}, (400, "time goes forward only, not by -1 s")),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    client: Client, method: str, path: str, body: object, refusal: tuple[int, str]
+) -> None:
+    assert client.refusal(method, f"/fakeapiserver/{path}", body) == refusal
+
+
+def test_stamps_follow_the_clock(cluster: Cluster, client: Client) -> None:
+    cluster.clock.stop()
+    cluster.clock.advance("24h")
+    day = 24 * 3600
+    assert day <= cluster.clock.now() - time.time() + 1 < day + 60
+    client.namespace("tomorrow")
+    stamp = client.ask("GET", "/api/v1/namespaces/tomorrow")["metadata"]["creationTimestamp"]
+    assert stamp == time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(cluster.clock.now()))
+    assert client.ask("GET", "/fakeapiserver/clock") == {"now": stamp, "stopped": True}
+
+
+def test_time_is_moved_over_http(cluster: Cluster, client: Client) -> None:
+    before = cluster.clock.now()
+    assert client.ask("PUT", "/fakeapiserver/clock", {"stopped": True, "advance": "1h"})["stopped"]
+    assert 3600 <= cluster.clock.now() - before < 3660
+
+
+def test_a_cluster_without_controllers_says_so() -> None:
+    with Cluster(controllers=("none",)) as cluster:
+        cluster.settle()
+        with pytest.raises(ValueError, match="this cluster runs no controllers"):
+            _ = cluster.controllers
+        assert Client(cluster).refusal("GET", "/fakeapiserver/controllers")[0] == 404

@@ -1,0 +1,316 @@
+"""What controllers make of a script: recorded with the real kube-controller-manager, replayed with others.
+
+    python -m conformance.controllers record --server URL --token T [NAME ...]     beside a running kube-controller-manager
+    python -m conformance.controllers replay [--server URL --token T] [NAME ...]   by default a `fakeapiserver serve` of its own
+
+A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`. Every script has a namespace of its
+own, which `${namespace}` stands for. A step is one of
+`{"create": object}`, `{"apply": object}` (server-side, forced),
+`{"patch": path, "body": object, "type"?: "merge" | "json" | "strategic"}`,
+`{"delete": path, "options"?: DeleteOptions}`,
+`{"pods": selector, "status": object, "count"?: n}`: the status of the (first n) pods that match, as a kubelet would write it,
+`{"finish": selector}`: pods that are being deleted end, as a kubelet would let them.
+Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
+After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
+times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
+each once.
+"""
+
+import argparse
+import json
+import re
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.bench.servers import TOKEN, Ours
+from conformance.exchange import Client, plain
+
+HERE: Final = Path(__file__).parent / "controller_scripts"
+_CHANGE: Final = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+_QUIET_SECONDS: Final = 2.5
+_MAX_SECONDS: Final = 60.0
+_HASHES: Final = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
+# What a server or a controller chooses freely; that there is something must be equal.
+_FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
+_GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
+_PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
+_OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
+
+
+class Run:
+    """One script against one server."""
+
+    def __init__(self, client: Client, script: Mapping[str, Any], *, settles: bool) -> None:
+        self._client = client
+        self._show: Sequence[str] = script["show"]
+        self._steps: Sequence[Mapping[str, Any]] = script["steps"]
+        self._settles = settles
+        self.namespace = f"script-{uuid.uuid4().hex[:8]}"
+
+    def states(self) -> Iterator[dict[str, Any]]:
+        """What there is after each step, as far as it isn't as it was before."""
+        self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        self._wait()
+        before: dict[str, Any] = {}
+        try:
+            for step in self._steps:
+                problem = self._do(json.loads(json.dumps(step).replace("${namespace}", self.namespace)))
+                self._wait()
+                state = self._state()
+                changed = {path: found for path, found in state.items() if found != before.get(path)}
+                yield {**({"refused": problem} if problem else {}), **changed}
+                before = state
+        finally:
+            self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
+
+    # ------------------------------------------------------------------------- steps
+
+    def _do(self, step: Mapping[str, Any]) -> str:
+        """What a server says against it."""
+        if (obj := step.get("create") or step.get("apply")) is not None:
+            path = self._path_of(obj)
+            if "create" in step:
+                return self._ask("POST", path, obj)[1]
+            query = "?fieldManager=script&force=true"
+            return self._ask("PATCH", f"{path}/{obj['metadata']['name']}{query}", obj, "application/apply-patch+yaml")[
+                1
+            ]
+        if "patch" in step:
+            return self._ask("PATCH", self._path(step["patch"]), step["body"], _CHANGE[step.get("type", "merge")])[1]
+        if "delete" in step:
+            return self._ask("DELETE", self._path(step["delete"]), step.get("options"))[1]
+        if "pods" in step:
+            return self._pods(step["pods"], step["status"], step.get("count"))
+        assert "finish" in step, f"an unknown step: {step}"
+        for pod in self._selected(step["finish"]):
+            if pod["metadata"].get("deletionTimestamp"):
+                path = f"{self._path('v1/pods')}/{pod['metadata']['name']}"
+                self._ask("DELETE", path, {"gracePeriodSeconds": 0})
+        return ""
+
+    def _pods(self, selector: str, status: Mapping[str, Any], count: int | None) -> str:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        body = json.loads(json.dumps({"status": status}).replace("${now}", now))
+        for pod in self._selected(selector)[:count]:
+            path = f"{self._path('v1/pods')}/{pod['metadata']['name']}/status"
+            if problem := self._ask("PATCH", path, body, _CHANGE["strategic"])[1]:
+                return problem
+        return ""
+
+    def _selected(self, selector: str) -> list[dict[str, Any]]:
+        """The oldest first; those of one second by their names."""
+        found: list[dict[str, Any]] = self._ask("GET", f"{self._path('v1/pods')}?labelSelector={selector}")[0]["items"]
+        return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
+
+    def _path_of(self, obj: Mapping[str, Any]) -> str:
+        """Where objects of its kind are, by the words of discovery."""
+        version = obj["apiVersion"]
+        prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        for resource in self._ask("GET", prefix)[0]["resources"]:
+            if resource["kind"] == obj["kind"] and "/" not in resource["name"]:
+                if resource["namespaced"]:
+                    return f"{prefix}/namespaces/{self.namespace}/{resource['name']}"
+                return f"{prefix}/{resource['name']}"
+        raise ValueError(f"no server has {version} {obj['kind']}")
+
+    def _path(self, path: str) -> str:
+        if path.startswith("/"):
+            return path
+        parts = path.split("/")
+        group, rest = (parts[:1], parts[1:]) if parts[0] == "v1" else (parts[:2], parts[2:])
+        prefix = "api" if parts[0] == "v1" else "apis"
+        return "/".join(("", prefix, *group, "namespaces", self.namespace, *rest))
+
+    def _ask(
+        self, method: str, path: str, body: object = None, content_type: str = "application/json"
+    ) -> tuple[dict[str, Any], str]:
+        """(answer, what it refuses)."""
+        request: dict[str, Any] = {"method": method, "path": path, "type": content_type}
+        if body is not None:
+            request["body"] = body
+        answer = self._client.send(request, [])
+        found = answer.get("body") or {}
+        return found, "" if answer["status"] < 300 else f"{answer['status']} {plain(str(found.get('message', '')))}"
+
+    # ------------------------------------------------------------------------- waiting
+
+    def _wait(self) -> None:
+        """Until nothing changes any more."""
+        if self._settles:
+            self._ask("POST", "/fakeapiserver/settle")
+            return
+        before, since, start = self._versions(), time.monotonic(), time.monotonic()
+        while time.monotonic() - since < _QUIET_SECONDS and time.monotonic() - start < _MAX_SECONDS:
+            time.sleep(0.1)
+            now = self._versions()
+            if now != before:
+                before, since = now, time.monotonic()
+
+    def _versions(self) -> set[str]:
+        return {obj["metadata"]["resourceVersion"] for path in self._show for obj in self._listed(path)}
+
+    def _listed(self, path: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("GET", self._path(path))[0].get("items", [])
+        return found
+
+    # ------------------------------------------------------------------------- states
+
+    def _state(self) -> dict[str, Any]:
+        objects = {path: self._listed(path) for path in self._show}
+        names = _hashes([obj for found in objects.values() for obj in found])
+        names[self.namespace] = "NAMESPACE"
+        return {
+            path: sorted({_event(obj, names) for obj in found})
+            if path == "v1/events"
+            else _counted(_neutral(obj, names) for obj in found)
+            for path, found in objects.items()
+        }
+
+
+def _counted(objects: Iterable[Any]) -> list[Any]:
+    """Each once, in order; with how many there are of it where it isn't one."""
+    found = Counter(json.dumps(obj, sort_keys=True) for obj in objects)
+    return [
+        json.loads(text) if count == 1 else {"count": count, "object": json.loads(text)}
+        for text, count in sorted(found.items())
+    ]
+
+
+def _hashes(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Hash -> a name for it: by the revision of what has it, else in order of appearance."""
+    ranked: dict[str, tuple[int, str]] = {}
+    for obj in objects:
+        metadata = obj["metadata"]
+        revision = (metadata.get("annotations") or {}).get("deployment.kubernetes.io/revision", obj.get("revision", 0))
+        for label in _HASHES:
+            value = (metadata.get("labels") or {}).get(label)
+            if value:
+                value = value.rsplit("-", 1)[-1]
+                known = ranked.get(value, (0, ""))
+                ranked[value] = max(known, (int(revision or 0), metadata["creationTimestamp"]))
+    ordered = sorted(ranked, key=lambda value: ranked[value])
+    return {value: f"HASH{number}" for number, value in enumerate(ordered, 1)}
+
+
+def _neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
+    if key in _FREE:
+        return "*"
+    if isinstance(value, dict):
+        shown = {name: item for name, item in value.items() if name not in _GONE}
+        return {name: _neutral(item, names, name) for name, item in shown.items()}
+    if isinstance(value, list):
+        return [_neutral(item, names) for item in value]
+    return _text(value, names) if isinstance(value, str) else value
+
+
+def _text(text: str, names: Mapping[str, str]) -> str:
+    for name, neutral in names.items():
+        text = text.replace(name, neutral)
+    found: str = plain(_OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text)))
+    return found
+
+
+def _event(event: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    about = event["involvedObject"]
+    text = f"{about['kind']} {about['name']}: {event['type']} {event['reason']}: {event['message']}"
+    return _text(f"{text} ({event.get('reportingComponent', '')})", names)
+
+
+# ------------------------------------------------------------------------- the command
+
+
+def scripts(names: Sequence[str]) -> Iterator[Path]:
+    """All, or those whose path has one of the names in it."""
+    for path in sorted(HERE.glob("*/*.json")):
+        if not names or any(name in str(path.relative_to(HERE)) for name in names):
+            yield path
+
+
+def recording_of(path: Path) -> Path:
+    return HERE.with_name("controller_states") / path.parent.name / path.name
+
+
+def record(client: Client, names: Sequence[str]) -> None:
+    """Writes down what the server's controllers make of the scripts."""
+    for path in scripts(names):
+        states = [*Run(client, json.loads(path.read_text()), settles=False).states()]
+        target = recording_of(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        rows = ",\n".join(json.dumps(state, sort_keys=True) for state in states)
+        target.write_text(f"[\n{rows}\n]\n")
+        print(f"{path.parent.name}/{path.stem}: {len(states)} states", file=sys.stderr, flush=True)
+
+
+def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int, int, list[str]]:
+    """(equal states, all states, what differs)."""
+    equal, total, misses = 0, 0, []
+    for path in scripts(names):
+        expected = json.loads(recording_of(path).read_text())
+        run = Run(client, json.loads(path.read_text()), settles=settles)
+        for number, (want, got) in enumerate(zip(expected, run.states(), strict=True), 1):
+            total += 1
+            found = difference(want, json.loads(json.dumps(got)), "")
+            equal += not found
+            if found:
+                misses.append(f"{path.parent.name}/{path.stem}, after step {number}: {found}")
+    return equal, total, misses
+
+
+def difference(want: Any, got: Any, at: str) -> str:
+    """The first, "" for none."""
+    if isinstance(want, dict) and isinstance(got, dict):
+        for key in sorted(want.keys() | got.keys()):
+            if found := difference(want.get(key), got.get(key), f"{at}.{key}"):
+                return found
+        return ""
+    if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        for number, (left, right) in enumerate(zip(want, got, strict=True)):
+            if found := difference(left, right, f"{at}[{number}]"):
+                return found
+        return ""
+    return "" if want == got else f"{at}: {json.dumps(want)[:600]} != {json.dumps(got)[:600]}"
+
+
+def replay_fresh(names: Sequence[str] = ()) -> tuple[int, int, list[str]]:
+    """`replay` against a server of its own, with all its controllers."""
+    server = Ours(flags=["--controllers=*"])
+    server.start()
+    try:
+        return replay(Client(server.url, TOKEN), names, settles=True)
+    finally:
+        server.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("record", "replay"))
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--server", default="")
+    parser.add_argument("--token", default="")
+    parser.add_argument("--polls", action="store_true", help="the server isn't ours: wait until nothing changes")
+    arguments = parser.parse_intermixed_args()
+    client = Client(arguments.server, arguments.token)
+    if arguments.command == "record":
+        record(client, arguments.names)
+        return 0
+    if arguments.server:
+        equal, total, misses = replay(client, arguments.names, settles=not arguments.polls)
+    else:
+        equal, total, misses = replay_fresh(arguments.names)
+    for miss in misses:
+        print(miss)
+    print(f"{equal} of {total} states equal")
+    return 0 if equal == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -16,8 +16,12 @@ from fakeapiserver.component_helpers.objects import PODS, is_namespace_terminati
 SLOW_START_INITIAL_BATCH_SIZE: Final = 1
 
 
+class DeletionFailed(Exception):
+    """A pod could not be deleted."""
+
+
 class PodControl:
-    """For controllers of one kind. Every method raises what the server answers: StatusError, TransportError, TimeoutError."""
+    """For controllers of one kind. StatusError, TransportError, TimeoutError as the server answers."""
 
     def __init__(self, client: DynamicClient, recorder: CoreEventRecorder, kind: GroupVersionKind) -> None:
         self._client = client
@@ -40,14 +44,15 @@ class PodControl:
         return created
 
     async def delete(self, namespace: str, name: str, owner: Object) -> None:
-        """StatusError (is_not_found) for one that is gone already, of which no event tells."""
+        """StatusError (is_not_found) for one that is gone already, of which no event tells; DeletionFailed."""
         reference = object_reference(owner, self._kind)
         try:
             await self._client.resource(PODS, namespace).delete(name)
         except StatusError as error:
-            if not is_not_found(error):
-                self._recorder.event(reference, "Warning", "FailedDelete", f"Error deleting: {error}")
-            raise
+            if is_not_found(error):
+                raise
+            self._recorder.event(reference, "Warning", "FailedDelete", f"Error deleting: {error}")
+            raise DeletionFailed(f"unable to delete pods: {error}") from error
         self._recorder.event(reference, "Normal", "SuccessfulDelete", f"Deleted pod: {name}")
 
     def patcher(self, namespace: str) -> Patch:

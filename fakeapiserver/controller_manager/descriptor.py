@@ -59,7 +59,10 @@ _DESCRIPTORS: Final = (
         left_out=_NOT_YET,
     ),
     ControllerDescriptor(
-        "replicationcontroller-controller", "replication-controller", alias="replicationcontroller", left_out=_NOT_YET
+        "replicationcontroller-controller",
+        "replication-controller",
+        "replicationcontroller",
+        alias="replicationcontroller",
     ),
     ControllerDescriptor("pod-garbage-collector-controller", "pod-garbage-collector", alias="podgc", left_out=_NOT_YET),
     ControllerDescriptor(
@@ -76,7 +79,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor("job-controller", "job-controller", alias="job", left_out=_NOT_YET),
     ControllerDescriptor("podgroup-protection-controller", "podgroup-protection-controller", left_out=_GATED),
     ControllerDescriptor("deployment-controller", "deployment-controller", alias="deployment", left_out=_NOT_YET),
-    ControllerDescriptor("replicaset-controller", "replicaset-controller", alias="replicaset", left_out=_NOT_YET),
+    ControllerDescriptor("replicaset-controller", "replicaset-controller", "replicaset", alias="replicaset"),
     ControllerDescriptor(
         "horizontal-pod-autoscaler-controller",
         "horizontal-pod-autoscaler",

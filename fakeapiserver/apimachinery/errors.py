@@ -5,12 +5,14 @@ one place (server/app.py). Messages are upstream's.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 
 Status = dict[str, Any]
+_MAX_TEXT: Final = 2048
 
 
 class StatusError(Exception):
@@ -65,16 +67,41 @@ _RESPONSES: Final[Mapping[int, tuple[str, str]]] = {
 }
 
 
-def new_generic_server_response(code: int, text: str) -> StatusError:
-    """What a client makes of an answer that is no Status; `text` is what the server said (NewGenericServerResponse)."""
+def new_generic_server_response(code: int, text: str, method: str = "", retry_after: int = 0) -> StatusError:
+    """What a client makes of an answer that is no Status; `text` is what the server said, `retry_after` the seconds it asks to wait
+    (NewGenericServerResponse)."""
+    cause = {"reason": "UnexpectedServerResponse", **({"message": text} if text else {})}
+    details: dict[str, Any] = {"causes": [cause]}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+    reason, message = _RESPONSES.get(code, ("", ""))
+    if code == 409 and method == "POST":
+        reason = "AlreadyExists"
+    if code == 406 and text in ("", "unknown"):
+        message = "the server was unable to respond with a content type that the client supports"
     if code in _RESPONSES:
-        reason, message = _RESPONSES[code]
-        return status_error(code, reason, message or text)
+        return status_error(code, reason, message or text, details)
     if code >= 500:
         message = f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
-        return status_error(code, "InternalError", message)
+        return status_error(code, "InternalError", message, details)
     message = f"the server responded with the status code {code} but did not return more information"
-    return status_error(code, "Unknown", message)
+    return status_error(code, "", message, details)
+
+
+def answered(code: int, content_type: str, body: bytes, method: str = "", retry_after: int = 0) -> StatusError:
+    """The refusal in an answer: the Status in its body, or one made of its code. `content_type` is empty where the answer names none.
+
+    Upstream: k8s.io/client-go/rest/request.go (Result.Error, newUnstructuredResponseError)."""
+    from fakeapiserver.apimachinery.serializer import json
+
+    is_json = not content_type or "json" in content_type
+    with suppress(ValueError):
+        found = json.decode(body) if is_json else None
+        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") == "Failure":
+            return StatusError(found)
+    is_text = not content_type or content_type.startswith("text/")
+    text = body[:_MAX_TEXT].decode("utf-8", "replace").strip() if is_text else "unknown"
+    return new_generic_server_response(code, text, method, retry_after)
 
 
 def resource_details(resource: GroupResource, name: str = "") -> dict[str, Any]:

@@ -1,20 +1,16 @@
-"""What an API server's refusals are called, and what a client makes of answers that aren't a Status.
+"""What an API server's refusals are called.
 
-Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go (IsNotFound and its like, NewGenericServerResponse).
+Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go (IsNotFound and its like).
 """
 
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from fakeapiserver.apimachinery.errors import StatusError, new_generic_server_response
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.transport.round_trip import TransportError
 
 __all__ = [
     "StatusError",
     "TransportError",
-    "answered",
     "is_already_exists",
     "is_conflict",
     "is_expired",
@@ -28,17 +24,6 @@ __all__ = [
     "is_unauthorized",
     "is_unsupported_media_type",
 ]
-
-
-def answered(code: int, content_type: str, body: bytes) -> StatusError:
-    """The refusal in an answer: the Status in its body, or one made from its code."""
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        found: Any = msgspec.json.decode(body)
-        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") != "Success":
-            found.setdefault("code", code)
-            return StatusError(found)
-    text = body[:2048].decode("utf-8", "replace").strip() if content_type.startswith("text/") else "unknown"
-    return new_generic_server_response(code, text)
 
 
 def is_not_found(error: BaseException) -> bool:

@@ -9,16 +9,29 @@ import json
 import os
 import sys
 from base64 import b64encode
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.credentials import Credential
 from fakeapiserver.clock import Clock
 from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.rest_config import check_key_pair
 
 _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_KIND: Final = ConfigKind(
+    "ExecCredential",
+    _VERSIONS,
+    {
+        "ExecCredential": {"spec": "Raw", "status": "ExecCredentialStatus"},
+        "ExecCredentialStatus": dict.fromkeys(
+            ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp"), "string"
+        ),
+    },
+)
 
 
 class ExecPlugin:
@@ -49,11 +62,17 @@ class ExecPlugin:
             self._known = None
 
     async def _run(self) -> Credential:
-        command, interactive = self._command, self._is_interactive()
+        try:
+            return self._read(await self._output())
+        except ValueError as error:
+            raise ValueError(f"getting credentials: {error}") from None
+
+    async def _output(self) -> bytes:
+        interactive = self._is_interactive()
         environment = {**os.environ, **self._exec.env, "KUBERNETES_EXEC_INFO": json.dumps(self._info(interactive))}
         try:
             process = await asyncio.create_subprocess_exec(
-                command,
+                self._command,
                 *self._exec.args,
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -61,24 +80,21 @@ class ExecPlugin:
             )
         except FileNotFoundError:
             hint = f"\n\n{self._exec.install_hint}" if self._exec.install_hint else ""
-            raise ValueError(f"getting credentials: exec: executable {command} not found{hint}") from None
+            raise ValueError(f"exec: executable {self._command} not found{hint}") from None
         except OSError as error:
-            raise ValueError(f"getting credentials: exec: {command}: {error.strerror}") from None
+            why = (error.strerror or str(error)).lower()
+            raise ValueError(f"exec: fork/exec {self._command}: {why}") from None
         output, _ = await process.communicate()
-        if process.returncode:
-            raise ValueError(
-                f"getting credentials: exec: executable {command} failed with exit code {process.returncode}"
-            )
-        return self._read(output)
+        if code := process.returncode:
+            raise ValueError(f"exec: executable {self._command} failed with exit code {max(code, -1)}")
+        return output
 
     def _is_interactive(self) -> bool:
         """Whether it may ask whoever sits at this process's terminal. ValueError when it must, and there is none."""
         mode = self._exec.interactive_mode
         has_terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not has_terminal:
-            raise ValueError(
-                "getting credentials: exec plugin cannot support interactive mode: standard input is not a terminal"
-            )
+            raise ValueError("exec plugin cannot support interactive mode: standard input is not a terminal")
         return has_terminal
 
     def _info(self, interactive: bool) -> dict[str, Any]:
@@ -98,30 +114,49 @@ class ExecPlugin:
         return {"apiVersion": self._exec.api_version, "kind": "ExecCredential", "spec": spec}
 
     def _read(self, output: bytes) -> Credential:
-        try:
-            found = json.loads(output)
-        except ValueError as error:
-            raise ValueError(f"getting credentials: decoding stdout: {error}") from None
-        if not isinstance(found, dict) or found.get("kind") != "ExecCredential":
-            raise ValueError("getting credentials: decoding stdout: it is no ExecCredential")
-        if found.get("apiVersion") != self._exec.api_version:
-            raise ValueError(
-                f"getting credentials: exec plugin is configured to use API version {self._exec.api_version}, "
-                f"plugin returned version {found.get('apiVersion')}"
-            )
-        status = found.get("status")
-        if not status:
-            raise ValueError("getting credentials: exec plugin didn't return a status field")
+        status = _status(output, self._exec.api_version)
         token = status.get("token") or ""
         certificate, key = status.get("clientCertificateData") or "", status.get("clientKeyData") or ""
+        if not token and not certificate and not key:
+            raise ValueError("exec plugin didn't return a token or cert/key pair")
         if bool(certificate) != bool(key):
-            raise ValueError("getting credentials: exec plugin returned only certificate or key, not both")
-        if not token and not certificate:
-            raise ValueError("getting credentials: exec plugin didn't return a token or cert/key pair")
-        self._expiry = _seconds(status.get("expirationTimestamp"))
-        pair = KeyPair(certificate.encode(), key.encode()) if certificate else None
-        return Credential(f"Bearer {token}" if token else "", pair)
+            raise ValueError("exec plugin returned only certificate or key, not both")
+        self._expiry = _expiry(status.get("expirationTimestamp") or "")
+        return Credential(f"Bearer {token}" if token else "", _pair(certificate, key) if certificate else None)
 
 
-def _seconds(timestamp: str | None) -> float:
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else float("inf")
+def _status(output: bytes, version: str) -> Mapping[str, str]:
+    """What stands in an ExecCredential, JSON or YAML. ValueError."""
+    from fakeapiserver.apimachinery.serializer import type_meta
+
+    try:
+        found = type_meta.read(output)
+        kind, named = found.kind or "ExecCredential", found.version or version
+        document = _KIND.read({**found.content, "kind": kind, "apiVersion": named}, is_strict=False)
+    except ValueError as error:
+        raise ValueError(f"decoding stdout: {error}") from None
+    if named != version:
+        raise ValueError(f"exec plugin is configured to use API version {version}, plugin returned version {named}")
+    if "status" not in document:
+        raise ValueError("exec plugin didn't return a status field")
+    status: Mapping[str, str] = document["status"]
+    return status
+
+
+def _expiry(timestamp: str) -> float:
+    """Seconds since the Unix epoch. ValueError."""
+    if not timestamp:
+        return float("inf")
+    found = seconds_of(timestamp)
+    if found is None:
+        raise ValueError(f"decoding stdout: expirationTimestamp is no time: {go_quote(timestamp)}")
+    return found
+
+
+def _pair(certificate: str, key: str) -> KeyPair:
+    pair = KeyPair(certificate.encode(), key.encode())
+    try:
+        check_key_pair(pair)
+    except ValueError as error:
+        raise ValueError(f"failed parsing client key/certificate: {error}") from None
+    return pair

@@ -4,18 +4,19 @@ Upstream: k8s.io/client-go/rest/{request,with_retry,client}.go.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
+from fakeapiserver.apimachinery.errors import StatusError, answered
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
-from fakeapiserver.client.errors import answered
 from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.client.flowcontrol import TokenBucket
 from fakeapiserver.clock import Clock, SystemClock
@@ -29,6 +30,10 @@ Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]
 OnAnswer = Callable[[Mapping[str, str]], None]
 JSON: Final = "application/json"
 _MAX_RETRIES: Final = 10
+_MAX_REDIRECTS: Final = 10
+# Upstream acts as if a broken connection had said Retry-After: 1.
+_BROKEN_SECONDS: Final = 1.0
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -42,11 +47,16 @@ class Response:
     body: bytes
 
     def json(self) -> Object:
-        """The body. ValueError when it is no JSON."""
+        """The body. ValueError when it is no JSON object."""
+        if not self.body:
+            told = f"status code: {self.status} and content type: {self.headers.get('content-type', JSON)}"
+            raise ValueError(f"0-length response with {told}")
         try:
-            found: Object = _decode(self.body)
+            found = _decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"the server's answer is no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"the server's answer is no JSON object: {self.body[:80]!r}")
         return found
 
 
@@ -173,6 +183,7 @@ class RESTClient:
         parts = urlsplit(config.host)
         self._base = parts.path.rstrip("/")
         self._metrics = metrics
+        self._scheme = parts.scheme
         self._host = parts.netloc.rpartition("@")[2]
         self._headers = (("User-Agent", config.user_agent), *impersonation_headers(config.impersonate))
         self._limiter = TokenBucket(config.qps, max(config.burst, 1)) if config.qps > 0 else None
@@ -204,38 +215,33 @@ class RESTClient:
         """One request and its whole answer. `path` begins with a slash and is escaped already; a dict body is sent as JSON.
 
         Tried again where the server says when (Retry-After with 429 or 5xx, up to ten times) and, if it only reads, where the
-        connection broke. StatusError: the server refuses; TransportError: there is no server; TimeoutError: after `timeout`
-        seconds, or the config's.
+        connection broke. Redirects within the server are followed where that changes nothing: those of GET, and 307 and 308.
+        StatusError: the server refuses; TransportError: there is no server, or its answer broke off; TimeoutError: after `timeout`
+        seconds, or the config's; ValueError, OSError: an exec plugin or a token's file gives no credentials.
         """
-        async with asyncio.timeout(timeout if timeout is not None else self.config.timeout):
-            answer = await self._ask(method, path, params, body, content_type, accept, headers)
-            content = await answer.body()
+        asked = _Request(method, self._base + path + encode_query(params), body, content_type, accept, headers)
+        await self._wait_for_turn()
+        try:
+            async with asyncio.timeout(timeout if timeout is not None else self.config.timeout):
+                answer = await self._ask(asked, retries_broken=method == "GET")
+                content = await _whole(answer)
+        except TimeoutError:
+            raise TimeoutError(f"{self._named(asked)}: context deadline exceeded") from None
         found = _headers(answer)
-        if not 200 <= answer.status < 300:
-            raise answered(answer.status, found.get("content-type", ""), content)
+        if not 200 <= answer.status <= 206:
+            raise _refused(asked.method, answer, content)
         return Response(answer.status, found, content)
 
     @asynccontextmanager
     async def stream(
         self, method: str, path: str, *, params: Params | None = None, accept: str = JSON, timeout: float | None = None
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """The body of an answer as it comes; leaving the block ends it. `timeout` is that of the answer's head. Raises as
-        `request` does, and TransportError when the body breaks off."""
-        async with self._answered(method, path, params, accept, timeout) as answer:
+        """The body of an answer as it comes; leaving the block ends it. `timeout` (seconds) is that of the answer's head. Tried again
+        where the server says when. Raises as `request` does, and TransportError when the body breaks off."""
+        asked = _Request(method, self._base + path + encode_query(params), None, "", accept, ())
+        await self._wait_for_turn()
+        async with self._streaming(asked, timeout, retries_broken=False) as answer:
             yield answer.chunks()
-
-    @asynccontextmanager
-    async def _answered(
-        self, method: str, path: str, params: Params | None, accept: str, timeout: float | None
-    ) -> AsyncGenerator[Answer, None]:
-        async with asyncio.timeout(timeout):
-            answer = await self._ask(method, path, params, None, "", accept, ())
-        try:
-            if not 200 <= answer.status < 300:
-                raise answered(answer.status, _headers(answer).get("content-type", ""), await answer.body())
-            yield answer
-        finally:
-            await answer.finish()
 
     async def watch(
         self,
@@ -246,12 +252,15 @@ class RESTClient:
         timeout: float | None = 30.0,
         on_answer: OnAnswer | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner. `timeout` is that
-        of the answer's head, `on_answer` is called with its headers.
+        """The events of a watch, until the server ends it. Close the generator (`aclosing`) to end it sooner. `timeout` (seconds) is
+        that of the answer's head, `on_answer` is called with its headers. The client's own rate doesn't hold watches back.
 
         StatusError: the server refuses the watch; an ERROR event is given like the others. TransportError: the connection
         broke. ValueError: something else than events came. What `on_answer` raises."""
-        async with self._answered("GET", path, {**params, "watch": True}, accept, timeout) as answer:
+        asked = _Request("GET", self._base + path + encode_query({**params, "watch": True}), None, "", accept, ())
+        async with self._streaming(asked, timeout, retries_broken=True) as answer:
+            if answer.status != 200:
+                raise ValueError(f"for request {self._url(asked.target)}, got status: {answer.status}")
             if on_answer is not None:
                 on_answer(_headers(answer))
             rest = b""
@@ -274,61 +283,147 @@ class RESTClient:
         known = [("Authorization", credential.authorization)] if credential.authorization else []
         return await self._transport.connect(credential.certificate), [*known, *self._headers]
 
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        params: Params | None,
-        body: Object | bytes | None,
-        content_type: str,
-        accept: str,
-        headers: Iterable[tuple[str, str]],
-    ) -> Answer:
-        target = self._base + path + encode_query(params)
-        content = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
-        more = [("Accept", accept), *self._headers, *headers]
-        if content:
-            more.append(("Content-Type", content_type))
+    @asynccontextmanager
+    async def _streaming(
+        self, asked: "_Request", timeout: float | None, *, retries_broken: bool
+    ) -> AsyncGenerator[Answer, None]:
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await self._ask(asked, retries_broken=retries_broken)
+        except TimeoutError:
+            raise TimeoutError(f"{self._named(asked)}: context deadline exceeded") from None
+        try:
+            if not 200 <= answer.status < 300:
+                raise _refused(asked.method, answer, await _whole(answer))
+            yield answer
+        finally:
+            await answer.finish()
+
+    async def _ask(self, asked: "_Request", *, retries_broken: bool) -> Answer:
+        """The answer to the first try, or to the last of several. TransportError."""
         for attempt in range(_MAX_RETRIES + 1):
-            await self._wait_for_turn()
-            credential = await self._credentials.current()
-            sent = [("Authorization", credential.authorization), *more] if credential.authorization else more
             try:
-                answer = await self._transport.round_trip(method, target, sent, content, credential.certificate)
+                answer, credential = await self._follow(asked)
             except TransportError as error:
-                self._count("<error>", method)
-                if method != "GET" or not error.reset or attempt == _MAX_RETRIES:
-                    raise
-                await self._sleep(1.0)
-                continue
-            self._count(str(answer.status), method)
-            pause = self._retry_after(answer, credential)
-            if pause is None or attempt == _MAX_RETRIES:
-                return answer
-            await answer.body()
+                if not retries_broken or not error.reset or attempt == _MAX_RETRIES:
+                    raise TransportError(f"{self._named(asked)}: {error}", reset=error.reset) from error
+                pause = _BROKEN_SECONDS
+            else:
+                if answer.status == 401:
+                    self._credentials.rejected(credential)
+                said = _retry_after(answer)
+                if said is None or attempt == _MAX_RETRIES:
+                    return answer
+                await answer.body()
+                pause = max(0.0, said)
             await self._sleep(pause)
+            await self._wait_for_turn()
         raise AssertionError("unreachable: the last attempt answers or raises")
+
+    async def _follow(self, asked: "_Request") -> tuple[Answer, Credential]:
+        """One try, to where redirects lead within the server: nobody else is told who asks."""
+        target = asked.target
+        for _ in range(_MAX_REDIRECTS):
+            answer, credential = await self._send(asked, target)
+            if not _is_redirect(asked.method, answer.status) or not (place := _header(answer, b"location")):
+                return answer, credential
+            url = urlsplit(urljoin(self._url(target), place))
+            if (url.scheme, url.netloc) != (self._scheme, self._host):
+                return answer, credential
+            await answer.body()
+            target = urlunsplit(("", "", url.path, url.query, ""))
+        raise TransportError(f"stopped after {_MAX_REDIRECTS} redirects")
+
+    async def _send(self, asked: "_Request", target: str) -> tuple[Answer, Credential]:
+        credential = await self._credentials.current()
+        headers = [("Accept", asked.accept), *self._headers, *asked.headers]
+        if credential.authorization:
+            headers.insert(0, ("Authorization", credential.authorization))
+        if asked.content:
+            headers.append(("Content-Type", asked.content_type))
+        try:
+            answer = await self._transport.round_trip(
+                asked.method, target, headers, asked.content, credential.certificate
+            )
+        except TransportError:
+            self._count("<error>", asked.method)
+            raise
+        self._count(str(answer.status), asked.method)
+        return answer, credential
 
     def _count(self, code: str, method: str) -> None:
         if self._metrics is not None:
             self._metrics(code, method, self._host)
 
-    def _retry_after(self, answer: Answer, credential: Credential) -> float | None:
-        """Seconds until another try, None if there is to be none."""
-        if answer.status == 401:
-            self._credentials.rejected(credential)
-        if answer.status != 429 and answer.status < 500:
-            return None
-        value = next((value for key, value in answer.headers if key.lower() == b"retry-after"), b"")
-        return float(value) if value.isdigit() else None
+    def _url(self, target: str) -> str:
+        return f"{self._scheme}://{self._host}{target}"
+
+    def _named(self, asked: "_Request") -> str:
+        """`Get "https://127.0.0.1:6443/version"`, as Go's client begins its errors."""
+        return f'{asked.method.capitalize()} "{self._url(asked.target)}"'
 
     async def _wait_for_turn(self) -> None:
         if self._limiter is not None and (pause := self._limiter.reserve(self._clock.monotonic())):
             await self._sleep(pause)
 
 
+class _Request:
+    """What is sent, again and again where it must be. `target` is path and query."""
+
+    __slots__ = ("accept", "content", "content_type", "headers", "method", "target")
+
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        body: Object | bytes | None,
+        content_type: str,
+        accept: str,
+        headers: Iterable[tuple[str, str]],
+    ) -> None:
+        self.method = method
+        self.target = target
+        self.content = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
+        self.content_type = content_type
+        self.accept = accept
+        self.headers = tuple(headers)
+
+
+async def _whole(answer: Answer) -> bytes:
+    try:
+        return await answer.body()
+    except TransportError as error:
+        told = f"unexpected error when reading response body. Please retry. Original error: {error}"
+        raise TransportError(told, reset=error.reset) from error
+
+
 def _headers(answer: Answer) -> Mapping[str, str]:
     return {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
+
+
+def _header(answer: Answer, name: bytes) -> str:
+    return next((value.decode("latin-1").strip() for key, value in answer.headers if key.lower() == name), "")
+
+
+def _retry_after(answer: Answer) -> int | None:
+    """Seconds until another try, None if there is to be none."""
+    if answer.status != 429 and answer.status < 500:
+        return None
+    return _seconds(_header(answer, b"retry-after"))
+
+
+def _seconds(text: str) -> int | None:
+    """Dates aren't understood, as upstream understands none."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def _is_redirect(method: str, status: int) -> bool:
+    return status in (307, 308) or (method == "GET" and status in (301, 302, 303))
+
+
+def _refused(method: str, answer: Answer, content: bytes) -> StatusError:
+    content_type, pause = _header(answer, b"content-type"), _seconds(_header(answer, b"retry-after"))
+    return answered(answer.status, content_type, content, method, pause or 0)
 
 
 def _event(line: bytes) -> WatchEvent:

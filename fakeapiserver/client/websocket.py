@@ -14,7 +14,8 @@ from websockets.protocol import Event, State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from fakeapiserver.client.errors import TransportError, answered
+from fakeapiserver.apimachinery.errors import answered
+from fakeapiserver.client.errors import TransportError
 from fakeapiserver.client.rest import Params, RESTClient, encode_query
 from fakeapiserver.transport.round_trip import Connection
 

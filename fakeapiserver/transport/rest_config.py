@@ -144,7 +144,7 @@ class RESTConfig:
         if not self.has_certificate:
             return None
         pair = KeyPair(_content(self.cert_data, self.cert_file), _content(self.key_data, self.key_file))
-        _check_pair(pair)
+        check_key_pair(pair)
         return pair
 
     def tls(self) -> tuple[bytes, KeyPair | None]:
@@ -177,7 +177,8 @@ def _check_authorities(bundle: bytes) -> None:
         raise ValueError(f"unable to load root certificates: {why}") from None
 
 
-def _check_pair(pair: KeyPair) -> None:
+def check_key_pair(pair: KeyPair) -> None:
+    """ValueError in the words of Go's tls.X509KeyPair for a certificate that can't be shown."""
     for name, pem in (("certificate", pair.certificate), ("key", pair.key)):
         if b"-----BEGIN " not in pem:
             raise ValueError(f"tls: failed to find any PEM data in {name} input")

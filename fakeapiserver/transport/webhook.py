@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery.duration import format_duration
-from fakeapiserver.apimachinery.errors import new_generic_server_response
+from fakeapiserver.apimachinery.errors import answered
 from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.service_resolver import Resolve
 
@@ -379,15 +379,5 @@ def reason(error: Exception, host: str, port: int) -> str:
 
 
 def _refusal(response: Response) -> str:
-    """What client-go makes of a status that is no success: the Status in the body, or words of its own."""
-    from fakeapiserver.apimachinery.serializer import json
-
-    with suppress(ValueError):
-        found = json.decode(response.body)
-        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") != "Success":
-            return str(found.get("message", ""))
-    content_type = response.headers.get("content-type", "text/")
-    message = "unknown"
-    if content_type.startswith("text/"):
-        message = response.body[:2048].decode("utf-8", "replace").strip()
-    return new_generic_server_response(response.status, message).message
+    """What client-go makes of a status that is no success."""
+    return answered(response.status, response.headers.get("content-type", ""), response.body, "POST").message

@@ -111,6 +111,147 @@ def test_one_that_only_refuses_is_not_asked_again() -> None:
     asyncio.run(scenario())
 
 
+def test_it_gives_up_after_ten_more_tries(pauses: list[float]) -> None:
+    async def scenario() -> None:
+        async with server([answer(429, b"", "Retry-After: -1 ")] * 12) as (client, heads):
+            with pytest.raises(StatusError, match="too many requests"):
+                await client.request("GET", "/x")
+            assert len(heads) == 11
+
+    asyncio.run(scenario())
+    assert pauses == [0.0] * 10
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "content_type", "body", "reason", "message", "cause"),
+    [
+        ("POST", 409, "", b"", "AlreadyExists", "the server reported a conflict", ""),
+        ("PUT", 409, "text/plain", b" busy \n", "Conflict", "the server reported a conflict", "busy"),
+        ("GET", 403, "text/html; charset=utf-8", b"<p>no", "Forbidden", "<p>no", "<p>no"),
+        ("GET", 404, "application/json", b'{"a": 1}', "NotFound", "the server could not find the requested", "unknown"),
+        (
+            "GET",
+            502,
+            "application/octet-stream",
+            b"x",
+            "InternalError",
+            r'an error on the server \("unknown"\)',
+            "unknown",
+        ),
+        ("GET", 418, "application/json", b"", "", "responded with the status code 418", "unknown"),
+    ],
+)
+def test_what_answers_without_a_status_mean(
+    method: str, code: int, content_type: str, body: bytes, reason: str, message: str, cause: str
+) -> None:
+    async def scenario() -> None:
+        busy = answer(code, body, "Retry-After: soon", content_type=content_type)
+        async with server([busy.replace(b"Content-Type: \r\n", b"")]) as (client, _):
+            with pytest.raises(StatusError, match=message) as caught:
+                await client.request(method, "/x")
+        assert (caught.value.code, caught.value.reason) == (code, reason)
+        causes = [{"reason": "UnexpectedServerResponse", **({"message": cause} if cause else {})}]
+        assert caught.value.status["details"] == {"causes": causes}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "place", "lines"),
+    [
+        ("GET", 301, "/there?a=1", ["GET /x HTTP/1.1", "GET /there?a=1 HTTP/1.1"]),
+        ("GET", 302, "there", ["GET /x HTTP/1.1", "GET /there HTTP/1.1"]),
+        ("POST", 307, "/there", ["POST /x HTTP/1.1", "POST /there HTTP/1.1"]),
+        ("POST", 302, "/there", ["POST /x HTTP/1.1"]),
+        ("GET", 302, "http://example.com/", ["GET /x HTTP/1.1"]),
+    ],
+)
+def test_redirects_are_followed_within_the_server(method: str, code: int, place: str, lines: list[str]) -> None:
+    async def scenario() -> None:
+        async with server([answer(code, b"", f"Location: {place}"), OK]) as (client, heads):
+            if len(lines) == 1:
+                with pytest.raises(StatusError, match=f"status code {code}"):
+                    await client.request(method, "/x", body={})
+            else:
+                await client.request(method, "/x", body={})
+        assert [head.partition("\r\n")[0] for head in heads] == lines
+
+    asyncio.run(scenario())
+
+
+def test_a_loop_of_redirects_ends() -> None:
+    async def scenario() -> None:
+        async with server([answer(302, b"", "Location: /x")] * 12) as (client, heads):
+            with pytest.raises(TransportError, match=r'^Get "http://.*/x": stopped after 10 redirects$'):
+                await client.request("GET", "/x")
+        assert len(heads) == 10
+
+    asyncio.run(scenario())
+
+
+def test_broken_watches_are_asked_for_again_and_streams_are_not() -> None:
+    async def scenario() -> None:
+        async with server([b"", answer(200, b"{")]) as (client, heads):
+            with pytest.raises(TransportError, match="unexpected EOF"):
+                await anext(client.watch("/x", {}))
+            assert len(heads) == 2
+        async with server([b"", OK]) as (client, heads):
+            with pytest.raises(TransportError, match=r'^Get "http://.*/x": EOF$'):
+                async with client.stream("GET", "/x"):
+                    pass
+            assert len(heads) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_late_answer_is_told() -> None:
+    async def scenario() -> None:
+        async with server([OK.replace(b"Length: 2", b"Length: 3")]) as (client, _):
+            reading = asyncio.ensure_future(client.request("GET", "/x", timeout=0.05))
+            with pytest.raises(TimeoutError, match=r'^Get "http://.*/x": context deadline exceeded$'):
+                await reading
+
+    asyncio.run(scenario())
+
+
+class Elapsing:
+    """A clock that goes on while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.seconds
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 6))
+        self.seconds += seconds
+
+
+def test_a_client_asks_as_fast_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Elapsing()
+    monkeypatch.setattr("fakeapiserver.client.rest.asyncio.sleep", clock.sleep)
+
+    async def scenario() -> None:
+        script = Scripted([OK] * 9)
+        listening = await asyncio.start_server(script.serve, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        config = RESTConfig(f"http://127.0.0.1:{port}", qps=5, burst=3)
+        async with listening, RESTClient(config, clock=clock) as client:
+            for _ in range(5):
+                await client.request("GET", "/x")
+            clock.seconds += 0.5
+            for _ in range(4):
+                await client.request("GET", "/x")
+
+    asyncio.run(scenario())
+    assert clock.slept == [0.2, 0.2, 0.1, 0.2]
+
+
 @pytest.mark.parametrize(("method", "requests"), [("GET", 2), ("POST", 1)])
 def test_a_broken_connection_is_tried_again_where_nothing_is_written(method: str, requests: int) -> None:
     async def scenario() -> None:

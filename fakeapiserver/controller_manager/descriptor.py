@@ -64,7 +64,7 @@ _DESCRIPTORS: Final = (
         "replicationcontroller",
         alias="replicationcontroller",
     ),
-    ControllerDescriptor("pod-garbage-collector-controller", "pod-garbage-collector", alias="podgc", left_out=_NOT_YET),
+    ControllerDescriptor("pod-garbage-collector-controller", "pod-garbage-collector", "podgc", alias="podgc"),
     ControllerDescriptor(
         "resourcequota-controller", "resourcequota-controller", alias="resourcequota", left_out=_NOT_YET
     ),
@@ -86,7 +86,7 @@ _DESCRIPTORS: Final = (
         alias="horizontalpodautoscaling",
         left_out=_NOT_YET,
     ),
-    ControllerDescriptor("disruption-controller", "disruption-controller", alias="disruption", left_out=_NOT_YET),
+    ControllerDescriptor("disruption-controller", "disruption-controller", "disruption", alias="disruption"),
     ControllerDescriptor("statefulset-controller", "statefulset-controller", alias="statefulset", left_out=_NOT_YET),
     ControllerDescriptor("cronjob-controller", "cronjob-controller", "cronjob", alias="cronjob"),
     ControllerDescriptor(
@@ -157,7 +157,10 @@ _DESCRIPTORS: Final = (
         "volumeattributesclass-protection-controller", "volumeattributesclass-protection-controller", left_out=_NOT_YET
     ),
     ControllerDescriptor(
-        "ttl-after-finished-controller", "ttl-after-finished-controller", alias="ttl-after-finished", left_out=_NOT_YET
+        "ttl-after-finished-controller",
+        "ttl-after-finished-controller",
+        "ttl_after_finished",
+        alias="ttl-after-finished",
     ),
     ControllerDescriptor(
         "root-ca-certificate-publisher-controller",

@@ -1,0 +1,127 @@
+"""How many pods the controllers of some pods want (upstream: pkg/controller/disruption/disruption.go, finders and getExpectedScale)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionResource
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.cache.shared_informer import SharedInformer
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.client.rest_mapper import NoMatchError
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import (
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    controller_of,
+)
+
+_APPS: Final = ("apps", "extensions")
+
+
+class ScaleUnknown(Exception):
+    """Nobody can tell how many pods there should be; the text says why."""
+
+
+class Scale(NamedTuple):
+    uid: str
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """pods: of all controllers together. unmanaged: names of pods that have no controller."""
+
+    pods: int
+    unmanaged: list[str]
+
+
+class ScaleFinder:
+    """Looks into caches for the workloads that everybody uses, and asks the scale subresource of others."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._mapper = context.mapper
+        self._discovery = context.discovery
+        self._replication_controllers = context.informer(REPLICATION_CONTROLLERS)
+        self._replica_sets = context.informer(REPLICA_SETS)
+        self._deployments = context.informer(DEPLOYMENTS)
+        self._stateful_sets = context.informer(STATEFUL_SETS)
+
+    async def expected(self, pods: Iterable[Object]) -> Expected:
+        """ScaleUnknown, StatusError."""
+        scales: dict[str, int] = {}
+        unmanaged: list[str] = []
+        for pod in pods:
+            reference = controller_of(pod)
+            if reference is None:
+                unmanaged.append(pod["metadata"]["name"])
+            elif reference["uid"] not in scales:
+                scale = await self._scale(reference, pod["metadata"]["namespace"])
+                if scale is None:
+                    raise ScaleUnknown(f"found no controllers for pod {go_quote(pod['metadata']['name'])}")
+                scales[scale.uid] = scale.replicas
+        return Expected(sum(scales.values()), unmanaged)
+
+    async def _scale(self, reference: dict[str, Any], namespace: str) -> Scale | None:
+        """Of the controller that the reference names, or of the deployment that controls that one in turn."""
+        group, kind = GroupVersion.parse(reference["apiVersion"]).group, reference["kind"]
+        if kind == "ReplicationController" and group == "":
+            found = _same(self._replication_controllers, namespace, reference)
+        elif kind == "ReplicaSet" and group in _APPS:
+            found = self._of_replica_set(namespace, reference)
+        elif kind == "StatefulSet" and group == "apps":
+            found = _same(self._stateful_sets, namespace, reference)
+        else:
+            found = None
+        return _of(found) if found is not None else await self._by_subresource(reference, namespace)
+
+    def _of_replica_set(self, namespace: str, reference: dict[str, Any]) -> Object | None:
+        replica_set = _same(self._replica_sets, namespace, reference)
+        if replica_set is None:
+            return None
+        owner = controller_of(replica_set)
+        if owner is None or owner["kind"] != "Deployment":
+            return replica_set
+        if GroupVersion.parse(owner["apiVersion"]).group not in _APPS:
+            return None
+        return _same(self._deployments, namespace, owner)
+
+    async def _by_subresource(self, reference: dict[str, Any], namespace: str) -> Scale | None:
+        version, kind = GroupVersion.parse(reference["apiVersion"]), reference["kind"]
+        try:
+            mapping = await self._mapper.mapping(GroupKind(version.group, kind), version.version)
+        except NoMatchError:
+            raise ScaleUnknown(
+                f"no matches for kind {go_quote(kind)} in version {go_quote(reference['apiVersion'])}"
+            ) from None
+        try:
+            scale = await self._client.resource(mapping.gvr, namespace).get(reference["name"], "scale")
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
+            if not await self._implements_scale(mapping.gvr):
+                raise ScaleUnknown(f"{mapping.gvr.group_resource} does not implement the scale subresource") from None
+            return None
+        return _of(scale) if scale["metadata"].get("uid") == reference["uid"] else None
+
+    async def _implements_scale(self, resource: GroupVersionResource) -> bool:
+        return any(
+            found.gvr == resource and "scale" in found.subresources
+            for group in await self._discovery.groups()
+            for resources in group.versions.values()
+            for found in resources
+        )
+
+
+def _same(informer: SharedInformer, namespace: str, reference: dict[str, Any]) -> Object | None:
+    """What the reference names, if it isn't another one of the same name."""
+    found = informer.indexer.get_by_key(f"{namespace}/{reference['name']}")
+    return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+
+
+def _of(obj: Object) -> Scale:
+    return Scale(obj["metadata"]["uid"], obj["spec"].get("replicas", 0))

@@ -20,7 +20,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.rest import Object
-from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.clock import SystemClock, Timer, Timers, sleep
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class LeaderElector:
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
         release_on_cancel: bool = False,
-        clock: Clock | None = None,
+        clock: Timers | None = None,
     ) -> None:
         if lease_duration <= renew_deadline:
             raise ValueError("leaseDuration must be greater than renewDeadline")
@@ -179,7 +179,7 @@ class LeaderElector:
         self._observed_at = float("-inf")
         self._reported = ""
         self._leading: asyncio.Future[None] | None = None
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._watchdog: Timer | None = None
 
     @property
     def leader(self) -> str:
@@ -227,14 +227,14 @@ class LeaderElector:
         log.info("attempting to acquire leader lease %s", self._lock)
         acquired = await self._try_acquire_or_renew()
         while not acquired:
-            await asyncio.sleep(self._retry_period * (1 + random.random() * JITTER_FACTOR))
+            await sleep(self._clock, self._retry_period * (1 + random.random() * JITTER_FACTOR))
             acquired = await self._try_acquire_or_renew()
         log.info("successfully acquired lease %s", self._lock)
 
     async def _renew(self) -> None:
         """Until somebody else has the lease; `_watch` sees to the deadline."""
         while self._holds:
-            await asyncio.sleep(self._retry_period)
+            await sleep(self._clock, self._retry_period)
             await self._try_acquire_or_renew()
         self._lose()
 
@@ -243,7 +243,7 @@ class LeaderElector:
         if self._watchdog is not None:
             self._watchdog.cancel()
         left = self._observed_at + self._renew_deadline - self._clock.monotonic()
-        self._watchdog = asyncio.get_running_loop().call_later(max(left, 0.0), self._lose)
+        self._watchdog = self._clock.call_later(max(left, 0.0), self._lose)
 
     def _lose(self) -> None:
         """In one turn of the event loop, so that the work doesn't go on for another step."""

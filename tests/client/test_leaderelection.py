@@ -54,6 +54,9 @@ class TaskClock:
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
 
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
 
 class Server:
     """One record. While it storms, requests and answers are late or lost; a request may arrive after its sender gave it up."""

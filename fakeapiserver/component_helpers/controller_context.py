@@ -96,7 +96,10 @@ class ControllerContext:
     ) -> Controller:
         """A queue of requests and its workers. `name`: of the queue, where a controller has several; by default its own."""
         options = ControllerOptions(
-            max_concurrent_reconciles=workers, rate_limiter=rate_limiter, cache_sync_timeout=_FOREVER
+            max_concurrent_reconciles=workers,
+            rate_limiter=rate_limiter,
+            cache_sync_timeout=_FOREVER,
+            use_priority_queue=False,
         )
         return Controller(
             name or self.name, reconciler, metrics=self.shared.metrics, options=options, clock=self.shared.clock

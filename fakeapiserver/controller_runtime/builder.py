@@ -41,7 +41,7 @@ class Builder:
         self._sources: list[Source] = []
         self._filters: list[Predicate] = []
         self._name = ""
-        self._options = ControllerOptions()
+        self._options = manager.options.controller
 
     def for_(self, kind: Kind, *predicates: Predicate, metadata_only: bool = False) -> Self:
         """The kind that is reconciled: its objects' events make requests for them. ValueError: there is one already."""
@@ -81,6 +81,7 @@ class Builder:
         return self
 
     def with_options(self, options: ControllerOptions) -> Self:
+        """Instead of those of the manager's options."""
         self._options = options
         return self
 
@@ -94,14 +95,21 @@ class Builder:
         self.build(reconciler)
 
     def build(self, reconciler: Reconciler) -> Controller:
-        """`complete`, and answers the controller. ValueError when something is missing."""
-        if not self._watches and not self._sources:
-            raise ValueError("there are no watches configured, controller will never get triggered")
-        if self._owned and self._for is None:
-            raise ValueError("Owns() can only be used together with For()")
+        """`complete`, and answers the controller. ValueError when something is missing, or another of the manager's controllers
+        has the name."""
+        if not isinstance(reconciler, Reconciler):
+            raise ValueError("must provide a non-nil Reconciler")
         name = self._name or (self._for.kind.lower() if self._for else "")
         if not name:
-            raise ValueError("controller must have a name: use named(…)")
+            raise ValueError("one of For() or Named() must be called")
+        if self._owned and self._for is None:
+            raise ValueError("Owns() can only be used together with For()")
+        if not self._watches and not self._sources:
+            raise ValueError(
+                "there are no watches configured, controller will never get triggered. "
+                "Use For(), Owns(), Watches() or WatchesRawSource() to set them up"
+            )
+        self._manager.name_controller(name, skip_validation=self._options.skip_name_validation)
         about = {"controllerGroup": self._for.group, "controllerKind": self._for.kind} if self._for else {}
         controller = Controller(name, reconciler, metrics=self._manager.metrics, options=self._options, values=about)
         for watch in (*self._watches, *self._owner_watches()):

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
-from fakeapiserver.client.workqueue import RateLimiter, ShutDown, WorkQueue
+from fakeapiserver.client.workqueue import (
+    ItemExponentialFailureRateLimiter,
+    PriorityQueue,
+    RateLimiter,
+    ShutDown,
+    WorkQueue,
+)
 from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime import logging as runtime_logging
 from fakeapiserver.controller_runtime.metrics import Metrics
@@ -33,7 +39,11 @@ class ControllerOptions:
     recover_panic: a mistake in the reconciler is a failure like any other; False: it ends the manager.
     need_leader_election: runs on the leader only.
     reconciliation_timeout: seconds for one reconcile; 0: no limit.
-    rate_limiter: None is 5 ms to 1,000 s by item, 10 a second altogether.
+    rate_limiter: when failures are tried again; None is after 5 ms, then twice as long each time, up to 1,000 s.
+    use_priority_queue: what was there in the beginning, and what is looked at again, waits for what has changed. False: requests
+        in their order, and by default no more than 10 a second are tried again.
+    enable_warmup: caches are filled before leadership is won.
+    skip_name_validation: several controllers of a manager may have the same name, and count together.
     """
 
     max_concurrent_reconciles: int = 1
@@ -42,6 +52,9 @@ class ControllerOptions:
     need_leader_election: bool = True
     reconciliation_timeout: float = 0.0
     rate_limiter: RateLimiter | None = None
+    use_priority_queue: bool = True
+    enable_warmup: bool = False
+    skip_name_validation: bool = False
 
 
 class Controller:
@@ -61,15 +74,14 @@ class Controller:
         self.options = options or ControllerOptions()
         if self.options.max_concurrent_reconciles < 1:
             raise ValueError(f"controller {name}: max_concurrent_reconciles must be at least 1")
-        self.queue = WorkQueue[Request](
-            name, rate_limiter=self.options.rate_limiter, metrics=metrics.of_queue(name), clock=clock
-        )
+        self.queue: WorkQueue[Request] = _queue(name, self.options, metrics, clock)
         self._reconciler = reconciler
         self._metrics = metrics
         self._sources: list[Source] = []
         self._values = {"controller": name, **(values or {})}
         self._started = False
         self._ready = False
+        self._starting: asyncio.Task[None] | None = None
         self._workers: list[asyncio.Task[None]] = []
         metrics.watch_queue(name, self.queue)
         metrics.of_controller(name, self.options.max_concurrent_reconciles)
@@ -110,9 +122,7 @@ class Controller:
         log.info("starting controller %s", self.name)
         workers = self._workers
         try:
-            for source in self._sources:
-                await source.start(self.queue)
-            await self._wait_for_caches()
+            await self._start_sources()
             self._ready = True
             workers += [asyncio.ensure_future(self._work()) for _ in range(self.options.max_concurrent_reconciles)]
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -131,14 +141,28 @@ class Controller:
             await asyncio.gather(*workers, return_exceptions=True)
             log.info("controller %s has stopped", self.name)
 
-    async def _wait_for_caches(self) -> None:
+    async def warmup(self) -> None:
+        """With enable_warmup: `run` finds its caches filled."""
+        if self.options.enable_warmup:
+            await self._start_sources()
+
+    async def _start_sources(self) -> None:
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._wait_for_sources())
+        await self._starting
+
+    async def _wait_for_sources(self) -> None:
+        waiting = ""
         try:
             async with asyncio.timeout(self.options.cache_sync_timeout):
+                for source in self._sources:
+                    await source.start(self.queue)
                 for source in [*self._sources]:
+                    waiting = str(source)
                     await source.wait_for_sync()
         except TimeoutError:
             raise TimeoutError(
-                f"failed to wait for {self.name} caches to sync: timed out after {self.options.cache_sync_timeout:g} s"
+                f"failed to wait for {self.name} caches to sync {waiting}: timed out waiting for cache to be synced for {waiting}"
             ) from None
 
     async def _work(self) -> None:
@@ -155,9 +179,7 @@ class Controller:
 
     async def _reconcile(self, request: Request, priority: int) -> None:
         metrics, name, start = self._metrics, self.name, perf_counter()
-        token = runtime_logging.values.set(
-            {**self._values, "namespace": request.namespace, "name": request.name, "reconcileID": str(uuid.uuid4())}
-        )
+        token = runtime_logging.values.set(self._of(request))
         try:
             result = await self._call(request) or Result()
         except (Exception, asyncio.CancelledError) as error:
@@ -167,7 +189,7 @@ class Controller:
                 metrics.panics.labels(name).inc()
                 if not self.options.recover_panic:
                     raise
-            if isinstance(error, TerminalError):
+            if _is_terminal(error):
                 metrics.terminal_errors.labels(name).inc()
             else:
                 self.queue.add_rate_limited(request, priority)
@@ -179,6 +201,13 @@ class Controller:
         finally:
             metrics.reconcile_time.labels(name).observe(perf_counter() - start)
             runtime_logging.values.reset(token)
+
+    def _of(self, request: Request) -> dict[str, object]:
+        namespace, name = request
+        values: dict[str, object] = {**self._values}
+        if kind := self._values.get("controllerKind"):
+            values[kind] = {"name": name, "namespace": namespace} if namespace else {"name": name}
+        return values | {"namespace": namespace, "name": name, "reconcileID": str(uuid.uuid4())}
 
     def _follow_up(self, request: Request, result: Result, priority: int) -> None:
         if result.requeue_after > 0:
@@ -203,6 +232,25 @@ class Controller:
             if deadline.expired():
                 self._metrics.timeouts.labels(self.name).inc()
             raise
+
+
+def _queue(name: str, options: ControllerOptions, metrics: Metrics, clock: Timers | None) -> WorkQueue[Request]:
+    counting = metrics.of_queue(name)
+    if options.use_priority_queue:
+        limiter = options.rate_limiter or ItemExponentialFailureRateLimiter()
+        return PriorityQueue(name, rate_limiter=limiter, metrics=counting, clock=clock)
+    return WorkQueue(name, rate_limiter=options.rate_limiter, metrics=counting, clock=clock)
+
+
+def _is_terminal(error: BaseException | None) -> bool:
+    """It, what caused it, or one of a group."""
+    while error is not None:
+        if isinstance(error, TerminalError):
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(_is_terminal, error.exceptions)):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _is_cancelled() -> bool:

@@ -1,11 +1,15 @@
 """Whether this process lives and is ready (upstream: sigs.k8s.io/controller-runtime/pkg/healthz)."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from urllib.parse import parse_qs
 
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, respond
 
-# Raises when something is wrong; what it says is logged, not shown.
+log = logging.getLogger(__name__)
+
+# Raises when something is wrong: what it says is logged, and shown to who asks for this check alone.
 Checker = Callable[[], Awaitable[None] | None]
 
 
@@ -14,7 +18,8 @@ def ping() -> None:
 
 
 class Health:
-    """`/healthz` and `/readyz`, each with its checks; one check alone is `/healthz/NAME`, `?verbose` lists them."""
+    """`/healthz` and `/readyz`, each there when it has checks; one check alone is `/healthz/NAME`. `?verbose` lists them,
+    `?exclude=NAME` leaves one out. 200 `ok`, or 500."""
 
     def __init__(self) -> None:
         self._checks: dict[str, dict[str, Checker]] = {"healthz": {}, "readyz": {}}
@@ -29,27 +34,44 @@ class Health:
         """The ASGI application."""
         if scope["type"] != "http":
             return
-        kind, _, name = scope["path"].strip("/").partition("/")
-        checks = self._checks.get(kind)
-        if checks is None or (name and name not in {**checks, "ping": ping}):
-            await respond(send, 404, b"404 page not found\n")
-            return
-        status, text = await _checked(kind, {name: checks.get(name, ping)} if name else checks or {"ping": ping})
-        verbose = b"verbose" in scope["query_string"] or status != 200
-        await respond(send, status, text.encode() if verbose else b"ok")
+        endpoint, _, name = scope["path"].strip("/").partition("/")
+        checks = self._checks.get(endpoint) or {}
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if not checks or (name and name not in checks):
+            status, text = 404, "404 page not found\n"
+        elif name:
+            failure = await _failure(checks[name])
+            status, text = (200, "ok") if failure is None else (500, f"internal server error: {failure}\n")
+        else:
+            status, text = await _aggregated(checks, query.get("exclude", ()), verbose="verbose" in query)
+        await respond(send, status, text.encode())
 
 
-async def _checked(kind: str, checks: Mapping[str, Checker]) -> tuple[int, str]:
+async def _aggregated(checks: Mapping[str, Checker], excluded: Collection[str], *, verbose: bool) -> tuple[int, str]:
     lines, failed = [], False
     for name, check in sorted(checks.items()):
-        try:
-            result = check()
-            if result is not None and inspect.isawaitable(result):
-                await result
-        except Exception:
+        if name in excluded:
+            lines.append(f"[+]{name} excluded: ok")
+            continue
+        failure = await _failure(check)
+        if failure is not None:
             failed = True
-            lines.append(f"[-]{name} failed: reason withheld")
-        else:
-            lines.append(f"[+]{name} ok")
-    lines.append(f"{kind} check {'failed' if failed else 'passed'}")
+            log.info("healthz check %s failed: %s", name, failure)
+        lines.append(f"[+]{name} ok" if failure is None else f"[-]{name} failed: reason withheld")
+    if not failed and not verbose:
+        return 200, "ok"
+    if unknown := [name for name in excluded if name not in checks]:
+        names = ",".join(f'"{name}"' for name in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+    lines.append(f"healthz check {'failed' if failed else 'passed'}")
     return (500 if failed else 200), "\n".join(lines) + "\n"
+
+
+async def _failure(check: Checker) -> Exception | None:
+    try:
+        result = check()
+        if result is not None and inspect.isawaitable(result):
+            await result
+    except Exception as error:
+        return error
+    return None

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
-# controller, controllerGroup, controllerKind, namespace, name, reconcileID of what this task works on.
-values: Final[ContextVar[Mapping[str, str]]] = ContextVar("values", default={})  # noqa: B039 it is never changed in place
+# controller, controllerGroup, controllerKind, namespace, name, reconcileID of what this task works on, and under the kind's name
+# the object's name and namespace.
+values: Final[ContextVar[Mapping[str, object]]] = ContextVar("values", default={})  # noqa: B039 it is never changed in place
 
 
 class RequestContext(logging.Filter):
@@ -23,7 +24,7 @@ class RequestContext(logging.Filter):
 
 
 class JSONFormatter(logging.Formatter):
-    """A JSON object a line: level, ts, logger, msg, the request's values, error."""
+    """A JSON object a line: level, ts, logger, msg, the request's values, error and stacktrace."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -34,5 +35,5 @@ class JSONFormatter(logging.Formatter):
             **values.get(),
         }
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line |= {"error": str(record.exc_info[1]), "stacktrace": self.formatException(record.exc_info)}
         return json.dumps(line, ensure_ascii=False)

@@ -24,10 +24,10 @@ from fakeapiserver.client.rest import RESTClient, RoundTripper
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.cache import Cache, CacheOptions, FieldIndexFunc
 from fakeapiserver.controller_runtime.client import APIReader, Client
-from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
 from fakeapiserver.controller_runtime.healthz import Checker, Health
 from fakeapiserver.controller_runtime.http_server import Application, HTTPServer, Receive, Scope, Send, respond
-from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.controller_runtime.metrics import CONTENT_TYPE, Metrics
 from fakeapiserver.controller_runtime.scheme import Kind, gvk_for
 from fakeapiserver.controller_runtime.webhook.server import WebhookServer
 
@@ -67,7 +67,9 @@ class ManagerOptions:
     leader_election_release_on_cancel: gives the Lease back when it stops: only for programs that end with the manager.
     leader_election_labels: put on the Lease by the leader.
     metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "" is none.
-    graceful_shutdown_timeout: seconds that everything may take to stop; negative: as long as it takes.
+    graceful_shutdown_timeout: seconds that everything may take to stop; 0: ends at once; negative: as long as it takes. Who lost
+        the leadership ends at once.
+    controller: of controllers that have no options of their own.
     """
 
     cache: CacheOptions = field(default_factory=CacheOptions)
@@ -84,6 +86,7 @@ class ManagerOptions:
     graceful_shutdown_timeout: float = 30.0
     webhook_server: WebhookServer | None = None
     field_owner: str = ""
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
 
 
 class Manager:
@@ -104,14 +107,14 @@ class Manager:
         self.options = options or ManagerOptions()
         if self.options.leader_election and not self.options.leader_election_id:
             raise ValueError("LeaderElectionID must be configured: leader_election_id, the name of the Lease")
+        self.metrics = Metrics()
         self._transport = transport
-        self.rest = RESTClient(config, transport)
+        self.rest = RESTClient(config, transport, metrics=self.metrics.count_request)
         self.dynamic = DynamicClient(self.rest)
         self.mapper = RESTMapper(MemoryCache(DiscoveryClient(self.rest)))
         self.cache = Cache(self.dynamic, self.mapper, self.options.cache)
         self.client = Client(self.dynamic, self.mapper, self.cache, field_owner=self.options.field_owner)
         self.api_reader = APIReader(self.dynamic, self.mapper)
-        self.metrics = Metrics()
         self.health = Health()
         self.elected = asyncio.Event()
         self.health_server = _server("health probe", self.health, self.options.health_probe_bind_address)
@@ -120,27 +123,49 @@ class Manager:
         self._runnables: dict[_Order, list[Runnable]] = {order: [] for order in _Order}
         self._running: dict[_Order, list[asyncio.Task[None]]] = {order: [] for order in _Order}
         self._begun: set[_Order] = set()
+        self._names: set[str] = set()
+        self._pages: dict[str, Application] = {"/metrics": self._show_metrics}
         self._electing: asyncio.Task[None] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._grace = self.options.graceful_shutdown_timeout
         self._failure: asyncio.Future[None] | None = None
-        self._webhook_server = self.options.webhook_server
-        if self._webhook_server is not None:
-            self._runnables[_Order.WEBHOOKS].append(self._webhook_server)
+        self._stopping = False
+        self._webhook_server: WebhookServer | None = None
+        if self.options.webhook_server is not None:
+            self._add_webhook_server(self.options.webhook_server)
 
     # ---------------------------------------------------------------------- setting up
 
     def add(self, runnable: Runnable) -> None:
-        """Runs with the manager; at once, if that has come so far."""
+        """Runs with the manager; at once, if that has come so far. RuntimeError: the manager stops."""
+        if self._stopping:
+            raise RuntimeError("can't accept new runnable as stop procedure is already engaged")
         order = _Order.LEADER_ELECTION if getattr(runnable, "need_leader_election", True) else _Order.OTHERS
         self._runnables[order].append(runnable)
         if order in self._begun:
             self._start(order, runnable)
 
+    def name_controller(self, name: str, *, skip_validation: bool = False) -> None:
+        """ValueError: another controller has the name."""
+        if name in self._names and not skip_validation:
+            raise ValueError(
+                f"controller with name {name} already exists. Controller names must be unique to avoid multiple controllers "
+                "reporting the same metric. This validation can be disabled via the SkipNameValidation option"
+            )
+        self._names.add(name)
+
+    def add_metrics_server_extra_handler(self, path: str, application: Application) -> None:
+        """Another page of the metrics server, an ASGI application. ValueError: the path is taken."""
+        if path in self._pages:
+            raise ValueError(f"can't register extra handler for duplicate path {path!r} on metrics http server")
+        self._pages[path] = application
+
     def add_healthz_check(self, name: str, check: Checker) -> None:
+        """See Health."""
         self.health.add_healthz_check(name, check)
 
     def add_readyz_check(self, name: str, check: Checker) -> None:
+        """See Health."""
         self.health.add_readyz_check(name, check)
 
     def event_recorder(self, name: str, instance: str = "") -> EventRecorder:
@@ -154,10 +179,13 @@ class Manager:
     @property
     def webhook_server(self) -> WebhookServer:
         """The webhook server, made with its defaults if the options named none."""
-        if self._webhook_server is None:
-            self._webhook_server = WebhookServer()
-            self._runnables[_Order.WEBHOOKS].append(self._webhook_server)
-        return self._webhook_server
+        return self._webhook_server or self._add_webhook_server(WebhookServer())
+
+    def _add_webhook_server(self, server: WebhookServer) -> WebhookServer:
+        server.count_in(self.metrics)
+        self._webhook_server = server
+        self._runnables[_Order.WEBHOOKS].append(server)
+        return server
 
     # ------------------------------------------------------------------------- running
 
@@ -202,6 +230,9 @@ class Manager:
         self._start_group(_Order.CACHES)
         await self._or_failure(self.cache.wait_for_sync())
         self._start_group(_Order.OTHERS)
+        for runnable in self._runnables[_Order.LEADER_ELECTION]:
+            if isinstance(runnable, Controller):
+                self._track(_Order.OTHERS, runnable.warmup())
         if self.options.leader_election:
             self._electing = asyncio.ensure_future(self._lead())
             self._electing.add_done_callback(self._ended)
@@ -253,7 +284,7 @@ class Manager:
 
         # a client of its own: renewals don't wait for what controllers send
         config = replace(self.config, user_agent=f"{self.config.user_agent}/leader-election")
-        async with RESTClient(config, self._transport) as rest:
+        async with RESTClient(config, self._transport, metrics=self.metrics.count_request) as rest:
             elector = LeaderElector(
                 LeaseLock(
                     DynamicClient(rest),
@@ -303,6 +334,7 @@ class Manager:
         """Reconciles that go on may end; reads and probes are answered until they have. The Lease is kept until nothing runs."""
         assert self._failure is not None
         self._failure.cancel()
+        self._stopping = True
         loop = asyncio.get_running_loop()
         seconds = self._grace
         deadline = None if seconds < 0 else loop.time() + seconds
@@ -337,12 +369,14 @@ class Manager:
     async def _serve_metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        if scope["path"] != "/metrics":
+        page = self._pages.get(scope["path"])
+        if page is None:
             await respond(send, 404, b"404 page not found\n")
-            return
-        from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+        else:
+            await page(scope, receive, send)
 
-        await respond(send, 200, generate_latest(self.metrics.registry), CONTENT_TYPE_LATEST)
+    async def _show_metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, 200, self.metrics.exposition(), CONTENT_TYPE)
 
 
 def _server(name: str, application: Application, address: str) -> HTTPServer | None:

@@ -1,27 +1,31 @@
-"""Prometheus metrics under controller-runtime's names.
+"""Prometheus metrics under controller-runtime's names, with its labels.
 
-Upstream: sigs.k8s.io/controller-runtime/pkg/{internal/controller/metrics/metrics.go,metrics/workqueue.go,metrics/leaderelection.go},
-pkg/webhook/internal/metrics.
+Upstream: sigs.k8s.io/controller-runtime/pkg/{internal/controller/metrics,internal/metrics,metrics,certwatcher/metrics},
+pkg/webhook/{internal/metrics,admission/metrics,conversion/metrics}.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _RECONCILE_BUCKETS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
-_QUEUE_BUCKETS: Final = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000)
+_BUCKETS: Final = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000)
 _RESULTS: Final = ("success", "error", "requeue", "requeue_after")
+_MAX_PRIORITIES: Final = 25
+_TOO_MANY_PRIORITIES: Final = "exceeded_cardinality_limit"
 
 
 class Measured(Protocol):
     """A queue, as far as its gauges go."""
 
-    def __len__(self) -> int: ...
+    @property
+    def depths(self) -> Mapping[int, int]: ...
 
     @property
     def oldest_processing(self) -> float: ...
@@ -31,49 +35,61 @@ class Measured(Protocol):
 
 
 class Metrics:
-    """One manager's metrics, in a registry of its own, to which anybody may add."""
+    """One manager's metrics, in a registry of its own, to which anybody may add. All times are in seconds."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        registry, controller = self.registry, ["controller"]
-        name = "controller_runtime"
-        self.reconcile_total = Counter(
-            f"{name}_reconcile_total", "Reconciliations, by result", ["controller", "result"], registry=registry
+        registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        def histogram(name: str, text: str, buckets: Iterable[float], *labels: str) -> Histogram:
+            return Histogram(name, text, labels, registry=registry, buckets=tuple(buckets))
+
+        name = "controller_runtime_reconcile"
+        self.reconcile_total = counter(f"{name}_total", "Reconciliations, by result", "controller", "result")
+        self.reconcile_errors = counter(f"{name}_errors_total", "Reconciliations that failed", "controller")
+        self.terminal_errors = counter(
+            "controller_runtime_terminal_reconcile_errors_total", "Failures that aren't tried again", "controller"
         )
-        self.reconcile_errors = Counter(
-            f"{name}_reconcile_errors_total", "Reconciliations that failed", controller, registry=registry
+        self.panics = counter(f"{name}_panics_total", "Reconcilers that broke off unexpectedly", "controller")
+        self.timeouts = counter(f"{name}_timeouts_total", "Reconciliations that took too long", "controller")
+        self.reconcile_time = histogram(
+            f"{name}_time_seconds", "How long reconciliations took", _RECONCILE_BUCKETS, "controller"
         )
-        self.terminal_errors = Counter(
-            f"{name}_terminal_reconcile_errors_total", "Failures that aren't tried again", controller, registry=registry
+        self.max_concurrent = gauge(
+            "controller_runtime_max_concurrent_reconciles", "How many may run at once", "controller"
         )
-        self.panics = Counter(
-            f"{name}_reconcile_panics_total", "Reconcilers that broke off unexpectedly", controller, registry=registry
+        self.active_workers = gauge("controller_runtime_active_workers", "How many run", "controller")
+        self.leader = gauge("leader_election_master_status", "1 for the leader, else 0, by lease", "name")
+        self._requests = counter(
+            "rest_client_requests_total", "Requests to API servers, each try by itself", "code", "host", "method"
         )
-        self.timeouts = Counter(
-            f"{name}_reconcile_timeouts_total", "Reconciliations that took too long", controller, registry=registry
+        name = "controller_runtime_webhook"
+        self.webhook_latency = histogram(f"{name}_latency_seconds", "How long answers took", _BUCKETS, "webhook")
+        self.webhook_requests = counter(f"{name}_requests_total", "Answers by HTTP status code", "code", "webhook")
+        self.webhook_in_flight = gauge(f"{name}_requests_in_flight", "Requests that aren't answered yet", "webhook")
+        self.webhook_panics = counter(f"{name}_panics_total", "Webhooks that broke off unexpectedly")
+        self.conversion_panics = counter(
+            "controller_runtime_conversion_webhook_panics_total", "Conversions that broke off unexpectedly"
         )
-        self.reconcile_time = Histogram(
-            f"{name}_reconcile_time_seconds",
-            "Seconds that reconciliations took",
-            controller,
-            registry=registry,
-            buckets=_RECONCILE_BUCKETS,
+        self.certificate_reads = counter("certwatcher_read_certificate_total", "How often certificates were read")
+        self.certificate_errors = counter(
+            "certwatcher_read_certificate_errors_total", "How often certificates couldn't be read"
         )
-        self.max_concurrent = Gauge(
-            f"{name}_max_concurrent_reconciles", "How many may run at once", controller, registry=registry
-        )
-        self.active_workers = Gauge(f"{name}_active_workers", "How many run", controller, registry=registry)
-        self.leader = Gauge("leader_election_master_status", "1 for the leader, else 0", ["name"], registry=registry)
         self._queues = _Queues(registry)
         registry.register(self._queues)
 
     def of_controller(self, controller: str, max_concurrent: int) -> None:
-        """Every series of a controller is there from the beginning."""
+        """Every series of a controller is there from the beginning, but for the time of reconciliations."""
         for result in _RESULTS:
             self.reconcile_total.labels(controller, result)
         for counter in (self.reconcile_errors, self.terminal_errors, self.panics, self.timeouts):
             counter.labels(controller)
-        self.reconcile_time.labels(controller)
         self.max_concurrent.labels(controller).set(max_concurrent)
         self.active_workers.labels(controller).set(0)
 
@@ -85,6 +101,46 @@ class Metrics:
         """Its gauges are read whenever somebody asks."""
         self._queues.known[name] = queue
 
+    def count_request(self, code: str, method: str, host: str) -> None:
+        """A client's RequestMetrics."""
+        self._requests.labels(code, host, method).inc()
+
+    def of_webhook(self, path: str) -> None:
+        """The likely series of a webhook are there from the beginning."""
+        for code in ("200", "500"):
+            self.webhook_requests.labels(code, path)
+        self.webhook_in_flight.labels(path)
+
+    def exposition(self) -> bytes:
+        """All of them in Prometheus' text format, without the time when each was made."""
+        lines: list[str] = []
+        for metric in sorted(self.registry.collect(), key=lambda metric: metric.name):
+            samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            if not samples:
+                continue
+            name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+            lines += (f"# HELP {name} {_escaped(metric.documentation)}", f"# TYPE {name} {metric.type}")
+            for sample in samples:
+                labels = ",".join(f'{key}="{_quoted(value)}"' for key, value in sorted(sample.labels.items()))
+                lines.append(
+                    f"{sample.name}{{{labels}}} {_number(sample.value)}"
+                    if labels
+                    else f"{sample.name} {_number(sample.value)}"
+                )
+        return ("\n".join(lines) + "\n").encode()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
 
 class _Queues:
     """Work queues: what they count, and what they are asked for."""
@@ -93,20 +149,16 @@ class _Queues:
         self.known: dict[str, Measured] = {}
         names = ["controller", "name"]
         self.adds = Counter("workqueue_adds_total", "Items that were added", names, registry=registry)
-        self.retries = Counter("workqueue_retries_total", "Items that were added again", names, registry=registry)
+        self.retries = Counter("workqueue_retries_total", "Items that were to be added later", names, registry=registry)
         self.queue_seconds = Histogram(
-            "workqueue_queue_duration_seconds",
-            "Seconds that items waited",
-            names,
-            registry=registry,
-            buckets=_QUEUE_BUCKETS,
+            "workqueue_queue_duration_seconds", "How long items waited", names, registry=registry, buckets=_BUCKETS
         )
         self.work_seconds = Histogram(
             "workqueue_work_duration_seconds",
-            "Seconds that items were worked on",
+            "How long items were worked on",
             names,
             registry=registry,
-            buckets=_QUEUE_BUCKETS,
+            buckets=_BUCKETS,
         )
 
     def describe(self) -> Iterator[Metric]:
@@ -114,7 +166,7 @@ class _Queues:
 
     def collect(self) -> Iterator[Metric]:
         labels = ["controller", "name"]
-        depth = GaugeMetricFamily("workqueue_depth", "Items that wait", labels=labels)
+        depth = GaugeMetricFamily("workqueue_depth", "Items that wait, by priority", labels=[*labels, "priority"])
         unfinished = GaugeMetricFamily(
             "workqueue_unfinished_work_seconds", "Seconds of work that goes on, together", labels=labels
         )
@@ -122,7 +174,12 @@ class _Queues:
             "workqueue_longest_running_processor_seconds", "Seconds since the oldest work began", labels=labels
         )
         for name, queue in self.known.items():
-            depth.add_metric([name, name], len(queue))
+            depths = queue.depths
+            if len(depths) > _MAX_PRIORITIES:
+                depth.add_metric([name, name, _TOO_MANY_PRIORITIES], sum(depths.values()))
+            else:
+                for priority, count in depths.items():
+                    depth.add_metric([name, name, str(priority)], count)
             unfinished.add_metric([name, name], queue.unfinished_seconds)
             longest.add_metric([name, name], queue.oldest_processing)
         yield from (depth, unfinished, longest)

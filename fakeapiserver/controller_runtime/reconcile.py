@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Request(NamedTuple):
@@ -29,6 +29,7 @@ class Result:
     priority: int | None = None
 
 
+@runtime_checkable
 class Reconciler(Protocol):
     """Brings the world closer to what the object wants."""
 
@@ -39,7 +40,10 @@ class Reconciler(Protocol):
 
 
 class TerminalError(Exception):
-    """Trying again is of no use until something changes."""
+    """Trying again is of no use until something changes. Another exception that is raised `from` one is terminal too."""
+
+    def __str__(self) -> str:
+        return f"terminal error: {super().__str__()}"
 
 
 @dataclass(frozen=True, slots=True)

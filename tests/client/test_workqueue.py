@@ -10,6 +10,7 @@ from fakeapiserver.client.workqueue import (
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
+    PriorityQueue,
     RateLimiter,
     ShutDown,
     WithMaxWaitRateLimiter,
@@ -93,6 +94,47 @@ def test_the_earliest_of_several_times_counts() -> None:
         queue.advance()
         assert await taken(queue) == ["b"]
         assert queue.waiting == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("kind", "later"),
+    [
+        (WorkQueue, ["a"]),  # client-go's: what was to come later, comes
+        (PriorityQueue, []),  # controller-runtime's: an item is in it once
+    ],
+)
+def test_an_item_that_is_added_now_and_later(kind: type[WorkQueue[str]], later: list[str]) -> None:
+    async def scenario() -> None:
+        for order in ("now, later", "later, now"):
+            clock = TestClock()
+            queue = kind(clock=clock)
+            for time in order.split(", "):
+                queue.add_after("a", {"now": 0, "later": 10}[time])
+            assert await taken(queue) == ["a"]
+            clock.time += 10
+            queue.advance()
+            assert await taken(queue) == later
+
+    asyncio.run(scenario())
+
+
+def test_the_highest_of_several_priorities_counts() -> None:
+    async def scenario() -> None:
+        clock = TestClock()
+        queue = PriorityQueue[str](clock=clock)
+        queue.add_after("a", 10, 7)
+        queue.add_after("a", 20, 5)
+        queue.add_after("b", 10, 6)
+        queue.add_after("c", 30, 9)
+        queue.add("c", 1)
+        queue.add("d", 8)
+        clock.time += 10
+        queue.advance()
+        assert queue.depths == {9: 1, 8: 1, 7: 1, 6: 1}
+        assert await taken(queue) == ["c", "d", "a", "b"]
+        assert queue.depths == {9: 0, 8: 0, 7: 0, 6: 0}
 
     asyncio.run(scenario())
 

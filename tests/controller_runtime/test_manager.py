@@ -1,9 +1,7 @@
 """Managers with controllers against a server: what runs when, what is tried again, how it ends."""
 
 import asyncio
-import urllib.error
-import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -35,7 +33,7 @@ from fakeapiserver.controller_runtime.controllerutil import (
 from fakeapiserver.controller_runtime.finalizer import Finalizers
 
 CONFIG_MAP, SECRET = gvk("v1", "ConfigMap"), gvk("v1", "Secret")
-Scenario = Callable[[Cluster], Awaitable[None]]
+NOTHING = ReconcilerFunc(lambda request: asyncio.sleep(0))
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -66,6 +64,11 @@ async def running(manager: Manager) -> AsyncIterator[None]:
 
 def managed(cluster: Cluster, **options: Any) -> Manager:
     return Manager(kubeconfig.load(cluster.kubeconfig), ManagerOptions(field_owner="tests", **options))
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
 
 
 def only_mine(name: str) -> bool:
@@ -110,6 +113,8 @@ def test_a_controller_brings_back_what_it_owns(fake_cluster: Cluster) -> None:
         ([Result(requeue=True), None], {"requeue": 1, "success": 1}),
         ([ValueError("no"), KeyError("a mistake"), None], {"error": 2, "success": 1}),
         ([TerminalError("never")], {"error": 1}),
+        ([caused(ValueError("so"), TerminalError("never"))], {"error": 1}),
+        ([ExceptionGroup("both", [ValueError("so"), TerminalError("never")])], {"error": 1}),
         ([asyncio.CancelledError("of something it waited for"), None], {"error": 1, "success": 1}),
     ],
 )
@@ -311,37 +316,6 @@ def test_an_object_goes_when_its_finalizers_have_done_their_work(fake_cluster: C
     asyncio.run(scenario())
 
 
-def test_probes_and_metrics_are_served(fake_cluster: Cluster) -> None:
-    def fetched(port: int, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    async def scenario() -> None:
-        manager = managed(fake_cluster, metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0")
-
-        def broken() -> None:
-            raise ValueError("secret reasons")
-
-        manager.add_readyz_check("database", broken)
-        manager.add_healthz_check("ping", lambda: None)
-        controller_managed_by(manager).for_(CONFIG_MAP).complete(ReconcilerFunc(lambda request: asyncio.sleep(0)))
-        async with running(manager):
-            assert manager.health_server is not None
-            assert manager.metrics_server is not None
-            port = manager.health_server.port
-            assert await asyncio.to_thread(fetched, port, "/healthz") == (200, "ok")
-            status, text = await asyncio.to_thread(fetched, port, "/readyz")
-            assert (status, text) == (500, "[-]database failed: reason withheld\nreadyz check failed\n")
-            _, metrics = await asyncio.to_thread(fetched, manager.metrics_server.port, "/metrics")
-            assert 'workqueue_depth{controller="configmap",name="configmap"} 0.0' in metrics
-            assert 'controller_runtime_max_concurrent_reconciles{controller="configmap"} 1.0' in metrics
-
-    asyncio.run(scenario())
-
-
 def test_of_two_managers_one_reconciles(fake_cluster: Cluster) -> None:
     async def scenario() -> None:
         told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
@@ -381,13 +355,26 @@ def test_of_two_managers_one_reconciles(fake_cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda b: b.complete(None), "there are no watches configured"),
+        (lambda b: b.for_(CONFIG_MAP).complete(None), "must provide a non-nil Reconciler"),
+        (
+            lambda b: b.named("x").complete(NOTHING),
+            "there are no watches configured, controller will never get triggered",
+        ),
         (lambda b: b.for_(CONFIG_MAP).for_(SECRET), r"For\(...\) should only be called once"),
-        (lambda b: b.owns(SECRET).watches(SECRET, None).named("x").complete(None), "Owns"),
-        (lambda b: b.watches(SECRET, None).complete(None), "controller must have a name"),
+        (lambda b: b.owns(SECRET).named("x").complete(NOTHING), r"Owns\(\) can only be used together with For\(\)"),
+        (lambda b: b.watches(SECRET, None).complete(NOTHING), r"one of For\(\) or Named\(\) must be called"),
         (lambda b: b.for_(int), "int is of no kind: decorate it with @kind"),
     ],
 )
 def test_what_cannot_be_built_is_told(fake_cluster: Cluster, build: Callable[[Any], None], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(controller_managed_by(managed(fake_cluster)))
+
+
+def test_controllers_of_a_manager_have_names_of_their_own(fake_cluster: Cluster) -> None:
+    manager = managed(fake_cluster)
+    controller_managed_by(manager).for_(CONFIG_MAP).complete(NOTHING)
+    with pytest.raises(ValueError, match="controller with name configmap already exists"):
+        controller_managed_by(manager).for_(CONFIG_MAP).complete(NOTHING)
+    options = ControllerOptions(skip_name_validation=True)
+    controller_managed_by(manager).for_(CONFIG_MAP).with_options(options).complete(NOTHING)

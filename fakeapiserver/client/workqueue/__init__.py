@@ -1,6 +1,6 @@
 """Work queues of controllers (upstream: k8s.io/client-go/util/workqueue)."""
 
-from fakeapiserver.client.workqueue.queue import QueueMetrics, ShutDown, WorkQueue
+from fakeapiserver.client.workqueue.queue import PriorityQueue, QueueMetrics, ShutDown, WorkQueue
 from fakeapiserver.client.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -16,6 +16,7 @@ __all__ = [
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
     "MaxOfRateLimiter",
+    "PriorityQueue",
     "QueueMetrics",
     "RateLimiter",
     "ShutDown",

@@ -1,13 +1,13 @@
 """What a controller has to look at: each item once, never by two workers at a time, later if it is to wait.
 
-Upstream: k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go and
-sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue. They are one here: an item without delay or priority waits for neither.
+Upstream: k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go, one here: an item without delay or priority
+waits for neither; and sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue, PriorityQueue.
 """
 
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -86,6 +86,14 @@ class WorkQueue(Generic[T]):
         return sum(item not in self._processing for item in self._dirty)
 
     @property
+    def depths(self) -> Mapping[int, int]:
+        """How many are to be looked at, by priority; priorities that were there before, too."""
+        found = dict.fromkeys(self._ready, 0)
+        for waiting in self._dirty.values():
+            found[waiting.priority] = found.get(waiting.priority, 0) + 1
+        return found
+
+    @property
     def waiting(self) -> int:
         """Items whose time hasn't come."""
         return len(self._due)
@@ -153,16 +161,21 @@ class WorkQueue(Generic[T]):
             self._line_up(item, priority)
 
     def add_after(self, item: T, seconds: float, priority: int = 0) -> None:
-        """`add` when so many seconds are over; of several times, the earliest counts."""
+        """`add` when so many seconds are over; of several times, the earliest counts, and the highest priority."""
         if self._shutting_down:
             return
         if seconds <= 0:
             self.add(item, priority)
             return
+        if self._metrics is not None:
+            self._metrics.retried()
         due = self._clock.monotonic() + seconds
         known = self._due.get(item)
-        if known is not None and known[0] <= due:
-            return
+        if known is not None:
+            priority = max(priority, known[1])
+            if known[0] <= due:
+                self._due[item] = (known[0], priority)
+                return
         self._count += 1
         self._due[item] = (due, priority)
         heapq.heappush(self._delayed, (due, self._count, item))
@@ -170,8 +183,6 @@ class WorkQueue(Generic[T]):
 
     def add_rate_limited(self, item: T, priority: int = 0) -> None:
         """`add` when the rate limiter says so: later with each failure."""
-        if self._metrics is not None:
-            self._metrics.retried()
         self.add_after(item, self._limiter.when(item), priority)
 
     def forget(self, item: T) -> None:
@@ -298,3 +309,20 @@ class WorkQueue(Generic[T]):
                 del self._due[item]
                 self.add(item, known[1])
         self._set_timer()
+
+
+class PriorityQueue(WorkQueue[T]):
+    """An item is in it once: ready, or waiting for its time. One that is added now needn't be added later as well."""
+
+    def add(self, item: T, priority: int = 0) -> None:
+        """The item is to be looked at; with the priority of the time it waited for, if that is higher."""
+        waited = self._due.pop(item, None)
+        super().add(item, priority if waited is None else max(priority, waited[1]))
+
+    def add_after(self, item: T, seconds: float, priority: int = 0) -> None:
+        """`add` when so many seconds are over, unless it is ready already."""
+        if item in self._dirty and seconds > 0:
+            if self._metrics is not None:
+                self._metrics.retried()
+            seconds = 0.0
+        super().add_after(item, seconds, priority)

@@ -16,6 +16,7 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, read_body, respond
+from fakeapiserver.controller_runtime.webhook.server import metrics_of
 
 log = logging.getLogger(__name__)
 
@@ -171,6 +172,8 @@ class Webhook:
             response = errored(400, error)
         except Exception as error:
             log.exception("a webhook handler of %s failed", scope["path"])
+            if (metrics := metrics_of(scope)) is not None:
+                metrics.webhook_panics.inc()
             response = errored(500, f"panic: {error} [recovered]")
         review = {"apiVersion": version, "kind": "AdmissionReview", "response": _rendered(request, response)}
         await respond(send, 200, msgspec.json.encode(review) + b"\n", "application/json")

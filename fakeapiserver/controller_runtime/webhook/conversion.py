@@ -14,7 +14,7 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, read_body, respond
 from fakeapiserver.controller_runtime.scheme import from_object, gvk_for, to_object
-from fakeapiserver.controller_runtime.webhook.server import WebhookServer
+from fakeapiserver.controller_runtime.webhook.server import WebhookServer, metrics_of
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +112,13 @@ class ConversionWebhook:
             wanted = request["desiredAPIVersion"]
             response["convertedObjects"] = [self._converted(obj, wanted) for obj in request["objects"]]
         except Exception as error:
-            log.error("failed to convert: %s", error)
-            response |= {"convertedObjects": [], "result": {"status": "Failure", "message": str(error)}}
+            message = str(error)
+            if not isinstance(error, ValueError):
+                if (metrics := metrics_of(scope)) is not None:
+                    metrics.conversion_panics.inc()
+                message = "internal error occurred during conversion"
+            log.error("failed to convert: %s", error, exc_info=not isinstance(error, ValueError))
+            response |= {"convertedObjects": [], "result": {"status": "Failure", "message": message}}
         answer = {"apiVersion": review.get("apiVersion"), "kind": "ConversionReview", "response": response}
         await respond(send, 200, msgspec.json.encode(answer) + b"\n", "application/json")
 

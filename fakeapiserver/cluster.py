@@ -26,6 +26,7 @@ from fakeapiserver.transport import kubeconfig
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager, Mode
+    from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class Cluster:
         authorization_mode: Sequence[str] = ("Node", "RBAC"),
         controllers: Sequence[str] = ("none",),
         step_controllers: Sequence[str] = (),
+        nodes: int = 0,
         kubernetes_version: str = "v1.36",
         crds: Sources = (),
         webhooks: Sources = (),
@@ -59,6 +61,7 @@ class Cluster:
             authorization_mode=tuple(authorization_mode),
             controllers=tuple(controllers),
             step_controllers=tuple(step_controllers),
+            nodes=nodes,
             kubernetes_version=kubernetes_version,
             records_access=True,
             crds=crds,
@@ -172,6 +175,14 @@ class Cluster:
     def controllers(self) -> "Controllers":
         """kube-controller-manager's, as far as they run: `controllers["deployment-controller"]` is run, step or off."""
         return Controllers(self._manager, self._call)
+
+    @property
+    def nodes(self) -> "Nodes":
+        """The simulated nodes: `nodes.script(selector="app=web", runs_for=3, exit_codes=(1,))`, `nodes.stop("node-1")`."""
+        simulation = self._running.simulation
+        if simulation is None:
+            raise ValueError("this cluster has no simulated nodes: make it with Cluster(nodes=3)")
+        return Nodes(simulation, self._call)
 
     def settle(self, timeout: float = 30.0) -> None:
         """Until every bundled controller and every watch of theirs is at rest. NotSettled (a TimeoutError) tells what keeps
@@ -381,6 +392,35 @@ class Controllers(Mapping[str, "Mode"]):
     def failures(self) -> Mapping[str, str]:
         """What ended controllers that should run."""
         return self._manager.failures
+
+
+class Nodes:
+    """`cluster.nodes`: what simulated nodes and their pods do."""
+
+    def __init__(self, simulation: "Simulation", call: "Call") -> None:
+        self._simulation = simulation
+        self._call = call
+
+    def script(
+        self, *, namespace: str = "", name: str = "", selector: str = "", container: str = "", **behaviour: Any
+    ) -> None:
+        """Says what containers do, of pods in `namespace`, called `name`, with labels that `selector` selects, of containers called
+        `container`; what isn't said is any. `behaviour`: fields of nodes.behaviour.ContainerBehaviour, such as runs_for (seconds),
+        exit_codes, ready_after, pull_error. A later script goes before an earlier one. TypeError for a field there isn't."""
+        rule = {"namespace": namespace, "name": name, "selector": selector, "container": container, **behaviour}
+        self._call(lambda: _called(lambda: self._simulation.script(**rule)))
+
+    def clear_scripts(self) -> None:
+        """Nothing is scripted any more."""
+        self._call(lambda: _called(self._simulation.clear_scripts))
+
+    def stop(self, name: str) -> None:
+        """Pulls a node's plug: its lease isn't renewed, its pods stay as they are. ValueError for a node there isn't."""
+        self._call(lambda: _called(lambda: self._simulation.set_running(name, False)))
+
+    def start(self, name: str) -> None:
+        """The node goes on. ValueError."""
+        self._call(lambda: _called(lambda: self._simulation.set_running(name, True)))
 
 
 class Call(Protocol):

@@ -201,6 +201,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
     "controllers": ("controllers", read_list),
+    "nodes": ("nodes", _count),
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
@@ -251,6 +252,7 @@ _OWN: Final = {
     "step-controllers": "strings",
     "crds": "strings",
     "help": "bool",
+    "nodes": "int",
     "output": "string",
     "webhook-cert-dir": "string",
     "webhook-port": "int",
@@ -367,6 +369,7 @@ def help_text() -> str:
         "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
         "--controllers LIST       what runs of kube-controller-manager, with its syntax: *, name, -name; none\n"
         "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
+        "--nodes N                so many simulated nodes, with a kubelet each\n"
         "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
         "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"

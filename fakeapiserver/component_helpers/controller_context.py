@@ -42,9 +42,18 @@ class Shared:
 class ControllerContext:
     """One controller's. client: asks the server in this controller's name. Times by `clock` only, and chance by `random`."""
 
-    def __init__(self, name: str, shared: Shared, client: DynamicClient, events: CoreEventBroadcaster) -> None:
+    def __init__(
+        self,
+        name: str,
+        shared: Shared,
+        client: DynamicClient,
+        events: CoreEventBroadcaster,
+        client_of: Callable[[str], DynamicClient],
+    ) -> None:
         self.name = name
         self.client = client
+        # Asks in the name of a user, `system:node:node-1` say.
+        self.client_of = client_of
         self.shared = shared
         self._events = events
         self._used: dict[SharedInformer, None] = {}

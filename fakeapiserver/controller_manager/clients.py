@@ -23,7 +23,8 @@ class ClientBuilder(Protocol):
     """Makes clients; `close` ends them all."""
 
     def client(self, account: str) -> RESTClient:
-        """For the controller whose service account in kube-system is `account`; "" for what they share."""
+        """For the controller whose service account in kube-system is `account`, or for the user `system:…`; "" for what they
+        share."""
 
     def close(self) -> None:
         """Closes the connections of all."""
@@ -54,17 +55,26 @@ class ImpersonatingClientBuilder:
 
     def client(self, account: str) -> RESTClient:
         if account not in self._clients:
-            user, groups = _ROOT, ["system:authenticated"]
-            if account:
-                user = f"system:serviceaccount:{_NAMESPACE}:{account}"
-                groups = ["system:serviceaccounts", f"system:serviceaccounts:{_NAMESPACE}", *groups]
-            config = self._config.impersonating(user, groups)
+            user, groups, agent = _identity(account)
+            config = self._config.impersonating(user, [*groups, "system:authenticated"]).with_(user_agent=agent)
             self._clients[account] = RESTClient(config, self._transport, self._clock)
         return self._clients[account]
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
+
+
+def _identity(account: str) -> tuple[str, Sequence[str], str]:
+    """(user, groups, user agent) of a service account, of a user by its name, of what is shared."""
+    if account.startswith("system:node:"):
+        return account, ["system:nodes"], "kubelet/v1.36 (fakeapiserver)"
+    if account.startswith("system:"):
+        return account, [], f"{account.rpartition(':')[2]}/v1.36 (fakeapiserver)"
+    if not account:
+        return _ROOT, [], USER_AGENT
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{_NAMESPACE}"]
+    return f"system:serviceaccount:{_NAMESPACE}:{account}", groups, USER_AGENT
 
 
 class ServiceAccountClientBuilder:

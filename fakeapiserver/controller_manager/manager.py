@@ -33,6 +33,14 @@ _QUIET_TURNS: Final = 40
 _SOON: Final = 1.5
 
 
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Something that runs like a controller, as `user`."""
+
+    user: str
+    new: Callable[[ControllerContext], Sequence[Controller]]
+
+
 class NotSettled(TimeoutError):
     """Something goes on moving; the text tells what."""
 
@@ -50,6 +58,7 @@ class ControllerManager:
     """`run()` it in the event loop it was made in.
 
     controllers: as --controllers: `*`, names, `-name`, `none`. stepped: those that wait for `step`.
+    extra: more that isn't kube-controller-manager's, by name: it always runs.
     root_ca: PEM of the authorities that pods trust.
     in_flight, revision: of a server in the same process: requests it works on, the newest write; `settle` waits for both.
     ValueError for a name that no controller has.
@@ -61,6 +70,7 @@ class ControllerManager:
         *,
         controllers: Sequence[str] = ("*",),
         stepped: Sequence[str] = (),
+        extra: Mapping[str, Extra] | None = None,
         configuration: KubeControllerManagerConfiguration | None = None,
         clock: Timers | None = None,
         root_ca: bytes = b"",
@@ -92,6 +102,8 @@ class ControllerManager:
         self._modes: dict[str, Mode] = {
             found.name: "step" if found.name in steps else "run" for found in selected(controllers)
         }
+        self._extra = extra or {}
+        self._modes |= dict.fromkeys(self._extra, "run")
         self._running: dict[str, _Running] = {}
 
     async def run(self) -> None:
@@ -115,7 +127,7 @@ class ControllerManager:
     @property
     def modes(self) -> Mapping[str, Mode]:
         """Every controller there is, and what it does."""
-        return {name: self._modes.get(name, "off") for name in AVAILABLE}
+        return {name: self._modes.get(name, "off") for name in (*AVAILABLE, *self._extra)}
 
     async def set_mode(self, name: str, mode: Mode) -> None:
         """ValueError for a controller or a mode there isn't."""
@@ -150,6 +162,8 @@ class ControllerManager:
         return sum(queue.taken for queue in queues) - before
 
     def _known(self, name: str) -> str:
+        if name in self._extra:
+            return name
         name = canonical(name)
         if name not in AVAILABLE:
             raise ValueError(f"{name} isn't there: {DESCRIPTORS[name].left_out}")
@@ -227,10 +241,11 @@ class ControllerManager:
     # --------------------------------------------------------------------- start, stop
 
     def _start(self, name: str) -> None:
-        descriptor = AVAILABLE[name]
-        client = DynamicClient(self._clients.client(descriptor.account))
-        context = ControllerContext(name, self._shared, client, self._broadcaster(descriptor.account, client))
-        controllers = descriptor.new(context)
+        extra = self._extra.get(name)
+        user = extra.user if extra is not None else AVAILABLE[name].account
+        client = self._client_of(user)
+        context = ControllerContext(name, self._shared, client, self._broadcaster(user, client), self._client_of)
+        controllers = extra.new(context) if extra is not None else AVAILABLE[name].new(context)
         if self._modes[name] == "step":
             for controller in controllers:
                 controller.queue.pause()
@@ -256,6 +271,9 @@ class ControllerManager:
             task.cancel()
         await asyncio.gather(*running.tasks, return_exceptions=True)
         log.info("stopped %s", name)
+
+    def _client_of(self, user: str) -> DynamicClient:
+        return DynamicClient(self._clients.client(user))
 
     def _broadcaster(self, account: str, client: DynamicClient) -> CoreEventBroadcaster:
         if account not in self._events:

@@ -52,6 +52,7 @@ _NO_FLAGS: Final = frozenset(
         "crds",
         "given",
         "kubernetes-version",
+        "nodes",
         "records-access",
         "step-controllers",
         "warnings",

@@ -87,6 +87,7 @@ class Config:
     disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
     controllers: tuple[str, ...] = ("none",)
     step_controllers: tuple[str, ...] = ()
+    nodes: int = 0
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400

@@ -37,7 +37,8 @@ from fakeapiserver.transport.files import read_file
 
 ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
-    from fakeapiserver.controller_manager.manager import ControllerManager
+    from fakeapiserver.controller_manager.manager import ControllerManager, Extra
+    from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 _STOP_GRACE: Final = 2.0
@@ -65,6 +66,7 @@ class LocalServer:
         self.api: APIServer | None = None
         self.webhooks: LocalWebhooks | None = None
         self.controllers: ControllerManager | None = None
+        self.simulation: Simulation | None = None
         self._controllers: asyncio.Task[None] | None = None
 
     @property
@@ -117,7 +119,7 @@ class LocalServer:
         """Begins to; they find their way while the server answers already."""
         from fakeapiserver.controller_manager.descriptor import selected
 
-        if not selected(self.config.controllers):
+        if not selected(self.config.controllers) and not self.config.nodes:
             return
         from fakeapiserver.client.config import RESTConfig
         from fakeapiserver.controller_manager.clients import ImpersonatingClientBuilder
@@ -130,12 +132,24 @@ class LocalServer:
             ImpersonatingClientBuilder(config, transport, self.clock),
             controllers=self.config.controllers,
             stepped=self.config.step_controllers,
+            extra=self._node_components(),
             clock=self.clock,
             root_ca=self.ca,
             in_flight=lambda: transport.in_flight,
             revision=lambda: api.storage.revision,
         )
         self._controllers = asyncio.create_task(self.controllers.run())
+
+    def _node_components(self) -> "dict[str, Extra]":
+        """What runs for simulated nodes."""
+        if not self.config.nodes:
+            return {}
+        from fakeapiserver.controller_manager.manager import Extra
+        from fakeapiserver.nodes import kubelet
+        from fakeapiserver.nodes.simulation import Simulation
+
+        simulation = self.simulation = Simulation(self.config.nodes)
+        return {"kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation))}
 
     async def _install(self, api: APIServer) -> None:
         from fakeapiserver.server.local_webhooks import LocalWebhooks, install

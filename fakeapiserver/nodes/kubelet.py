@@ -1,0 +1,195 @@
+"""The kubelets of all simulated nodes: they register nodes, renew leases, and let pods live (upstream: pkg/kubelet)."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
+from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.nodes import node
+from fakeapiserver.nodes.lifecycle import Place, next_status
+from fakeapiserver.nodes.simulation import Simulation
+
+_WORKERS: Final = 8
+
+
+class Addresses:
+    """Addresses for pods, out of their nodes' ranges; an address is given again when its pod is gone."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._new = {state.name: node.pod_range(state.number).hosts() for state in simulation.nodes.values()}
+        self._returned: dict[str, deque[str]] = {name: deque() for name in simulation.nodes}
+        self._of_pod: dict[str, tuple[str, str]] = {}
+
+    def of(self, uid: str, name: str, known: str) -> str:
+        """The pod's on the node `name`; `known`: what its status says it has."""
+        if uid not in self._of_pod:
+            found = known or str(next(self._new[name], None) or self._returned[name].popleft())
+            self._of_pod[uid] = (name, found)
+        return self._of_pod[uid][1]
+
+    def give_back(self, uid: str) -> None:
+        """The pod is gone."""
+        if uid in self._of_pod:
+            name, address = self._of_pod.pop(uid)
+            self._returned[name].append(address)
+
+
+class Pods:
+    """Requests are pods of the simulated nodes."""
+
+    def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
+        self._context = context
+        self._simulation = simulation
+        self._addresses = Addresses(simulation)
+        self._clients: dict[str, DynamicClient] = {}
+        self.pods = context.informer(PODS)
+
+    def changed(self, event: Event, queue: Queue) -> None:
+        """What is on our nodes is to be looked at; what is gone gives its address back."""
+        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if pod["spec"].get("nodeName") in self._simulation.nodes:
+            queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
+    async def reconcile(self, request: Request) -> Result | None:
+        pod = self.pods.indexer.get_by_key(str(request))
+        if pod is None:
+            self._addresses.give_back(self._simulation.forget(request))
+            return None
+        state = self._simulation.nodes.get(pod["spec"].get("nodeName", ""))
+        if state is None or not state.runs:
+            return None
+        uid, name = pod["metadata"]["uid"], state.name
+        self._simulation.remember(request, uid)
+        host = node.address_of(state.number)
+        known = (pod.get("status") or {}).get("podIP", "")
+        address = host if pod["spec"].get("hostNetwork") else self._addresses.of(uid, name, known)
+        behaviours = self._simulation.behaviours
+        found = next_status(
+            pod,
+            Place(host, address),
+            lambda container, main: behaviours.of(pod, container, main=main),
+            self._context.clock.now(),
+        )
+        pods = self._client(name).resource(PODS, request.namespace)
+        try:
+            if found.status is not None:
+                patch = {"metadata": {"uid": uid}, "status": found.status}
+                await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+            if found.gone:
+                await pods.delete(request.name, grace_period_seconds=0, uid=uid)
+        except StatusError as error:
+            if not (is_not_found(error) or is_conflict(error)):
+                raise
+        if found.after is None or found.gone:
+            return None
+        # what is due now is looked at once the write has come back
+        return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
+
+    def _client(self, name: str) -> DynamicClient:
+        if name not in self._clients:
+            self._clients[name] = self._context.client_of(f"system:node:{name}")
+        return self._clients[name]
+
+
+class Heartbeats:
+    """Registers every node once, renews its lease every ten seconds and its status every five minutes. Requests are nodes."""
+
+    def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
+        self._context = context
+        self._simulation = simulation
+        self._registered: set[str] = set()
+        self._told: dict[str, float] = {}
+
+    async def reconcile(self, request: Request) -> Result | None:
+        state = self._simulation.nodes[request.name]
+        if not state.runs:
+            return None
+        client, clock = self._context.client_of(f"system:node:{state.name}"), self._context.clock
+        nodes, leases = client.resource(NODES), client.resource(LEASES, node.LEASE_NAMESPACE)
+        now = clock.now()
+        if state.name not in self._registered:
+            try:
+                await nodes.create(node.node(state.number, now))
+            except StatusError as error:
+                if not is_already_exists(error):
+                    raise
+            self._registered.add(state.name)
+            self._told[state.name] = now
+        try:
+            found = await nodes.get(state.name)
+        except StatusError as error:
+            if is_not_found(error):
+                return None  # somebody deleted it: a kubelet registers once
+            raise
+        is_ready = any(
+            row["type"] == "Ready" and row["status"] == "True" for row in found["status"].get("conditions") or ()
+        )
+        if now - self._told[state.name] >= node.STATUS_SECONDS or not is_ready:
+            patch = {"status": node.status(state.number, now, found["status"])}
+            await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+            self._told[state.name] = now
+        lease = node.lease(state.name, found["metadata"]["uid"], now)
+        try:
+            await leases.patch(state.name, {"spec": {"renewTime": lease["spec"]["renewTime"]}})
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
+            await leases.create(lease)
+        return Result(requeue_after=node.RENEW_SECONDS)
+
+
+class _Nodes:
+    """A Source: every node, when the kubelets start and when one begins to run again."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    async def start(self, queue: Queue) -> None:
+        for name in self._simulation.nodes:
+            queue.add(Request("", name))
+        self._simulation.on_start = lambda name: queue.add(Request("", name))
+
+    async def wait_for_sync(self) -> None:
+        """They are known."""
+
+    def stop(self) -> None:
+        self._simulation.on_start = lambda name: None
+
+
+class _Rescripted:
+    """A Source: every pod, when a script or a node's state changes."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    async def start(self, queue: Queue) -> None:
+        def look_again() -> None:
+            for request in self._simulation.requests:
+                queue.add(request)
+
+        self._simulation.on_change = look_again
+
+    async def wait_for_sync(self) -> None:
+        """Nothing is there in the beginning."""
+
+    def stop(self) -> None:
+        self._simulation.on_change = lambda: None
+
+
+def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controller]:
+    """The kubelets of `simulation`."""
+    heartbeats = context.controller(Heartbeats(context, simulation), name="kubelet-heartbeats")
+    heartbeats.add_source(_Nodes(simulation))
+    reconciler = Pods(context, simulation)
+    pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
+    pods.add_source(Informer(reconciler.pods, reconciler.changed))
+    pods.add_source(_Rescripted(simulation))
+    return [heartbeats, pods]

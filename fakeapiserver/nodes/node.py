@@ -1,0 +1,119 @@
+"""A simulated node as an object (upstream: pkg/kubelet/nodestatus/setters.go, kubelet_node_status.go). Pure."""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Final
+
+from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
+from fakeapiserver.client.cache.indexer import Object
+
+LEASE_NAMESPACE: Final = "kube-node-lease"
+LEASE_SECONDS: Final = 40
+RENEW_SECONDS: Final = 10.0
+STATUS_SECONDS: Final = 300.0
+CAPACITY: Final[Mapping[str, str]] = {
+    "cpu": "32",
+    "memory": "256Gi",
+    "pods": "1000",
+    "ephemeral-storage": "1Ti",
+    "hugepages-1Gi": "0",
+    "hugepages-2Mi": "0",
+}
+# Shared address space (RFC 6598): nobody's network, and room for 4,094 pods on each of 1,024 nodes.
+_PODS: Final = ipaddress.IPv4Network("100.64.0.0/10")
+_PODS_PER_NODE: Final = 1 << 12
+MAX_NODES: Final = _PODS.num_addresses // _PODS_PER_NODE
+_HEALTHY: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def name_of(number: int) -> str:
+    """`node-1` is the first."""
+    return f"node-{number}"
+
+
+def address_of(number: int) -> str:
+    """Nobody listens there."""
+    return f"172.18.{number // 250}.{number % 250 + 2}"
+
+
+def pod_range(number: int) -> ipaddress.IPv4Network:
+    """Where the addresses of its pods come from."""
+    return ipaddress.IPv4Network((int(_PODS.network_address) + (number - 1) * _PODS_PER_NODE, 20))
+
+
+def node(number: int, now: float) -> Object:
+    """As a kubelet registers it."""
+    name = name_of(number)
+    labels = {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"podCIDR": str(pod_range(number)), "podCIDRs": [str(pod_range(number))]},
+        "status": status(number, now),
+    }
+
+
+def status(number: int, now: float, old: Object | None = None) -> Object:
+    """With conditions whose transition is that of `old` where they are as they were."""
+    since = {found["type"]: found for found in (old or {}).get("conditions") or ()}
+    return {
+        "capacity": dict(CAPACITY),
+        "allocatable": dict(CAPACITY),
+        "addresses": [
+            {"type": "InternalIP", "address": address_of(number)},
+            {"type": "Hostname", "address": name_of(number)},
+        ],
+        "conditions": [
+            {
+                "type": kind,
+                "status": value,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": rfc3339(now),
+                "lastTransitionTime": since[kind]["lastTransitionTime"]
+                if kind in since and since[kind]["status"] == value
+                else rfc3339(now),
+            }
+            for kind, value, reason, message in _HEALTHY
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {
+            "architecture": "amd64",
+            "bootID": "",
+            "containerRuntimeVersion": "containerd://2.2.0",
+            "kernelVersion": "6.12.0",
+            "kubeProxyVersion": "",
+            "kubeletVersion": "v1.36.3",
+            "machineID": "",
+            "operatingSystem": "linux",
+            "osImage": "fakeapiserver",
+            "systemUUID": "",
+        },
+    }
+
+
+def lease(name: str, uid: str, now: float) -> Object:
+    """What tells that the node lives."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "spec": {
+            "holderIdentity": name,
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": rfc3339_micro(now),
+        },
+    }

@@ -1,0 +1,110 @@
+"""Simulated nodes in a cluster: they are there, their pods live, and a plug can be pulled."""
+
+import json
+import ssl
+import urllib.request
+from typing import Any
+
+import pytest
+
+from fakeapiserver import Cluster
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Client:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        request = urllib.request.Request(
+            self._cluster.url + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self._cluster.token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def pod(self, name: str, node: str = "node-1", **spec: Any) -> None:
+        containers = [{"name": "c", "image": "x"}]
+        body = {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": containers, **spec}}
+        self.ask("POST", PODS, body)
+
+    def status(self, name: str) -> Any:
+        return self.ask("GET", f"{PODS}/{name}")["status"]
+
+
+def test_nodes_register_and_renew_their_leases() -> None:
+    with Cluster(nodes=3) as cluster:
+        client = Client(cluster)
+        cluster.clock.stop()
+        cluster.settle()
+        nodes = client.ask("GET", "/api/v1/nodes")["items"]
+        assert [node["metadata"]["name"] for node in nodes] == ["node-1", "node-2", "node-3"]
+        ready = [row for node in nodes for row in node["status"]["conditions"] if row["type"] == "Ready"]
+        assert [row["status"] for row in ready] == ["True"] * 3
+
+        def renewed() -> str:
+            leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+            found: str = client.ask("GET", f"{leases}/node-2")["spec"]["renewTime"]
+            return found
+
+        before = renewed()
+        cluster.clock.advance("1s")
+        assert renewed() == before
+        cluster.clock.advance("10s")
+        after = renewed()
+        assert after > before
+        cluster.nodes.stop("node-2")
+        cluster.clock.advance("1m")
+        assert renewed() == after
+        cluster.nodes.start("node-2")
+        cluster.settle()
+        assert renewed() > after
+
+
+def test_pods_run_and_go_and_addresses_are_their_own() -> None:
+    with Cluster(nodes=2) as cluster:
+        client = Client(cluster)
+        for number in range(4):
+            client.pod(f"p{number}", f"node-{number % 2 + 1}")
+        cluster.settle()
+        found = [client.status(f"p{number}") for number in range(4)]
+        assert {status["phase"] for status in found} == {"Running"}
+        assert len({status["podIP"] for status in found}) == 4
+        client.ask("DELETE", f"{PODS}/p0")
+        cluster.settle()
+        assert [pod["metadata"]["name"] for pod in client.ask("GET", PODS)["items"]] == ["p1", "p2", "p3"]
+
+
+def test_a_script_changes_what_is_there_already() -> None:
+    with Cluster(nodes=1) as cluster:
+        client = Client(cluster)
+        client.pod("p", restartPolicy="Never")
+        cluster.settle()
+        assert client.status("p")["phase"] == "Running"
+        cluster.nodes.script(name="p", runs_for=0.0, exit_codes=(2,))
+        cluster.settle()
+        assert client.status("p")["phase"] == "Failed"
+
+
+def test_what_a_dead_node_was_told_waits_for_it() -> None:
+    with Cluster(nodes=1) as cluster:
+        client = Client(cluster)
+        client.pod("p")
+        cluster.settle()
+        cluster.nodes.stop("node-1")
+        client.ask("DELETE", f"{PODS}/p")
+        cluster.settle()
+        assert client.ask("GET", f"{PODS}/p")["metadata"]["deletionTimestamp"]
+        cluster.nodes.start("node-1")
+        cluster.settle()
+        assert client.ask("GET", PODS)["items"] == []
+
+
+def test_what_there_is_not_is_told() -> None:
+    with Cluster(nodes=1) as cluster, pytest.raises(ValueError, match="there is no simulated node node-2"):
+        cluster.nodes.stop("node-2")
+    with Cluster() as cluster, pytest.raises(ValueError, match="this cluster has no simulated nodes"):
+        _ = cluster.nodes

@@ -17,7 +17,7 @@ from fakeapiserver.component_helpers.configuration import KubeControllerManagerC
 from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.metrics import Metrics
-from fakeapiserver.controller_runtime.reconcile import Reconciler, Request
+from fakeapiserver.controller_runtime.reconcile import Reconciler, Request, Result, TerminalError
 
 # The one request of a controller that has no objects of its own but looks at everything now and then.
 EVERYTHING: Final = Request("", "")
@@ -102,22 +102,47 @@ class ControllerContext:
         workers: int = 1,
         name: str = "",
         rate_limiter: RateLimiter | None = None,
+        max_retries: int | None = None,
     ) -> Controller:
-        """A queue of requests and its workers. `name`: of the queue, where a controller has several; by default its own."""
+        """A queue of requests and its workers. `name`: of the queue, where a controller has several; by default its own.
+        `max_retries`: a request that failed so often in a row is given up until something changes; None: never."""
         options = ControllerOptions(
             max_concurrent_reconciles=workers,
             rate_limiter=rate_limiter,
             cache_sync_timeout=_FOREVER,
             use_priority_queue=False,
         )
-        return Controller(
-            name or self.name, reconciler, metrics=self.shared.metrics, options=options, clock=self.shared.clock
+        limited = reconciler if max_retries is None else _Limited(reconciler, max_retries)
+        controller = Controller(
+            name or self.name, limited, metrics=self.shared.metrics, options=options, clock=self.shared.clock
         )
+        if isinstance(limited, _Limited):
+            limited.queue = controller.queue
+        return controller
 
     async def wait_for_sync(self) -> None:
         """Until every informer that was asked for has its first list."""
         for informer in [*self._used]:
             await informer.wait_for_sync()
+
+
+class _Limited:
+    """Gives up requests that failed too often."""
+
+    queue: Queue
+
+    def __init__(self, reconciler: Reconciler, max_retries: int) -> None:
+        self._reconciler = reconciler
+        self._max_retries = max_retries
+
+    async def reconcile(self, request: Request) -> Result | None:
+        try:
+            return await self._reconciler.reconcile(request)
+        except Exception as error:
+            if self.queue.num_requeues(request) < self._max_retries:
+                raise
+            self.queue.forget(request)
+            raise TerminalError(f"given up after {self._max_retries} retries: {error}") from error
 
 
 @dataclass(slots=True)

@@ -48,15 +48,15 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "serviceaccount-token-controller", "tokens-controller", alias="serviceaccount-token", left_out=_NOT_YET
     ),
-    ControllerDescriptor("endpoints-controller", "endpoint-controller", alias="endpoint", left_out=_NOT_YET),
+    ControllerDescriptor("endpoints-controller", "endpoint-controller", "endpoint", alias="endpoint"),
     ControllerDescriptor(
-        "endpointslice-controller", "endpointslice-controller", alias="endpointslice", left_out=_NOT_YET
+        "endpointslice-controller", "endpointslice-controller", "endpointslice", alias="endpointslice"
     ),
     ControllerDescriptor(
         "endpointslice-mirroring-controller",
         "endpointslicemirroring-controller",
+        "endpointslicemirroring",
         alias="endpointslicemirroring",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "replicationcontroller-controller",

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.deep_hash import fnv128a, spew
 from fakeapiserver.component_helpers.objects import labels_of
+from fakeapiserver.component_helpers.pods import add_indexer
 from fakeapiserver.controller_runtime.reconcile import Request
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -108,16 +110,19 @@ def service_of(found: Object) -> Request | None:
     return Request(found["metadata"].get("namespace", ""), name) if name else None
 
 
-def slices_of(slices: Indexer, service: Request, manager: str) -> Sequence[Object]:
-    """The slices of a service that `manager` wrote."""
-    if _BY_SERVICE not in slices.indexers:
-        slices.add_indexers({_BY_SERVICE: _service_index})
-    return [found for found in slices.by_index(_BY_SERVICE, str(service)) if is_managed_by(found, manager)]
+def add_service_indexer(informer: SharedInformer) -> Indexer:
+    """The informer's indexer, for `slices_of`."""
+    return add_indexer(informer, _BY_SERVICE, _service_index)
 
 
 def _service_index(found: Object) -> Iterable[str]:
     service = service_of(found)
     return () if service is None else (str(service),)
+
+
+def slices_of(slices: Indexer, service: Request, manager: str) -> Sequence[Object]:
+    """The slices of a service that `manager` wrote."""
+    return [found for found in slices.by_index(_BY_SERVICE, str(service)) if is_managed_by(found, manager)]
 
 
 def is_managed_by(found: Object, manager: str) -> bool:

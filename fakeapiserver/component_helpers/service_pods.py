@@ -8,6 +8,7 @@ from typing import Final
 
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer, Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
+from fakeapiserver.component_helpers.pods import is_pod_ready, is_pod_terminal, pod_condition
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.reconcile import Request
 
@@ -76,24 +77,10 @@ def pod_ips(pod: Object) -> Sequence[str]:
     return [found["ip"] for found in pod.get("status", {}).get("podIPs") or ()]
 
 
-def ready_condition(pod: Object) -> Mapping[str, str] | None:
-    """The condition Ready."""
-    for condition in pod.get("status", {}).get("conditions") or ():
-        if condition["type"] == "Ready":
-            found: Mapping[str, str] = condition
-            return found
-    return None
-
-
-def is_pod_ready(pod: Object) -> bool:
-    condition = ready_condition(pod)
-    return condition is not None and condition["status"] == "True"
-
-
 def should_pod_be_in_endpoints(pod: Object, *, include_terminating: bool) -> bool:
     """It has an address and hasn't come to its end."""
-    status = pod.get("status", {})
-    if status.get("phase") in ("Failed", "Succeeded") or not (status.get("podIP") or status.get("podIPs")):
+    status = pod.get("status") or {}
+    if is_pod_terminal(pod) or not (status.get("podIP") or status.get("podIPs")):
         return False
     return include_terminating or not is_terminating(pod)
 
@@ -143,7 +130,7 @@ class TriggerTimeTracker:
         times: dict[str, str] = {}
         new = []
         for pod in pods:
-            condition = ready_condition(pod)
+            condition = pod_condition(pod, "Ready")
             time = (condition or {}).get("lastTransitionTime") or ""
             if time:
                 name = pod["metadata"]["name"]

@@ -10,6 +10,7 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
 from fakeapiserver.component_helpers.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.component_helpers.objects import ENDPOINTS, PODS, SERVICES, is_namespace_terminating, labels_of
+from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.component_helpers.service_pods import (
     HEADLESS,
     LAST_CHANGE_TRIGGER_TIME,
@@ -17,7 +18,6 @@ from fakeapiserver.component_helpers.service_pods import (
     TriggerTimeTracker,
     find_port,
     has_no_endpoints_of_ours,
-    is_pod_ready,
     is_service_ip_set,
     pod_ips,
     pods_of,

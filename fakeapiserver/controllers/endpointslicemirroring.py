@@ -18,6 +18,7 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     EndpointSliceTracker,
     PortMapKey,
     StaleInformerCache,
+    add_service_indexer,
     endpoint_key,
     endpoint_ports,
     endpoints_equal_beyond_key,
@@ -68,6 +69,7 @@ class EndpointSliceMirroringController:
         self._client = context.client
         self.endpoints = context.informer(ENDPOINTS)
         self.slices = context.informer(ENDPOINT_SLICES)
+        self._slices = add_service_indexer(self.slices)
         self.services = context.informer(SERVICES)
         self._tracker = EndpointSliceTracker()
         self._batch_period = context.configuration.mirroring_endpointslice_updates_batch_period
@@ -112,7 +114,7 @@ class EndpointSliceMirroringController:
     async def reconcile(self, request: Request) -> None:
         endpoints = self.endpoints.indexer.get_by_key(str(request))
         service = self.services.indexer.get_by_key(str(request))
-        slices = slices_of(self.slices.indexer, request, _NAME)
+        slices = slices_of(self._slices, request, _NAME)
         if endpoints is None or not _should_mirror(endpoints) or service is None or _has_selector(service):
             self._tracker.forget(request)
             await self._delete(request, slices)
@@ -295,7 +297,6 @@ def _recycle(changes: _Changes) -> None:
             create.append(found)
             continue
         changes.delete.remove(old)
-        del found["metadata"]["generateName"]
         found["metadata"]["name"] = old["metadata"]["name"]
         changes.update.append(found)
     changes.create = create

@@ -16,6 +16,7 @@ from fakeapiserver.component_helpers.controller_context import EVERYTHING, Contr
 from fakeapiserver.component_helpers.endpoint_slices import (
     EndpointSliceTracker,
     StaleInformerCache,
+    add_service_indexer,
     is_managed_by,
     service_of,
     slices_of,
@@ -50,6 +51,7 @@ class EndpointSliceController:
         self.pods = context.informer(PODS)
         self.nodes = context.informer(NODES)
         self.slices = context.informer(ENDPOINT_SLICES)
+        self._slices = add_service_indexer(self.slices)
         self.topology = TopologyCache()
         self._tracker = EndpointSliceTracker()
         self._trigger_times = TriggerTimeTracker()
@@ -110,9 +112,7 @@ class EndpointSliceController:
         if has_no_endpoints_of_ours(service):
             return
         pods = pods_of(self.pods.indexer, service)
-        slices = [
-            found for found in slices_of(self.slices.indexer, request, CONTROLLER_NAME) if not is_terminating(found)
-        ]
+        slices = [found for found in slices_of(self._slices, request, CONTROLLER_NAME) if not is_terminating(found)]
         if self._tracker.stale_slices(request, slices):
             raise StaleInformerCache
         trigger_time = self._trigger_times.compute(request, service, pods)

@@ -33,11 +33,11 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     labels_of,
 )
+from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.component_helpers.service_pods import (
     HEADLESS,
     LAST_CHANGE_TRIGGER_TIME,
     find_port,
-    is_pod_ready,
     is_service_ip_set,
     pod_ips,
     should_pod_be_in_endpoints,

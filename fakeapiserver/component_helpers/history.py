@@ -15,11 +15,10 @@ from fakeapiserver.client.errors import StatusError, is_already_exists, is_confl
 from fakeapiserver.component_helpers.controller_ref_manager import adoption_patch, new_controller_ref, release_patch
 from fakeapiserver.component_helpers.objects import CONTROLLER_REVISIONS, controller_of, key_of
 from fakeapiserver.component_helpers.pod_template import content_hash
-from fakeapiserver.component_helpers.pods import add_indexer, controller_key
+from fakeapiserver.component_helpers.pods import add_controller_indexer, objects_of_owner
 
 # Label: the hash in a revision's name.
 CONTROLLER_REVISION_HASH: Final = "controller.kubernetes.io/hash"
-_INDEX: Final = "controllerRevisionController"
 _MAX_PREFIX: Final = 223
 _MAX_TRIES: Final = 5
 
@@ -29,20 +28,13 @@ class ControllerHistory:
 
     def __init__(self, client: DynamicClient, informer: SharedInformer) -> None:
         self._client = client
-        self._indexer: Indexer = add_indexer(
-            informer,
-            _INDEX,
-            lambda revision: (controller_key(revision["metadata"]["namespace"], controller_of(revision)),),
-        )
+        self._indexer: Indexer = add_controller_indexer(informer)
 
     def list(self, parent: Object, kind: GroupVersionKind, selector: Selector) -> Sequence[Object]:
         """Those that the selector matches, owned by `parent` or by nobody."""
-        namespace = parent["metadata"]["namespace"]
-        keys = (controller_key(namespace, new_controller_ref(parent, kind)), controller_key(namespace, None))
         return [
             revision
-            for key in keys
-            for revision in self._indexer.by_index(_INDEX, key)
+            for revision in objects_of_owner(self._indexer, parent, kind.kind, orphans=True)
             if selector.matches(revision["metadata"].get("labels") or {})
         ]
 

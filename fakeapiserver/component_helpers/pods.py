@@ -15,8 +15,8 @@ from fakeapiserver.client.cache.indexer import Indexer, IndexFunc, Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.objects import controller_of
 
-# Index: pods by the key that `controller_key` makes of their controller.
-POD_CONTROLLER_INDEX: Final = "podController"
+# Index: objects by the key that `controller_key` makes of their controller.
+CONTROLLER_INDEX: Final = "controller"
 # Index: pods by the node they are bound to; unbound ones are in none.
 POD_NODE_NAME_INDEX: Final = "spec.nodeName"
 
@@ -121,12 +121,12 @@ def next_availability_check(
 
 
 def controller_key(namespace: str, owner: Mapping[str, Any] | None) -> str:
-    """The value of POD_CONTROLLER_INDEX for the pods of a controller, by its owner reference; for the namespace's orphans without."""
+    """The value of CONTROLLER_INDEX for what a controller has, by its owner reference; for the namespace's orphans without."""
     return namespace if owner is None else f"{namespace}/{owner['kind']}/{owner['name']}/{owner['uid']}"
 
 
-def _by_controller(pod: Object) -> Iterable[str]:
-    return (controller_key(pod["metadata"].get("namespace", ""), controller_of(pod)),)
+def _by_controller(obj: Object) -> Iterable[str]:
+    return (controller_key(obj["metadata"].get("namespace", ""), controller_of(obj)),)
 
 
 def _by_node_name(pod: Object) -> Iterable[str]:
@@ -134,9 +134,9 @@ def _by_node_name(pod: Object) -> Iterable[str]:
     return (name,) if name else ()
 
 
-def add_pod_controller_indexer(informer: SharedInformer) -> Indexer:
-    """The informer's indexer, with POD_CONTROLLER_INDEX."""
-    return add_indexer(informer, POD_CONTROLLER_INDEX, _by_controller)
+def add_controller_indexer(informer: SharedInformer) -> Indexer:
+    """The informer's indexer, with CONTROLLER_INDEX."""
+    return add_indexer(informer, CONTROLLER_INDEX, _by_controller)
 
 
 def add_pod_node_name_indexer(informer: SharedInformer) -> Indexer:
@@ -151,14 +151,14 @@ def add_indexer(informer: SharedInformer, name: str, function: IndexFunc) -> Ind
     return informer.indexer
 
 
-def pods_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: bool) -> list[Object]:
-    """The pods that `owner`, an object of `kind`, controls; with `orphans` also those of its namespace that nobody does."""
+def objects_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: bool) -> list[Object]:
+    """What `owner`, an object of `kind`, controls; with `orphans` also what nobody does in its namespace."""
     metadata = owner["metadata"]
     namespace = metadata["namespace"]
     reference = {"kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
-    found = [*indexer.by_index(POD_CONTROLLER_INDEX, controller_key(namespace, reference))]
+    found = [*indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, reference))]
     if orphans:
-        found += indexer.by_index(POD_CONTROLLER_INDEX, controller_key(namespace, None))
+        found += indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, None))
     return found
 
 
@@ -251,12 +251,12 @@ def _restarts(pod: Object) -> tuple[int, int]:
 
 
 __all__: Sequence[str] = (
+    "CONTROLLER_INDEX",
     "DELETION_COST",
-    "POD_CONTROLLER_INDEX",
     "POD_NODE_NAME_INDEX",
     "active_pods",
+    "add_controller_indexer",
     "add_indexer",
-    "add_pod_controller_indexer",
     "add_pod_node_name_indexer",
     "claimed_pods",
     "controller_key",
@@ -266,9 +266,9 @@ __all__: Sequence[str] = (
     "is_pod_terminal",
     "is_pod_terminating",
     "next_availability_check",
+    "objects_of_owner",
     "pod_condition",
     "pod_phase",
-    "pods_of_owner",
     "sort_for_deletion",
     "transition_time",
 )

@@ -76,7 +76,7 @@ class ReplicaSetController:
         self._replica_sets = context.informer(resource)
         self._sets = pod_facts.add_indexer(self._replica_sets, _CONTROLLER_UID_INDEX, _by_controller_uid)
         self._pod_informer = context.informer(PODS)
-        self._pods = pod_facts.add_pod_controller_indexer(self._pod_informer)
+        self._pods = pod_facts.add_controller_indexer(self._pod_informer)
 
     def add_to(self, controller: Controller) -> None:
         """Makes it the controller of its sources."""
@@ -177,7 +177,7 @@ class ReplicaSetController:
         except ValueError as error:
             log.error("error converting pod selector to selector for %s %s: %s", self._kind.kind, key, error)
             return None
-        found = pod_facts.pods_of_owner(self._pods, replica_set, self._kind.kind, orphans=True)
+        found = pod_facts.objects_of_owner(self._pods, replica_set, self._kind.kind, orphans=True)
         active = await self._claim(replica_set, selector, pod_facts.active_pods(found))
         terminating = 0
         if self._counts_terminating:

@@ -78,7 +78,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor("daemonset-controller", "daemon-set-controller", alias="daemonset", left_out=_NOT_YET),
     ControllerDescriptor("job-controller", "job-controller", alias="job", left_out=_NOT_YET),
     ControllerDescriptor("podgroup-protection-controller", "podgroup-protection-controller", left_out=_GATED),
-    ControllerDescriptor("deployment-controller", "deployment-controller", alias="deployment", left_out=_NOT_YET),
+    ControllerDescriptor("deployment-controller", "deployment-controller", "deployment", alias="deployment"),
     ControllerDescriptor("replicaset-controller", "replicaset-controller", "replicaset", alias="replicaset"),
     ControllerDescriptor(
         "horizontal-pod-autoscaler-controller",

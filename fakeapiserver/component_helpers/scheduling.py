@@ -1,6 +1,6 @@
 """Where a pod may run, and what it needs there: shared by the scheduler and the daemon set controller.
 
-Upstream: k8s.io/component-helpers/scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go), k8s.io/component-helpers/resource/helpers.go.
+Upstream: k8s.io/component-helpers/scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go) and resource/helpers.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,7 +70,8 @@ def matches_term(term: Mapping[str, Any], node: Object) -> bool:
 
 
 def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator, values = requirement["key"], requirement["operator"], requirement.get("values") or ()
+    key, operator = requirement["key"], requirement["operator"]
+    values: Sequence[str] = requirement.get("values") or ()
     if operator == "Exists":
         return key in labels
     if operator == "DoesNotExist":
@@ -103,7 +104,7 @@ def amounts_of(resources: Mapping[str, Any] | None) -> Amounts:
 def amount_of(name: str, text: object) -> int:
     """Thousandths of a CPU, or whole units."""
     quantity = parse(str(text))
-    return milli_value(quantity) if name == "cpu" else quantity.value()
+    return milli_value(quantity) if name == "cpu" else quantity.value
 
 
 def pod_requests(pod: Object) -> Amounts:

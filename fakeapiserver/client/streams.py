@@ -7,7 +7,7 @@ k8s.io/client-go/kubernetes/typed/core/v1/pod_expansion.go (logs).
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -16,9 +16,11 @@ from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.rest import RESTClient, resource_path
 from fakeapiserver.client.websocket import WebSocket, connect
 
-_COMMANDS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_CLOSING: Final = "v5.channel.k8s.io"
+_COMMANDS: Final = (_CLOSING, "v4.channel.k8s.io")
 _PORTS: Final = ("v4.channel.k8s.io",)
 _MAX_PIECE: Final = 1 << 15
+_LINGER_SECONDS: Final = 1.0
 
 
 class Channel(IntEnum):
@@ -61,9 +63,14 @@ class Process:
         for start in range(0, len(data), _MAX_PIECE):
             await self._socket.send(bytes((Channel.STDIN,)) + data[start : start + _MAX_PIECE])
 
+    @property
+    def can_close_stdin(self) -> bool:
+        """Whether the server can tell a command that its input has ended."""
+        return self._socket.subprotocol == _CLOSING
+
     async def close_stdin(self) -> None:
         """It reads the end of its input. ValueError: the server is too old for that (before 1.30)."""
-        if self._socket.subprotocol != _COMMANDS[0]:
+        if not self.can_close_stdin:
             raise ValueError("the server can't close standard input alone: it doesn't speak v5.channel.k8s.io")
         await self._socket.send(bytes((Channel.CLOSE, Channel.STDIN)))
 
@@ -111,7 +118,8 @@ async def exec_stream(
     stdin: bool = False,
     tty: bool = False,
 ) -> AsyncGenerator[Process, None]:
-    """Runs `command` in a container, the first one by default. Leaving the block ends the connection, not the command."""
+    """Runs `command` in a container, which needn't be named where the pod has but one. Leaving the block ends the connection, not the
+    command. With a `tty` standard error is part of standard output. StatusError: the server refuses; TransportError."""
     query = [("command", word) for word in command]
     async with _process(rest, "exec", pod, query, namespace, container, stdin=stdin, tty=tty) as process:
         yield process
@@ -121,7 +129,7 @@ async def exec_stream(
 async def attach_stream(
     rest: RESTClient, pod: str, *, namespace: str = "", container: str = "", stdin: bool = False, tty: bool = False
 ) -> AsyncGenerator[Process, None]:
-    """The process that a container runs already."""
+    """The process that a container runs already; otherwise as `exec_stream`."""
     async with _process(rest, "attach", pod, [], namespace, container, stdin=stdin, tty=tty) as process:
         yield process
 
@@ -135,16 +143,29 @@ async def run(
     container: str = "",
     stdin: bytes | None = None,
 ) -> Completed:
-    """Runs `command` to its end, with `stdin` as its input."""
+    """Runs `command` to its end, with `stdin` as its input, and keeps all that it writes. A command needn't read its input.
+
+    StatusError: it can't be run; TransportError; ValueError: there is input, and the server can't tell its end (before 1.30)."""
     found: dict[Channel, list[bytes]] = {Channel.STDOUT: [], Channel.STDERR: []}
     running = exec_stream(rest, pod, command, namespace=namespace, container=container, stdin=stdin is not None)
     async with running as process:
-        if stdin is not None:
-            await process.write(stdin)
-            await process.close_stdin()
-        async for output in process.output():
-            found[output.channel].append(output.data)
+        if stdin is not None and not process.can_close_stdin:
+            raise ValueError("the server can't tell a command where its input ends: it doesn't speak v5.channel.k8s.io")
+        # a command that writes while it reads waits for somebody to take what it has written
+        feeding = asyncio.ensure_future(_feed(process, stdin)) if stdin is not None else None
+        try:
+            async for output in process.output():
+                found[output.channel].append(output.data)
+        finally:
+            if feeding is not None:
+                feeding.cancel()
         return Completed(process.exit_code, b"".join(found[Channel.STDOUT]), b"".join(found[Channel.STDERR]))
+
+
+async def _feed(process: Process, stdin: bytes) -> None:
+    with suppress(TransportError):  # it has ended before
+        await process.write(stdin)
+        await process.close_stdin()
 
 
 @asynccontextmanager
@@ -182,7 +203,10 @@ async def logs(
     timestamps: bool = False,
     limit_bytes: int | None = None,
 ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-    """What a container printed, in pieces as they come; with `follow` until it ends."""
+    """What a container printed, in pieces as they come; with `follow` until it ends.
+
+    `previous`: of the run before a restart; `tail_lines`: the last ones only (0: none), `since_seconds`: no older ones,
+    `limit_bytes`: no more. StatusError: the server refuses; TransportError."""
     params: dict[str, str | int | bool | None] = {
         "container": container,
         "follow": follow,
@@ -201,6 +225,9 @@ class PortForwarder:
     """Listens on this machine and leads each connection to a port of a pod; an async context manager.
 
     async with PortForwarder(rest, "web-0", 8080) as local_port: ...
+
+    `local_port` 0 is any that is free. Over WebSockets a pod can't be told that a client has no more to send and still listens
+    (kubectl speaks SPDY for that): who closes its side has a second for what still comes, and then the pod's side is closed too.
     """
 
     def __init__(
@@ -225,7 +252,7 @@ class PortForwarder:
 
     async def __aenter__(self) -> int:
         """The local port. OSError when it is taken."""
-        self._server = await asyncio.start_server(self._accept, self._address, self._local_port)
+        self._server = await asyncio.start_server(self._accepted, self._address, self._local_port)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
@@ -236,21 +263,27 @@ class PortForwarder:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._forward(reader, writer))
         self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with connect(self._rest, self._path, _PORTS, [("ports", str(self._port))]) as socket:
-                sending = asyncio.ensure_future(_upload(reader, socket))
+                downloading = asyncio.ensure_future(_download(socket, writer))
+                uploading = asyncio.ensure_future(_upload(reader, socket))
                 try:
-                    await _download(socket, writer)
+                    await asyncio.wait((downloading, uploading), return_when="FIRST_COMPLETED")
+                    # what the pod says at the end says more than why nobody listens to it
+                    await asyncio.wait((downloading,), timeout=_LINGER_SECONDS)
+                    (downloading if downloading.done() else uploading).result()
                 finally:
-                    sending.cancel()
+                    downloading.cancel()
+                    uploading.cancel()
         except (StatusError, TransportError, OSError) as error:
             self.last_error = error
         finally:
-            self._tasks.discard(task)
             writer.close()
 
 

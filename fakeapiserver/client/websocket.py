@@ -3,8 +3,9 @@
 Upstream: k8s.io/client-go/transport/websocket/roundtripper.go.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.client import ClientProtocol
@@ -54,24 +55,34 @@ class WebSocket:
                         yield b"".join(pieces)
                         pieces = []
             self._waiting = []
-            await self._flush()
+            with suppress(TransportError):  # what has come counts still
+                await self._flush()
             if self._protocol.state is not State.OPEN:
                 return
             await _receive(self._connection, self._protocol)
             self._waiting = self._protocol.events_received()
 
     async def close(self) -> None:
-        """Ends it; the server is told."""
+        """Ends it; the server is told, if it is there."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
-            await self._flush()
+            with suppress(TransportError):
+                await self._flush()
 
     async def _flush(self) -> None:
-        for data in self._protocol.data_to_send():
-            if data:
-                self._connection.writer.write(data)
+        data = b"".join(self._protocol.data_to_send())
+        if not data:
+            return
+        if not self._connection.quiet:
+            # a write that fails takes with it what has come and isn't read yet, which may be why the server has gone
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        writer = self._connection.writer
+        if writer.is_closing() or self._connection.reader.exception() is not None:
+            raise TransportError("use of closed network connection", reset=True)
+        writer.write(data)
         try:
-            await self._connection.writer.drain()
+            await writer.drain()
         except OSError as error:
             raise TransportError(str(error), reset=True) from error
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.typing import Subprotocol
 
 from fakeapiserver.client import streams
 from fakeapiserver.client.config import RESTConfig
@@ -36,7 +37,11 @@ async def shouting(connection: ServerConnection) -> None:
     await connection.send(b"\x03" + json.dumps(failed(3)).encode())
 
 
-async def talk(serving: Serve, work: Callable[[RESTClient], Awaitable[Any]]) -> tuple[Any, str]:
+async def talk(
+    serving: Serve,
+    work: Callable[[RESTClient], Awaitable[Any]],
+    protocols: Sequence[str] = ("v5.channel.k8s.io", "v4.channel.k8s.io"),
+) -> tuple[Any, str]:
     """What `work` answers, and the path it asked for."""
     paths: list[str] = []
 
@@ -45,8 +50,8 @@ async def talk(serving: Serve, work: Callable[[RESTClient], Awaitable[Any]]) -> 
         paths.append(connection.request.path)
         await serving(connection)
 
-    protocols: Any = ["v5.channel.k8s.io", "v4.channel.k8s.io"]
-    async with serve(handler, "127.0.0.1", 0, subprotocols=protocols) as server:
+    offered = [Subprotocol(name) for name in protocols]
+    async with serve(handler, "127.0.0.1", 0, subprotocols=offered) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         async with RESTClient(RESTConfig(f"http://127.0.0.1:{port}")) as rest:
             return await work(rest), paths[0]
@@ -59,6 +64,50 @@ def test_a_command_gets_its_input_and_leaves_what_it_wrote_and_its_exit_code() -
     assert done == streams.Completed(3, b"HELLO" * 20_000, b"so loud")
     query = "command=tr&command=a-z&stdin=true&stdout=true&stderr=true"
     assert path == f"/api/v1/namespaces/default/pods/web/exec?{query}"
+
+
+def test_a_command_may_write_while_it_reads() -> None:
+    async def echoing(connection: ServerConnection) -> None:
+        async for message in connection:
+            assert isinstance(message, bytes)
+            if message == b"\xff\x00":
+                break
+            await connection.send(b"\x01" + message[1:])
+        await connection.send(b"\x03" + json.dumps(SUCCESS).encode())
+
+    stdin = bytes(4_000_000)
+    done, _ = asyncio.run(talk(echoing, lambda rest: streams.run(rest, "web", ["cat"], stdin=stdin)))
+    assert (done.exit_code, len(done.stdout)) == (0, len(stdin))
+
+
+def test_a_command_need_not_read_its_input() -> None:
+    async def ignoring(connection: ServerConnection) -> None:
+        await connection.send(b"\x01done")
+        await connection.send(b"\x03" + json.dumps(SUCCESS).encode())
+        await connection.close()
+
+    done, _ = asyncio.run(talk(ignoring, lambda rest: streams.run(rest, "web", ["true"], stdin=bytes(1_000_000))))
+    assert done == streams.Completed(0, b"done", b"")
+
+
+def test_an_old_server_cannot_tell_where_input_ends() -> None:
+    with pytest.raises(ValueError, match=r"it doesn't speak v5\.channel\.k8s\.io"):
+        asyncio.run(talk(shouting, lambda rest: streams.run(rest, "web", ["cat"], stdin=b"x"), ["v4.channel.k8s.io"]))
+
+
+def test_a_terminal_has_a_size() -> None:
+    async def terminal(connection: ServerConnection) -> None:
+        await connection.send(b"\x01" + str(await connection.recv()).encode())
+        await connection.send(b"\x03" + json.dumps(SUCCESS).encode())
+
+    async def work(rest: RESTClient) -> list[bytes]:
+        async with streams.exec_stream(rest, "web", ["vi"], container="app", stdin=True, tty=True) as process:
+            await process.resize(80, 24)
+            return [output.data async for output in process.output()]
+
+    found, path = asyncio.run(talk(terminal, work))
+    assert found == [str(b'\x04{"Width": 80, "Height": 24}').encode()]
+    assert path.endswith("/exec?command=vi&container=app&stdin=true&stdout=true&tty=true")
 
 
 def test_what_cannot_be_run_is_a_status_error() -> None:
@@ -90,3 +139,36 @@ def test_ports_are_led_to_a_pod() -> None:
     found, path = asyncio.run(talk(echo, work))
     assert found == b"HELLO"
     assert path == "/api/v1/namespaces/default/pods/web/portforward?ports=8080"
+
+
+def test_the_pods_side_is_closed_when_the_client_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_LINGER_SECONDS", 0.01)
+    closed = asyncio.Event()
+
+    async def silent(connection: ServerConnection) -> None:
+        await connection.wait_closed()
+        closed.set()
+
+    async def work(rest: RESTClient) -> None:
+        async with streams.PortForwarder(rest, "web", 5432) as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            await asyncio.wait_for(closed.wait(), 10)
+
+    asyncio.run(talk(silent, work))
+
+
+def test_a_port_that_nobody_listens_on_is_told() -> None:
+    async def refusing(connection: ServerConnection) -> None:
+        for message in (b"\x00\x50\x00", b"\x01\x50\x00", b"\x01connection refused"):
+            await connection.send(message)
+
+    async def work(rest: RESTClient) -> Exception | None:
+        forwarder = streams.PortForwarder(rest, "web", 80)
+        async with forwarder as port:
+            reader, _ = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""
+            return forwarder.last_error
+
+    found, _ = asyncio.run(talk(refusing, work))
+    assert str(found) == "connection refused"

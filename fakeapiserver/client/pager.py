@@ -1,6 +1,6 @@
 """Long lists, a page at a time (upstream: k8s.io/client-go/tools/pager)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol, Unpack, cast
 
 import msgspec
@@ -63,16 +63,18 @@ async def each_item(
             yield obj
 
 
-def decode_items(page: ListShape) -> "list[Object]":
-    """Its objects, each with the apiVersion and kind that built-in kinds leave out in lists."""
+def items(page: ListShape) -> Iterator[Object]:
+    """Its objects, each with the apiVersion and kind that built-in kinds leave out in lists. Each is decoded when it is asked
+    for: ValueError for what is no object."""
     kind = page.kind.removesuffix("List")
-    found: list[Object] = []
     for raw in page.items or ():
         obj = _decode(raw)
-        if "kind" not in obj and kind:
-            obj = {"apiVersion": page.api_version, "kind": kind, **obj}
-        found.append(obj)
-    return found
+        yield {"apiVersion": page.api_version, "kind": kind, **obj} if kind and "kind" not in obj else obj
+
+
+def decode_items(page: ListShape) -> list[Object]:
+    """All of them."""
+    return [*items(page)]
 
 
 _decode = msgspec.json.Decoder(Object).decode

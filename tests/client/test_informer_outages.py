@@ -245,8 +245,9 @@ class Proxy:
             pass
         finally:
             if self._happens("reset", 0.5):
-                linger = struct.pack("ii", 1, 0)
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                with suppress(OSError):
+                    linger = struct.pack("ii", 1, 0)
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 writer.transport.abort()
             for one in (writer, behind):
                 if one is not None:

@@ -1,5 +1,8 @@
 """What happened to objects and wasn't looked at yet: a queue of keys, each with its changes in order.
 
+A reflector can fill it for whoever works changes off at a pace of their own. A SharedInformer does without: as upstream's since
+1.33, it tells of changes in the order in which they came, whatever their keys, and in an event loop it can do so at once.
+
 Pure: it waits for nobody. Upstream: k8s.io/client-go/tools/cache/delta_fifo.go.
 """
 

@@ -9,8 +9,10 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from sys import intern
 from typing import Final, NoReturn, Protocol, Unpack
 
+from fakeapiserver.client.cache.delta_fifo import TransformFunc
 from fakeapiserver.client.cache.indexer import Object, meta_namespace_key
 from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
 from fakeapiserver.client.errors import (
@@ -21,7 +23,7 @@ from fakeapiserver.client.errors import (
     is_too_many_requests,
 )
 from fakeapiserver.client.flowcontrol import Backoff
-from fakeapiserver.client.pager import PAGE_SIZE, decode_items, whole
+from fakeapiserver.client.pager import PAGE_SIZE, items, whole
 from fakeapiserver.client.rest import WatchEvent
 from fakeapiserver.clock import Clock, SystemClock
 
@@ -32,6 +34,7 @@ _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _MIN_WATCH_SECONDS: Final = 300
 # Beyond what the server was told to end a watch after, it counts as hung.
 _GRACE_SECONDS: Final = 30
+_TURN: Final = 256  # so many objects are decoded before others of the event loop have their turn
 _SHORT_SECONDS: Final = 1.0
 # Names an object of the cluster's own state (priority and fairness), whose uid no other cluster has.
 _FLOW_SCHEMA: Final = "x-kubernetes-pf-flowschema-uid"
@@ -46,7 +49,7 @@ class ListerWatcher(Protocol):
 
 
 class ReflectorStore(Protocol):
-    """What is told of everything that comes."""
+    """What is told of everything that comes, in order."""
 
     def add(self, obj: Object) -> None: ...
 
@@ -71,6 +74,7 @@ class Reflector:
     """`run()` until it is cancelled.
 
     selection: selectors of what is wanted.
+    transform: makes of each object that comes what the store is given; one that fails ends the list or leaves the event out.
     resync_period: seconds between calls of the store's `resync`; 0: never.
     page_size: of lists that aren't served from the server's cache; 0: everything at once.
     use_watch_list: the first state is streamed as a watch's events (KEP-3157), where the server can.
@@ -83,6 +87,7 @@ class Reflector:
         *,
         name: str = "reflector",
         selection: ListOptions | None = None,
+        transform: TransformFunc | None = None,
         resync_period: float = 0.0,
         page_size: int = PAGE_SIZE,
         use_watch_list: bool = True,
@@ -95,6 +100,7 @@ class Reflector:
         self._source = source
         self._store = store
         self._selection: ListOptions = {**(selection or {})}
+        self._transform = transform
         self._resync_period = resync_period
         self._page_size = page_size
         self._use_watch_list = use_watch_list
@@ -129,6 +135,8 @@ class Reflector:
             return not reason.at_once or self._clock.monotonic() - self._listed_at < self._backoff.initial
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
             log.warning("%s: list or watch failed: %s", self.name, error)
+        except Exception:
+            log.exception("%s: list or watch failed", self.name)
         return True
 
     # --------------------------------------------------------------- the first state
@@ -141,13 +149,17 @@ class Reflector:
                 raise
             self._unavailable = True
             page = await self._listed("")
-        self._replaced(decode_items(page[0]), page[1])
+        objects = []
+        for obj in items(page):
+            objects.append(self._kept(obj))
+            if len(objects) % _TURN == 0:
+                await asyncio.sleep(0)
+        self._replaced(objects, page.metadata.resource_version)
 
-    async def _listed(self, version: str) -> tuple[ListShape, str]:
+    async def _listed(self, version: str) -> ListShape:
         # a revision lets the server answer from its cache, which has no pages; "0" takes whatever it has
         size = self._page_size if version in ("", "0") else 0
-        page = await whole(self._source, size, **ListOptions(**self._selection, resource_version=version))
-        return page, page.metadata.resource_version
+        return await whole(self._source, size, **ListOptions(**self._selection, resource_version=version))
 
     def _replaced(self, objects: Iterable[Object], version: str) -> None:
         self._unavailable = False
@@ -178,10 +190,12 @@ class Reflector:
                     if event.type == "DELETED":
                         known.pop(meta_namespace_key(obj), None)
                     elif event.type != "BOOKMARK":
-                        known[meta_namespace_key(obj)] = obj
+                        known[meta_namespace_key(obj)] = self._kept(obj)
                     elif (obj["metadata"].get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true":
-                        self._replaced(known.values(), obj["metadata"]["resourceVersion"])
-                        known = {}
+                        objects = [*known.values()]
+                        known.clear()
+                        self._replaced(objects, obj["metadata"]["resourceVersion"])
+                        del objects
                         await self._follow(events)
                         await self._watch_on()
         except StatusError as error:
@@ -246,17 +260,29 @@ class Reflector:
     async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> bool:
         """Tells the store of each event; whether there was one."""
         store, seen = self._store, False
+        tell = {"ADDED": store.add, "MODIFIED": store.update, "DELETED": store.delete}
         async for event in events:
             obj = _checked(event)
-            if event.type == "MODIFIED":
-                store.update(obj)
-            elif event.type == "ADDED":
-                store.add(obj)
-            elif event.type == "DELETED":
-                store.delete(obj)
-            self.last_sync_resource_version = obj["metadata"]["resourceVersion"]
+            version: str = obj["metadata"]["resourceVersion"]
+            if event.type in tell:
+                try:
+                    kept = self._kept(obj)
+                except Exception:
+                    log.exception("%s: an event is left out, the transform failed on it", self.name)
+                else:
+                    tell[event.type](kept)
+            self.last_sync_resource_version = version
             seen = True
         return seen
+
+    def _kept(self, obj: Object) -> Object:
+        """What the store is given: transformed, and with one string for what is the same in many objects."""
+        if self._transform is not None:
+            obj = self._transform(obj)
+        for holder, key in ((obj, "apiVersion"), (obj, "kind"), (obj["metadata"], "namespace")):
+            if type(value := holder.get(key)) is str:
+                holder[key] = intern(value)
+        return obj
 
     async def _resync(self) -> None:
         while True:

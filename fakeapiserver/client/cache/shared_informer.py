@@ -1,6 +1,10 @@
 """One watch and one cache for everybody who wants to know of a resource.
 
-Upstream: k8s.io/client-go/tools/cache/shared_informer.go, k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
+What the reflector brings is stored, and put before each handler, in the same turn of the event loop: no reader sees half of a list, and
+a handler that is told of a change finds it in the indexer, or a later one.
+
+Upstream: k8s.io/client-go/tools/cache/{shared_informer,controller,the_real_fifo}.go,
+k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
 """
 
 import asyncio
@@ -9,16 +13,17 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.cache.delta_fifo import DeltaFIFO, Deltas, DeltaType, TransformFunc
+from fakeapiserver.client.cache.delta_fifo import TransformFunc
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
     DeletedFinalStateUnknown,
     Indexer,
     IndexFunc,
     Object,
+    meta_namespace_key,
     namespace_index,
 )
 from fakeapiserver.client.cache.lister import Lister
@@ -29,7 +34,7 @@ from fakeapiserver.clock import Clock
 
 log = logging.getLogger(__name__)
 
-_TURN: Final = 256  # so many keys are taken before others of the event loop have their turn
+_TURN: Final = 256  # so many times a handler is called before others of the event loop have their turn
 Tombstone = Object | DeletedFinalStateUnknown
 
 
@@ -89,9 +94,11 @@ class FilteringResourceEventHandler:
         return self.handler.on_delete(obj) if self.keeps(last) else None
 
 
-class _Notification(NamedTuple):
-    call: Callable[[], object]
-    initial: bool
+# What waits for a handler: an object and whether it was in the first list, the old and the new one, or what is gone.
+_Added = tuple[Literal["add"], Object, bool]
+_Updated = tuple[Literal["update"], Object, Object]
+_Deleted = tuple[Literal["delete"], Tombstone, None]
+_Notification = _Added | _Updated | _Deleted
 
 
 class Registration:
@@ -129,47 +136,50 @@ class Registration:
         self._informer.remove_event_handler(self)
 
     def added(self, obj: Object, initial: bool) -> None:
-        handler = self._handler
-        self._tell(lambda: handler.on_add(obj, initial), initial)
+        self._initial += initial
+        self._tell(("add", obj, initial))
 
     def updated(self, old: Object, new: Object) -> None:
-        handler = self._handler
-        self._tell(lambda: handler.on_update(old, new), False)
+        self._tell(("update", old, new))
 
     def deleted(self, obj: Tombstone) -> None:
-        handler = self._handler
-        self._tell(lambda: handler.on_delete(obj), False)
+        self._tell(("delete", obj, None))
 
-    def _tell(self, call: Callable[[], object], initial: bool) -> None:
-        self._initial += initial
-        self._waiting.append(_Notification(call, initial))
+    def _tell(self, notification: _Notification) -> None:
+        self._waiting.append(notification)
         self._wake.set()
 
     async def run(self) -> None:
         """Calls the handler, until it is cancelled."""
-        waiting = self._waiting
+        waiting, told = self._waiting, 0
         while True:
             await self._wake.wait()
             self._wake.clear()
-            told = 0
             while waiting:
-                call, initial = waiting.popleft()
+                notification = waiting.popleft()
                 self._telling = True
                 try:
-                    result = call()
+                    result = self._call(notification)
                     if result is not None and inspect.isawaitable(result):
                         await result
                 except Exception:
                     log.exception("a handler of %s failed", self._informer.name)
                 finally:
                     self._telling = False
-                if initial:
+                if notification[0] == "add" and notification[2]:
                     self._initial -= 1
                     if not self._initial:
                         self._told.set()
                 told += 1
                 if told % _TURN == 0:
                     await asyncio.sleep(0)
+
+    def _call(self, notification: _Notification) -> object:
+        if notification[0] == "add":
+            return self._handler.on_add(notification[1], notification[2])
+        if notification[0] == "update":
+            return self._handler.on_update(notification[1], notification[2])
+        return self._handler.on_delete(notification[1])
 
 
 class SharedInformer:
@@ -196,12 +206,12 @@ class SharedInformer:
     ) -> None:
         self.name = name
         self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
-        self._fifo = DeltaFIFO(self.indexer, transform)
         self._reflector = Reflector(
             source,
             self,
             name=name,
             selection=selection,
+            transform=transform,
             resync_period=resync_period,
             page_size=page_size,
             use_watch_list=use_watch_list,
@@ -209,7 +219,6 @@ class SharedInformer:
             sleep=sleep,
         )
         self._registrations: dict[Registration, asyncio.Task[None] | None] = {}
-        self._wake = asyncio.Event()
         self._synced = asyncio.Event()
         self._running = False
 
@@ -235,7 +244,7 @@ class SharedInformer:
     @property
     def idle(self) -> bool:
         """What came so far is in the indexer, and every handler was told."""
-        return not len(self._fifo) and all(registration.idle for registration in self._registrations)
+        return all(registration.idle for registration in self._registrations)
 
     def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
         """Tells `handler` from now on, of what is there already too. `resyncs`: it wants to be told again each resync_period."""
@@ -260,11 +269,10 @@ class SharedInformer:
         self._running = True
         for registration in self._registrations:
             self._registrations[registration] = asyncio.ensure_future(registration.run())
-        processing = asyncio.ensure_future(self._process())
         try:
             await self._reflector.run()
         finally:
-            tasks = [processing, *(task for task in self._registrations.values() if task is not None)]
+            tasks = [task for task in self._registrations.values() if task is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -273,59 +281,49 @@ class SharedInformer:
     # ------------------------------------------------------- what the reflector tells
 
     def add(self, obj: Object) -> None:
-        self._fifo.add(obj)
-        self._wake.set()
+        self._store(meta_namespace_key(obj), obj, False)
 
     def update(self, obj: Object) -> None:
-        self._fifo.update(obj)
-        self._wake.set()
+        self._store(meta_namespace_key(obj), obj, False)
 
-    def delete(self, obj: Object) -> None:
-        self._fifo.delete(obj)
-        self._wake.set()
+    def delete(self, obj: Tombstone) -> None:
+        self.indexer.delete(obj)
+        for registration in self._registrations:
+            registration.deleted(obj)
 
     def replace(self, objects: Iterable[Object]) -> None:
-        self._fifo.replace(objects)
-        self._wake.set()
+        """At once: nobody sees half of it."""
+        found = {meta_namespace_key(obj): obj for obj in objects}
+        for key in self.indexer.list_keys():
+            if key not in found and (last := self.indexer.get_by_key(key)) is not None:
+                self.delete(DeletedFinalStateUnknown(key, last))
+        in_initial_list = not self.has_synced
+        for key, obj in found.items():
+            self._store(key, obj, in_initial_list)
+        self._synced.set()
 
     def resync(self) -> None:
-        self._fifo.resync()
-        self._wake.set()
+        for obj in self.indexer.list():
+            self._updated(obj, obj)
 
-    async def _process(self) -> None:
-        fifo, taken = self._fifo, 0
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while (deltas := fifo.pop()) is not None:
-                self._apply(deltas)
-                taken += 1
-                if taken % _TURN == 0:
-                    await asyncio.sleep(0)
-            if fifo.has_synced:
-                self._synced.set()
+    def _store(self, key: str, obj: Object, in_initial_list: bool) -> None:
+        old = self.indexer.get_by_key(key)
+        try:
+            self.indexer.add(obj)
+        except Exception:
+            log.exception("an index function of %s failed on %s, which is left out", self.name, key)
+            return
+        if old is not None:
+            self._updated(old, obj)
+            return
+        for registration in self._registrations:
+            registration.added(obj, in_initial_list)
 
-    def _apply(self, deltas: Deltas) -> None:
-        for change, obj in deltas.changes:
-            if change is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):
-                self.indexer.delete(obj)
-                for registration in self._registrations:
-                    registration.deleted(obj)
-                continue
-            old = self.indexer.get_by_key(deltas.key)
-            try:
-                self.indexer.add(obj)
-            except Exception:
-                log.exception("an index function of %s failed on %s, which is left out", self.name, deltas.key)
-                continue
-            if old is None:
-                for registration in self._registrations:
-                    registration.added(obj, deltas.in_initial_list)
-                continue
-            is_sync = change is DeltaType.SYNC or (change is DeltaType.REPLACED and _version(old) == _version(obj))
-            for registration in self._registrations:
-                if registration.resyncs or not is_sync:
-                    registration.updated(old, obj)
+    def _updated(self, old: Object, new: Object) -> None:
+        is_sync = _version(old) == _version(new)
+        for registration in self._registrations:
+            if registration.resyncs or not is_sync:
+                registration.updated(old, new)
 
 
 def _version(obj: Object) -> str:
@@ -335,7 +333,10 @@ def _version(obj: Object) -> str:
 
 def strip_managed_fields(obj: Object) -> Object:
     """A transform: nearly nobody reads them."""
-    obj["metadata"].pop("managedFields", None)
+    metadata = obj["metadata"]
+    if "managedFields" in metadata:
+        # a new dict, as one that something is taken out of stays as large as it was
+        obj["metadata"] = {key: value for key, value in metadata.items() if key != "managedFields"}
     return obj
 
 

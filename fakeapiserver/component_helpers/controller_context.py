@@ -91,6 +91,19 @@ class ControllerContext:
         self._used[informer] = None
         return informer
 
+    def running_informer(self, resource: GroupVersionResource) -> SharedInformer:
+        """That of a resource that is found while controllers run, whose metadata is all that is wanted: whole objects where
+        somebody reads these anyway. It runs, and may not have its first list yet; `release` the resource when it is gone."""
+        whole = resource in self.shared.informers
+        factory = self.shared.informers if whole else self.shared.metadata_informers
+        informer = factory.for_resource(resource)
+        factory.start()
+        return informer
+
+    def release(self, resource: GroupVersionResource) -> None:
+        """The resource isn't served any more, and this controller has no handlers left at its `running_informer`."""
+        self.shared.metadata_informers.stop_unused(resource)
+
     def recorder(self, component: str) -> CoreEventRecorder:
         """Tells events as `component`."""
         return self._events.new_recorder(component)

@@ -32,6 +32,8 @@ LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 STORAGE_CLASSES: Final = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
 VOLUME_ATTACHMENTS: Final = GroupVersionResource("storage.k8s.io", "v1", "volumeattachments")
 CLUSTER_ROLES: Final = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+CUSTOM_RESOURCE_DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+API_SERVICES: Final = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 CERTIFICATE_SIGNING_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 
 

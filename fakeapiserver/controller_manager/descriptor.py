@@ -73,7 +73,7 @@ _DESCRIPTORS: Final = (
         "serviceaccount-controller", "service-account-controller", "serviceaccount", alias="serviceaccount"
     ),
     ControllerDescriptor(
-        "garbage-collector-controller", "generic-garbage-collector", alias="garbagecollector", left_out=_NOT_YET
+        "garbage-collector-controller", "generic-garbage-collector", "garbage_collector", alias="garbagecollector"
     ),
     ControllerDescriptor("daemonset-controller", "daemon-set-controller", alias="daemonset", left_out=_NOT_YET),
     ControllerDescriptor("job-controller", "job-controller", alias="job", left_out=_NOT_YET),

@@ -246,6 +246,11 @@ class SharedInformer:
         """What came so far is in the indexer, and every handler was told."""
         return all(registration.idle for registration in self._registrations)
 
+    @property
+    def has_handlers(self) -> bool:
+        """Somebody is told of changes."""
+        return bool(self._registrations)
+
     def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
         """Tells `handler` from now on, of what is there already too. `resyncs`: it wants to be told again each resync_period."""
         registration = Registration(self, handler, resyncs=resyncs)
@@ -390,6 +395,20 @@ class SharedInformerFactory:
     def informers(self) -> Iterable[SharedInformer]:
         """All that were asked for."""
         return self._informers.values()
+
+    def __contains__(self, gvr: GroupVersionResource) -> bool:
+        """Somebody asked for the resource's informer."""
+        return gvr in self._informers
+
+    def stop_unused(self, gvr: GroupVersionResource) -> None:
+        """Ends the resource's informer unless it has handlers left: the resource is gone, and may come back as another."""
+        informer = self._informers.get(gvr)
+        if informer is None or informer.has_handlers:
+            return
+        del self._informers[gvr]
+        task = self._tasks.pop(gvr, None)
+        if task is not None:
+            task.cancel()
 
     async def wait_for_sync(self) -> None:
         """Until all that were started have their first list."""

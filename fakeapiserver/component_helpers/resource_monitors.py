@@ -1,0 +1,168 @@
+"""Handlers at the informers of all resources that a server has, whatever comes and goes.
+
+Upstream looks at discovery every 30 seconds (pkg/controller/garbagecollector/garbagecollector.go, Sync; graph_builder.go,
+syncMonitors). Here that is done when definitions or APIServices change, and periodically only where another server decides what
+it has. While a version's server doesn't answer, the monitors of its resources stay.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.client.cache.shared_informer import Registration, ResourceEventHandler, SharedInformer
+from fakeapiserver.client.discovery import APIResource, preferred_resources
+from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
+from fakeapiserver.component_helpers.objects import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import Event
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+
+log = logging.getLogger(__name__)
+
+# Seconds. Discovery follows a change a little later: it is looked at soon, and twice again.
+_FIRST: Final = 0.02
+_AGAIN: Final = (2.0, 28.0)
+_PERIOD: Final = 30.0
+_MAX_WAIT: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """One resource's informer, and the handler's place at it."""
+
+    resource: APIResource
+    informer: SharedInformer
+    registration: Registration
+
+
+class ResourceMonitors:
+    """handler: made for each resource that has all of `verbs` and that `wanted` doesn't refuse."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        verbs: Collection[str],
+        wanted: Callable[[APIResource], bool],
+        handler: Callable[[APIResource], ResourceEventHandler],
+    ) -> None:
+        self._context = context
+        self._verbs = verbs
+        self._wanted = wanted
+        self._handler = handler
+        self._monitors: dict[GroupVersionResource, Monitor] = {}
+        self._kinds: dict[GroupVersionKind, Monitor] = {}
+        self._synced = asyncio.Event()
+        self._again = 0
+
+    def controller(self, name: str) -> Controller:
+        """Keeps them up to date; one of those that `new` returns."""
+        context = self._context
+        controller = context.controller(self, name=name)
+        controller.add_source(Periodic())
+        controller.add_source(_Stopping(self))
+        for informer in (
+            context.informer(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True),
+            context.informer(API_SERVICES),
+        ):
+            controller.add_source(Informer(informer, self._changed))
+        return controller
+
+    async def wait_for_sync(self) -> None:
+        """Until the handlers were told of everything that was there, or half a minute is over."""
+        await self._synced.wait()
+
+    def of(self, kind: GroupVersionKind) -> Monitor | None:
+        """That of a kind, in the version that is monitored."""
+        return self._kinds.get(kind)
+
+    @property
+    def monitors(self) -> Mapping[GroupVersionResource, Monitor]:
+        return self._monitors
+
+    def stop(self) -> None:
+        """Tells handlers nothing more."""
+        for gvr in [*self._monitors]:
+            self._remove(gvr)
+        self._synced.clear()
+
+    def _changed(self, event: Event, queue: Queue) -> None:
+        self._again = 0
+        queue.add_after(EVERYTHING, _FIRST)
+
+    async def reconcile(self, request: Request) -> Result | None:
+        groups = await self._context.discovery.groups()
+        stale = {(group.name, version) for group in groups for version in group.stale}
+        found = {
+            resource.gvr: resource for resource in preferred_resources(groups, self._verbs) if self._wanted(resource)
+        }
+        gone = [gvr for gvr in self._monitors if gvr not in found and gvr.group_version not in stale]
+        new = [resource for gvr, resource in found.items() if gvr not in self._monitors]
+        if gone or new:
+            self._context.mapper.reset()
+        for gvr in gone:
+            self._remove(gvr)
+        for resource in new:
+            self._add(resource)
+        log.debug("%s: %d monitors added, %d removed", self._context.name, len(new), len(gone))
+        await self._sync(new)
+        return self._next(remote=bool(stale) or self._has_remote_servers())
+
+    def _next(self, *, remote: bool) -> Result | None:
+        if self._again < len(_AGAIN):
+            self._again += 1
+            return Result(requeue_after=_AGAIN[self._again - 1])
+        return Result(requeue_after=_PERIOD) if remote else None
+
+    def _has_remote_servers(self) -> bool:
+        return any(service["spec"].get("service") for service in self._context.informer(API_SERVICES).indexer.list())
+
+    def _add(self, resource: APIResource) -> None:
+        informer = self._context.running_informer(resource.gvr)
+        registration = informer.add_event_handler(self._handler(resource))
+        monitor = Monitor(resource, informer, registration)
+        self._monitors[resource.gvr] = monitor
+        self._kinds[resource.kind] = monitor
+
+    def _remove(self, gvr: GroupVersionResource) -> None:
+        monitor = self._monitors.pop(gvr)
+        self._kinds.pop(monitor.resource.kind, None)
+        monitor.registration.remove()
+        self._context.release(gvr)
+
+    async def _sync(self, new: Collection[APIResource]) -> None:
+        if self._synced.is_set():
+            return  # those that came later are told of as they come
+        timer = self._context.clock.call_later(_MAX_WAIT, self._synced.set)
+        syncing = asyncio.gather(*(self._monitors[resource.gvr].registration.wait_for_sync() for resource in new))
+        waiting = asyncio.ensure_future(self._synced.wait())
+        try:
+            await asyncio.wait((syncing, waiting), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            syncing.cancel()
+            waiting.cancel()
+        if not self._synced.is_set():
+            self._synced.set()
+        else:
+            log.warning("%s: not all resource monitors could be synced, proceeding anyways", self._context.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopping:
+    """A source of nothing that ends with its controller."""
+
+    monitors: ResourceMonitors
+
+    async def start(self, queue: Queue) -> None:
+        """The controller's other sources say when there is something to do."""
+
+    async def wait_for_sync(self) -> None:
+        """Nothing is there in the beginning."""
+
+    def stop(self) -> None:
+        self.monitors.stop()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from fakeapiserver.client.cache.shared_informer import SharedInformerFactory, strip_managed_fields
+from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory, strip_managed_fields
 from fakeapiserver.client.core_events import CoreEventBroadcaster
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
@@ -31,6 +31,7 @@ MODES: Final[Sequence[Mode]] = get_args(Mode)
 _QUIET_TURNS: Final = 40
 # Seconds within which a retry counts as something that moves.
 _SOON: Final = 1.5
+_LEAST: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +198,16 @@ class ControllerManager:
         """Retries don't wait for a clock that stands still."""
         clock = self.clock
         if isinstance(clock, AdjustableClock) and clock.stopped:
-            due = [soon for queue in self._queues() if (soon := queue.soonest) is not None and soon <= _SOON]
-            if due and not any(len(queue) or queue.processing for queue in self._queues()):
-                await clock.advance(min(due), _nothing)
+            queues = [queue for queue in self._queues() if not queue.paused]
+            due = [soon for queue in queues if (soon := queue.soonest) is not None and soon <= _SOON]
+            if due and not any(len(queue) or queue.processing for queue in queues):
+                # a timer may be due a little later than its queue says: sums of times are rounded
+                await clock.advance(max(min(due), _LEAST), _nothing)
+
+    @property
+    def informers(self) -> Sequence[SharedInformer]:
+        """All that controllers have asked for, whole objects first."""
+        return [*self._shared.informers.informers, *self._shared.metadata_informers.informers]
 
     def moving(self) -> Sequence[str]:
         """What has to be done now, in words; nothing for a cluster at rest."""
@@ -220,11 +228,9 @@ class ControllerManager:
 
     def _spreading(self) -> Sequence[str]:
         """What is on its way to controllers."""
-        factories = (self._shared.informers, self._shared.metadata_informers)
         found = [
             f"{informer.name} is being read"
-            for factory in factories
-            for informer in factory.informers
+            for informer in self.informers
             if not informer.idle or not informer.has_synced
         ]
         if self._in_flight():

@@ -30,6 +30,8 @@ class Harness:
         manager = self._cluster.server.controllers
         assert manager is not None
         self.manager = manager
+        assert self._cluster.server.api is not None
+        self.api = self._cluster.server.api
         assert isinstance(self._cluster.server.clock, AdjustableClock)
         self.clock = self._cluster.server.clock
         await self.settle()

@@ -85,15 +85,17 @@ class CoreEventBroadcaster:
     async def _write(self, event: Object) -> None:
         now = self.clock.monotonic()
         event, key = self._aggregated(event, now)
-        if not self._allows(event, now):
-            return
         told = self._told.get(key)
         if told is not None:
             event = {**event, "count": told.count + 1, "firstTimestamp": told.first}
             event["metadata"] = {**event["metadata"], "name": told.name}
+        # what isn't told is counted
+        self._told.put(key, _Told(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+        if not self._allows(event, now):
+            return
         for _ in range(_MAX_TRIES):
             try:
-                written = await self._attempt(event, patched=told is not None)
+                await self._attempt(event, patched=told is not None)
             except StatusError as error:
                 log.warning("the server rejected event %s: %s", event["metadata"]["name"], error)
                 return
@@ -101,19 +103,19 @@ class CoreEventBroadcaster:
                 log.warning("unable to write event %s, trying again: %s", event["metadata"]["name"], error)
                 await sleep(self.clock, _RETRY_SECONDS * (1 + random.random() * 0.25))
                 continue
-            self._told.put(key, _Told(written["metadata"]["name"], written["count"], written["firstTimestamp"]))
             return
 
-    async def _attempt(self, event: Object, *, patched: bool) -> Object:
+    async def _attempt(self, event: Object, *, patched: bool) -> None:
         events = self._client.resource(EVENTS, event["metadata"]["namespace"])
         if patched:
             change = {name: event[name] for name in ("count", "lastTimestamp", "message")}
             try:
-                return await events.patch(event["metadata"]["name"], change, patch_type=STRATEGIC_MERGE_PATCH)
+                await events.patch(event["metadata"]["name"], change, patch_type=STRATEGIC_MERGE_PATCH)
+                return
             except StatusError as error:
                 if not is_not_found(error):
                     raise
-        return await events.create(event)
+        await events.create(event)
 
     def _aggregated(self, event: Object, now: float) -> tuple[Object, Hashable]:
         """The event or the one that stands for many like it, and what it is counted under."""
@@ -122,11 +124,11 @@ class CoreEventBroadcaster:
         if similar is None or now - similar.last > _SIMILAR_SECONDS:
             similar = _Similar()
             self._similar.put(key, similar)
-        similar.messages.add(event["message"])
+        similar.messages[event["message"]] = None
         similar.last = now
         if len(similar.messages) < _MAX_SIMILAR:
             return event, (*key, event["involvedObject"].get("fieldPath", ""), event["message"])
-        similar.messages.pop()
+        similar.messages.popitem()  # the first ones go on being told apart; upstream forgets any of them
         return {**event, "message": f"(combined from similar events): {event['message']}"}, key
 
     def _allows(self, event: Object, now: float) -> bool:
@@ -184,7 +186,7 @@ class _Told:
 
 class _Similar:
     def __init__(self) -> None:
-        self.messages: set[str] = set()
+        self.messages: dict[str, None] = {}
         self.last = 0.0
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.names import is_dns1123_subdomain
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
@@ -40,7 +41,6 @@ _SPAM_QPS: Final = 1 / 300
 _MAX_SIMILAR: Final = 10
 _SIMILAR_SECONDS: Final = 600.0
 _MAX_NOTE: Final = 1024
-_MAX_NAME: Final = 253
 
 
 class EventBroadcaster:
@@ -113,12 +113,12 @@ class EventBroadcaster:
         if similar is None or now - similar.last > _SIMILAR_SECONDS:
             similar = _Similar()
             self._similar.put(key, similar)
-        similar.notes.add(note)
+        similar.notes[note] = None
         similar.last = now
         if len(similar.notes) < _MAX_SIMILAR:
             return event
-        similar.notes.pop()
-        return {**event, "note": f"(combined from similar events): {note}"[:_MAX_NOTE]}
+        similar.notes.popitem()  # the first ones go on being told apart; upstream forgets any of them
+        return {**event, "note": _cut(f"(combined from similar events): {note}")}
 
     # ------------------------------------------------------------------------- writing
 
@@ -195,18 +195,20 @@ class EventRecorder:
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Returns at once. `type_` is NORMAL or WARNING, `reason` a CamelCase word such as `Created`, `action` what was done or
-        tried, `note` a sentence of at most 1,024 characters (longer ones are cut). ValueError for another type, or an object that
+        tried, `note` a sentence of at most 1,024 bytes (longer ones are cut). `regarding` and `related` are objects, or references to
+        some. ValueError for another type, or an object that
         doesn't say what it is."""
         if type_ not in (NORMAL, WARNING):
             raise ValueError(f"unsupported event type {type_!r}: use {NORMAL} or {WARNING}")
         now = self._broadcaster.clock.now()
-        reference = object_reference(regarding)
-        name = f"{reference['name']}.{int(now * 1e9):x}"
+        reference, stamp = object_reference(regarding), f"{int(now * 1e9):x}"
+        name = f"{reference['name']}.{stamp}"
         event: Object = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": name if len(name) <= _MAX_NAME else f"event.{int(now * 1e9):x}",
+                # names that no event can have are left out
+                "name": f"event.{stamp}" if is_dns1123_subdomain(name) else name,
                 "namespace": reference.get("namespace") or "default",
             },
             "eventTime": rfc3339_micro(now),
@@ -215,7 +217,7 @@ class EventRecorder:
             "action": action,
             "reason": reason,
             "regarding": reference,
-            "note": note[:_MAX_NOTE],
+            "note": _cut(note),
             "type": type_,
         }
         if annotations:
@@ -226,7 +228,10 @@ class EventRecorder:
 
 
 def object_reference(obj: Object) -> Object:
-    """An ObjectReference. ValueError for an object without apiVersion, kind or name (upstream: tools/reference/ref.go)."""
+    """An ObjectReference; one that is given is the answer itself. ValueError for an object without apiVersion, kind or name
+    (upstream: tools/reference/ref.go)."""
+    if "metadata" not in obj and obj.get("name"):
+        return obj
     metadata = obj.get("metadata") or {}
     found = {
         "kind": obj.get("kind"),
@@ -240,6 +245,10 @@ def object_reference(obj: Object) -> Object:
     if missing:
         raise ValueError(f"can't make a reference: the object has no {', '.join(missing)}")
     return {key: value for key, value in found.items() if value}
+
+
+def _cut(note: str) -> str:
+    return note.encode()[:_MAX_NOTE].decode("utf-8", "ignore")
 
 
 class _Missing(Exception):
@@ -257,7 +266,7 @@ async def _patched(patch: Callable[..., Awaitable[Object]], event: Object) -> No
 
 class _Similar:
     def __init__(self) -> None:
-        self.notes: set[str] = set()
+        self.notes: dict[str, None] = {}
         self.last = 0.0
 
 

@@ -31,8 +31,12 @@ class TokenBucket:
         """Takes a token if one is there."""
         if self.reserve(now) == 0:
             return True
-        self._tokens += 1
+        self.give_back()
         return False
+
+    def give_back(self) -> None:
+        """A token that was reserved isn't used."""
+        self._tokens += 1
 
 
 class Random(Protocol):

@@ -114,7 +114,7 @@ _DESCRIPTORS: Final = (
         "token-cleaner-controller", "token-cleaner", alias="tokencleaner", disabled_by_default=True, left_out=_NOT_YET
     ),
     ControllerDescriptor("node-ipam-controller", "node-controller", alias="nodeipam", left_out=_NOT_YET),
-    ControllerDescriptor("node-lifecycle-controller", "node-controller", alias="nodelifecycle", left_out=_NOT_YET),
+    ControllerDescriptor("node-lifecycle-controller", "node-controller", "node_lifecycle", alias="nodelifecycle"),
     ControllerDescriptor("service-lb-controller", "service-controller", alias="service", left_out=_CLOUD),
     ControllerDescriptor("node-route-controller", "route-controller", alias="route", left_out=_CLOUD),
     ControllerDescriptor(
@@ -198,7 +198,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", left_out=_NOT_YET
     ),
-    ControllerDescriptor("taint-eviction-controller", "node-controller", left_out=_NOT_YET),
+    ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
     ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", left_out=_NOT_YET),
     ControllerDescriptor(
         "storage-version-migrator-controller", "storage-version-migrator-controller", alias="svm", left_out=_NOT_YET

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
+_NODE_LIFECYCLE: Final = "node-lifecycle-controller"
 _STOP_GRACE: Final = 2.0
 
 
@@ -130,7 +131,7 @@ class LocalServer:
         config = RESTConfig(self.url, token=self.admin_token)
         self.controllers = api.controllers = ControllerManager(
             ImpersonatingClientBuilder(config, transport, self.clock),
-            controllers=self.config.controllers,
+            controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
             extra=self._node_components(),
             clock=self.clock,
@@ -140,16 +141,26 @@ class LocalServer:
         )
         self._controllers = asyncio.create_task(self.controllers.run())
 
+    def _wanted_controllers(self) -> Sequence[str]:
+        """Simulated nodes bring the one along that lets pods onto them when they are ready."""
+        wanted = self.config.controllers
+        if self.config.nodes and not any(name.endswith(_NODE_LIFECYCLE) for name in wanted):
+            return [*(name for name in wanted if name != "none"), _NODE_LIFECYCLE]
+        return wanted
+
     def _node_components(self) -> "dict[str, Extra]":
         """What runs for simulated nodes."""
         if not self.config.nodes:
             return {}
         from fakeapiserver.controller_manager.manager import Extra
-        from fakeapiserver.nodes import kubelet
+        from fakeapiserver.nodes import kubelet, scheduler
         from fakeapiserver.nodes.simulation import Simulation
 
         simulation = self.simulation = Simulation(self.config.nodes)
-        return {"kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation))}
+        return {
+            "kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation)),
+            "kube-scheduler": Extra(scheduler.USER, scheduler.new),
+        }
 
     async def _install(self, api: APIServer) -> None:
         from fakeapiserver.server.local_webhooks import LocalWebhooks, install

@@ -1,0 +1,142 @@
+"""Whether nodes still give signs of life, and what their zones' eviction rates are. Pure; times in seconds of one clock.
+
+Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, ComputeZoneState, handleDisruption).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+
+State = Literal["Initial", "Normal", "PartialDisruption", "FullDisruption"]
+_TYPES: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+def condition_of(node: Object, kind: str) -> Mapping[str, Any] | None:
+    """The node's condition of this type."""
+    for found in node["status"].get("conditions") or ():
+        if found["type"] == kind:
+            condition: Mapping[str, Any] = found
+            return condition
+    return None
+
+
+def zone_of(node: Object) -> str:
+    """A name for its region and zone together; "" for neither."""
+    labels = node["metadata"].get("labels") or {}
+    zone = labels.get("failure-domain.beta.kubernetes.io/zone", labels.get("topology.kubernetes.io/zone", ""))
+    region = labels.get("failure-domain.beta.kubernetes.io/region", labels.get("topology.kubernetes.io/region", ""))
+    return f"{region}:\0:{zone}" if zone or region else ""
+
+
+@dataclass(slots=True)
+class NodeHealth:
+    """The last sign of life: when it was noticed, and what it was."""
+
+    seen_at: float
+    heartbeat: str = ""
+    renewed: str = ""
+
+    def notice(self, node: Object, lease: Object | None, now: float) -> None:
+        """A newer heartbeat in the status, or a renewed lease."""
+        ready = condition_of(node, "Ready")
+        heartbeat = ready.get("lastHeartbeatTime") or "" if ready else ""
+        renewed = (lease or {}).get("spec", {}).get("renewTime") or ""
+        if (ready and heartbeat != self.heartbeat) or renewed > self.renewed:
+            self.seen_at = now
+        self.heartbeat, self.renewed = heartbeat, max(renewed, self.renewed)
+
+
+def first_seen(node: Object, now: float) -> NodeHealth:
+    """Of a node nobody has looked at before: what never told its status counts from its creation."""
+    if condition_of(node, "Ready") is not None:
+        return NodeHealth(now)
+    return NodeHealth(seconds_of(node["metadata"]["creationTimestamp"]) or now)
+
+
+def conditions_unknown(node: Object, now: float) -> list[Object] | None:
+    """Its conditions when it gives no sign of life any more; None: they say so already."""
+    known = {found["type"]: found for found in node["status"].get("conditions") or ()}
+    changed = {}
+    for kind in _TYPES:
+        old = known.get(kind)
+        if old is None:
+            changed[kind] = {
+                "type": kind,
+                "status": "Unknown",
+                "reason": "NodeStatusNeverUpdated",
+                "message": "Kubelet never posted node status.",
+                "lastHeartbeatTime": node["metadata"]["creationTimestamp"],
+                "lastTransitionTime": rfc3339(now),
+            }
+        elif old["status"] != "Unknown":
+            changed[kind] = {
+                **old,
+                "status": "Unknown",
+                "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": rfc3339(now),
+            }
+    return [*{**known, **changed}.values()] if "Ready" in changed else None
+
+
+@dataclass(slots=True)
+class Zone:
+    """The nodes that fail together, how they are, and how fast they are tainted."""
+
+    limiter: TokenBucket | None
+    state: State = "Initial"
+
+
+@dataclass(slots=True)
+class Zones:
+    """Rates by the settings: in a zone where most nodes are lost, it is rather the network."""
+
+    settings: KubeControllerManagerConfiguration
+    zones: dict[str, Zone] = field(default_factory=dict)
+
+    def of(self, node: Object) -> Zone:
+        """Made when its first node comes."""
+        return self.zones.setdefault(zone_of(node), Zone(_limiter(self.settings.node_eviction_rate)))
+
+    def look(self, ready: Mapping[str, Sequence[bool]]) -> Literal["", "begins", "ends"]:
+        """`ready`: of each zone's nodes. Whether now begins, or ends, that no node at all is ready: then nobody is evicted."""
+        states = {name: self._state(found) for name, found in ready.items()}
+        all_lost = all(state == "FullDisruption" for state in states.values())
+        for gone in self.zones.keys() - ready.keys():
+            del self.zones[gone]
+        were_lost = all(zone.state == "FullDisruption" for zone in self.zones.values())
+        if all_lost and were_lost:
+            return ""
+        if all_lost:
+            for zone in self.zones.values():
+                zone.state, zone.limiter = "FullDisruption", None
+            return "begins"
+        for name, state in states.items():
+            zone = self.zones.setdefault(name, Zone(None))
+            if were_lost or zone.state != state:
+                zone.state, zone.limiter = state, _limiter(self._rate(state, len(ready[name])))
+        return "ends" if were_lost else ""
+
+    def _state(self, ready: Sequence[bool]) -> State:
+        lost = len(ready) - sum(ready)
+        if lost and lost == len(ready):
+            return "FullDisruption"
+        if lost > 2 and lost / len(ready) >= self.settings.unhealthy_zone_threshold:
+            return "PartialDisruption"
+        return "Normal"
+
+    def _rate(self, state: State, size: int) -> float:
+        if state != "PartialDisruption":
+            return self.settings.node_eviction_rate
+        large = size > self.settings.large_cluster_size_threshold
+        return self.settings.secondary_node_eviction_rate if large else 0.0
+
+
+def _limiter(rate: float) -> TokenBucket | None:
+    """None: nobody passes."""
+    return TokenBucket(rate, 1) if rate > 0 else None

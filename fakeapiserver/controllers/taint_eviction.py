@@ -1,0 +1,128 @@
+"""Deletes pods that don't tolerate their node's NoExecute taints, when their time is over.
+
+Upstream: pkg/controller/tainteviction/taint_eviction.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import NODES, PODS
+from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer
+from fakeapiserver.component_helpers.scheduling import tolerates
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+
+_WORKERS: Final = 8
+_REASON: Final = "TaintManagerEviction"
+
+
+class TaintEviction:
+    """Requests are pods."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder(context.name)
+        # When those that wait for their time have begun to.
+        self._since: dict[Request, float] = {}
+        self.nodes = context.informer(NODES)
+        self.pods = context.informer(PODS)
+        add_pod_node_name_indexer(self.pods)
+
+    def node_changed(self, event: Event, queue: Queue) -> None:
+        """Its taints did."""
+        if isinstance(event, DeleteEvent):
+            return
+        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if isinstance(event, UpdateEvent) and _taints(event.object_old) == _taints(node):
+            return
+        for pod in self.pods.indexer.by_index(POD_NODE_NAME_INDEX, node["metadata"]["name"]):
+            queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
+    def pod_changed(self, event: Event, queue: Queue) -> None:
+        """It has come to a node, or tolerates something else."""
+        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if isinstance(event, UpdateEvent):
+            old, new = event.object_old["spec"], pod["spec"]
+            if all(old.get(name) == new.get(name) for name in ("nodeName", "tolerations")):
+                return
+        queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
+    async def reconcile(self, request: Request) -> Result | None:
+        pod = self.pods.indexer.get_by_key(str(request))
+        node = self.nodes.indexer.get_by_key(pod["spec"].get("nodeName", "")) if pod is not None else None
+        taints = _taints(node) if node is not None else ()
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
+            self._since.pop(request, None)
+            return None
+        if not taints:
+            self._cancel(request, pod)
+            return None
+        seconds = _tolerated_seconds(taints, pod["spec"].get("tolerations") or ())
+        if seconds is None:
+            self._cancel(request, pod)
+            return None
+        now = self._context.clock.now()
+        left = self._since.setdefault(request, now) + seconds - now if seconds > 0 else 0.0
+        if left > 0:
+            return Result(requeue_after=left)
+        await self._delete(request, pod)
+        self._since.pop(request, None)
+        return None
+
+    def _cancel(self, request: Request, pod: Object) -> None:
+        if self._since.pop(request, None) is not None:
+            self._recorder.event(pod, "Normal", _REASON, f"Cancelling deletion of Pod {request}")
+
+    async def _delete(self, request: Request, pod: Object) -> None:
+        self._recorder.event(pod, "Normal", _REASON, f"Marking for deletion Pod {request}")
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "lastProbeTime": None,
+            "lastTransitionTime": rfc3339(self._context.clock.now()),
+            "observedGeneration": pod["metadata"].get("generation", 1),
+        }
+        pods = self._context.client.resource(PODS, request.namespace)
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [condition]}}
+        try:
+            await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+            await pods.delete(request.name)
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
+
+
+def _taints(node: Object) -> Sequence[Mapping[str, Any]]:
+    return [taint for taint in node["spec"].get("taints") or () if taint["effect"] == "NoExecute"]
+
+
+def _tolerated_seconds(taints: Sequence[Mapping[str, Any]], tolerations: Sequence[Mapping[str, Any]]) -> float | None:
+    """How long all of them are tolerated; None: for ever."""
+    used = [[toleration for toleration in tolerations if tolerates([toleration], taint)] for taint in taints]
+    if not all(used):
+        return 0.0
+    limits = [
+        float(toleration["tolerationSeconds"])
+        for found in used
+        for toleration in found
+        if toleration.get("tolerationSeconds") is not None
+    ]
+    return max(min(limits), 0.0) if limits else None
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    reconciler = TaintEviction(context)
+    controller = context.controller(reconciler, workers=_WORKERS)
+    controller.add_source(Informer(reconciler.nodes, reconciler.node_changed))
+    controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
+    return [controller]

@@ -1,0 +1,244 @@
+"""Binds pods to nodes (upstream: pkg/scheduler/schedule_one.go).
+
+Filters say where a pod can't run, scores where it runs best; where it can't, pods of less priority may have to go. Volumes that wait
+for their first consumer, resource claims and extenders are not considered.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
+from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, labels_of
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.nodes.scheduler import preemption, scores
+from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
+from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
+
+NAME: Final = "default-scheduler"
+USER: Final = "system:kube-scheduler"
+_TERMINAL: Final = ("Succeeded", "Failed")
+_BACK_OFF: Final = 1.0
+_MAX_BACK_OFF: Final = 10.0
+
+
+class Scheduler:
+    """Requests are pods that have no node yet."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._snapshot = Snapshot()
+        self._recorder = context.recorder(NAME)
+        # Those that fit nowhere: how often they were tried, and when the last time was.
+        self._waiting: dict[Request, tuple[int, float]] = {}
+        self.pods = context.informer(PODS)
+        self.nodes = context.informer(NODES)
+        self.namespaces = context.informer(NAMESPACES)
+
+    # ------------------------------------------------------------------------- events
+
+    def pod_changed(self, event: Event, queue: Queue) -> None:
+        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
+        gone = isinstance(event, DeleteEvent)
+        node = pod["spec"].get("nodeName")
+        if node:
+            self._waiting.pop(request, None)
+            if gone or (pod.get("status") or {}).get("phase") in _TERMINAL:
+                if self._snapshot.remove_pod(str(request)):
+                    self._try_again(queue)
+            else:
+                self._snapshot.place(PodInfo(pod), node)
+                if isinstance(event, UpdateEvent) and labels_of(event.object_old) != labels_of(pod):
+                    self._try_again(queue)
+        elif gone:
+            self._waiting.pop(request, None)
+            self._snapshot.remove_pod(str(request))
+        elif self._is_ours(pod):
+            old = event.object_old if isinstance(event, UpdateEvent) else None
+            if (
+                old is None
+                or old["spec"] != pod["spec"]
+                or old["metadata"].get("labels") != pod["metadata"].get("labels")
+            ):
+                queue.add(request, pod["spec"].get("priority") or 0)
+
+    def node_changed(self, event: Event, queue: Queue) -> None:
+        if isinstance(event, DeleteEvent):
+            self._snapshot.remove_node(event.object["metadata"]["name"])
+            return
+        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        self._snapshot.set_node(node)
+        if not isinstance(event, UpdateEvent) or _shape(event.object_old) != _shape(node):
+            self._try_again(queue)
+
+    def namespace_changed(self, event: Event, queue: Queue) -> None:
+        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if isinstance(event, DeleteEvent):
+            self._snapshot.namespaces.pop(obj["metadata"]["name"], None)
+        else:
+            self._snapshot.namespaces[obj["metadata"]["name"]] = labels_of(obj)
+
+    def _try_again(self, queue: Queue) -> None:
+        """Something has changed: whoever fits nowhere may fit now; later, the more often it didn't."""
+        now = self._context.clock.monotonic()
+        for request, (tries, last) in self._waiting.items():
+            queue.add_after(request, last + min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF) - now)
+
+    @staticmethod
+    def _is_ours(pod: Object) -> bool:
+        spec = pod["spec"]
+        return (
+            spec.get("schedulerName", NAME) == NAME
+            and not spec.get("schedulingGates")
+            and not is_terminating(pod)
+            and (pod.get("status") or {}).get("phase") not in _TERMINAL
+        )
+
+    # --------------------------------------------------------------------- scheduling
+
+    async def reconcile(self, request: Request) -> None:
+        pod = self.pods.indexer.get_by_key(str(request))
+        if pod is None or pod["spec"].get("nodeName") or not self._is_ours(pod):
+            self._waiting.pop(request, None)
+            return
+        info = PodInfo(pod)
+        cycle, fitting, refusals = cycle_of(info, self._snapshot), [], dict[str, Refusal]()
+        for name, node in self._snapshot.nodes.items():
+            why = refusal(cycle, node)
+            if why is None:
+                fitting.append(node)
+            else:
+                refusals[name] = why
+        if not fitting:
+            await self._refused(request, info, refusals)
+            return
+        # decided before anything is awaited: nobody else gets the same room
+        chosen = scores.best(info, fitting, self._snapshot).name
+        self._snapshot.place(info, chosen)
+        self._waiting.pop(request, None)
+        await self._bind(request, info, chosen)
+
+    async def _bind(self, request: Request, info: PodInfo, name: str) -> None:
+        metadata = {"name": request.name, "namespace": request.namespace, "uid": info.pod["metadata"]["uid"]}
+        target = {"apiVersion": "v1", "kind": "Node", "name": name}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        try:
+            await self._context.client.resource(PODS, request.namespace).create(binding, "binding")
+        except StatusError as error:
+            self._snapshot.remove_pod(info.key)
+            if is_not_found(error) or is_conflict(error):
+                return
+            raise
+        self._recorder.event(info.pod, "Normal", "Scheduled", f"Successfully assigned {request} to {name}")
+
+    async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal]) -> None:
+        tries = self._waiting.get(request, (0, 0.0))[0] + 1
+        self._waiting[request] = (tries, self._context.clock.monotonic())
+        message, nominated = self._message(refusals), ""
+        if refusals:
+            found, why = preemption.candidate(info, self._snapshot, refusals)
+            if found is not None:
+                await self._preempt(info, found)
+                nominated = found.node
+                why = ""
+            message += f" preemption: {why}" if why else ""
+        self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
+        await self._say(info.pod, message, nominated)
+
+    @staticmethod
+    def _message(refusals: Mapping[str, Refusal]) -> str:
+        if not refusals:
+            return "no nodes available to schedule pods"
+        counts = Counter(reason for why in refusals.values() for reason in why.reasons)
+        shown = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+        return f"0/{len(refusals)} nodes are available: {shown}."
+
+    async def _preempt(self, info: PodInfo, found: preemption.Candidate) -> None:
+        """The victims are told to go; the pod is tried again as they do."""
+        uid = info.pod["metadata"]["uid"]
+        for victim in found.victims:
+            metadata = victim.pod["metadata"]
+            if metadata.get("deletionTimestamp"):
+                continue
+            pods = self._context.client.resource(PODS, victim.namespace)
+            condition = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "PreemptionByScheduler",
+                "message": f"{NAME}: preempting to accommodate a higher priority pod",
+                "lastProbeTime": None,
+                "lastTransitionTime": rfc3339(self._context.clock.now()),
+                "observedGeneration": metadata.get("generation", 1),
+            }
+            try:
+                await self._patch(victim.pod, {"conditions": [condition]})
+                await pods.delete(metadata["name"])
+            except StatusError as error:
+                if not is_not_found(error):
+                    raise
+                continue
+            message = f"Preempted by pod {uid} on node {found.node}"
+            self._recorder.event(victim.pod, "Normal", "Preempted", message)
+
+    async def _say(self, pod: Object, message: str, nominated: str) -> None:
+        """Writes why, if it doesn't say so already."""
+        old: Mapping[str, Any] = next(
+            (row for row in (pod.get("status") or {}).get("conditions") or () if row["type"] == "PodScheduled"), {}
+        )
+        status: Object = {}
+        if (old.get("status"), old.get("reason"), old.get("message")) != ("False", "Unschedulable", message):
+            since = old["lastTransitionTime"] if old.get("status") == "False" else rfc3339(self._context.clock.now())
+            status["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": message,
+                    "lastProbeTime": None,
+                    "lastTransitionTime": since,
+                    "observedGeneration": pod["metadata"].get("generation", 1),
+                }
+            ]
+        if nominated and (pod.get("status") or {}).get("nominatedNodeName") != nominated:
+            status["nominatedNodeName"] = nominated
+        if status:
+            try:
+                await self._patch(pod, status)
+            except StatusError as error:
+                if not is_not_found(error):
+                    raise
+
+    async def _patch(self, pod: Object, status: Object) -> None:
+        metadata = pod["metadata"]
+        pods = self._context.client.resource(PODS, metadata["namespace"])
+        patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
+        await pods.patch(metadata["name"], patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+
+
+def _shape(node: Object) -> tuple[object, ...]:
+    """What matters for scheduling of a node."""
+    spec = node["spec"]
+    return (
+        node["metadata"].get("labels"),
+        spec.get("taints"),
+        spec.get("unschedulable"),
+        node["status"].get("allocatable"),
+    )
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    reconciler = Scheduler(context)
+    controller = context.controller(reconciler)
+    controller.add_source(Informer(reconciler.namespaces, reconciler.namespace_changed))
+    controller.add_source(Informer(reconciler.nodes, reconciler.node_changed))
+    controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
+    return [controller]

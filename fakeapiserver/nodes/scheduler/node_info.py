@@ -1,0 +1,218 @@
+"""What the scheduler knows of nodes and of the pods on them (upstream: pkg/scheduler/framework/types.go, backend/cache)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.scheduling import Amounts, amounts_of, pod_requests
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+# What a pod without requests is thought to need.
+UNSAID: Final[Mapping[str, int]] = {"cpu": 100, "memory": 200 * 1024 * 1024}
+Port = tuple[str, str, int]  # address, protocol, number
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A PodAffinityTerm, of a pod in `namespace`."""
+
+    selector: labels.Selector
+    namespaces: frozenset[str]
+    namespace_selector: labels.Selector | None
+    topology_key: str
+    weight: int = 1
+
+    def matches(self, pod: "PodInfo", namespace_labels: Mapping[str, Mapping[str, str]]) -> bool:
+        """Whether `pod` is one that the term is about."""
+        if pod.namespace not in self.namespaces and not (
+            self.namespace_selector is not None
+            and self.namespace_selector.matches(namespace_labels.get(pod.namespace, {}))
+        ):
+            return False
+        return self.selector.matches(pod.labels)
+
+
+class PodInfo:
+    """A pod with what filters ask for, worked out once."""
+
+    __slots__ = (
+        "affinity",
+        "anti_affinity",
+        "key",
+        "labels",
+        "namespace",
+        "pod",
+        "ports",
+        "preferred",
+        "priority",
+        "requests",
+    )
+
+    def __init__(self, pod: Object) -> None:
+        metadata, spec = pod["metadata"], pod["spec"]
+        self.pod = pod
+        self.key: str = f"{metadata['namespace']}/{metadata['name']}"
+        self.namespace: str = metadata["namespace"]
+        self.labels: Mapping[str, str] = metadata.get("labels") or {}
+        self.priority: int = spec.get("priority") or 0
+        self.requests: Amounts = pod_requests(pod)
+        self.ports: frozenset[Port] = frozenset(_host_ports(spec))
+        affinity = spec.get("affinity") or {}
+        self.affinity = self._terms((affinity.get("podAffinity") or {}).get(REQUIRED))
+        self.anti_affinity = self._terms((affinity.get("podAntiAffinity") or {}).get(REQUIRED))
+        self.preferred = [
+            *self._weighted((affinity.get("podAffinity") or {}).get(PREFERRED), 1),
+            *self._weighted((affinity.get("podAntiAffinity") or {}).get(PREFERRED), -1),
+        ]
+
+    def _terms(self, terms: Iterable[Mapping[str, Any]] | None) -> Sequence[Term]:
+        return [self._term(term, 1) for term in terms or ()]
+
+    def _weighted(self, terms: Iterable[Mapping[str, Any]] | None, sign: int) -> Iterator[Term]:
+        for row in terms or ():
+            yield self._term(row["podAffinityTerm"], sign * row["weight"])
+
+    def _term(self, term: Mapping[str, Any], weight: int) -> Term:
+        selector = labels.from_label_selector(term.get("labelSelector"))
+        more = [
+            labels.Requirement(key, operator, (self.labels[key],))
+            for keys, operator in (("matchLabelKeys", "in"), ("mismatchLabelKeys", "notin"))
+            for key in term.get(keys) or ()
+            if key in self.labels
+        ]
+        if more and term.get("labelSelector") is not None:
+            selector = labels.Selector((*selector.requirements, *more))
+        namespaces = term.get("namespaces") or ()
+        chosen = term.get("namespaceSelector")
+        if not namespaces and chosen is None:
+            namespaces = (self.namespace,)
+        return Term(
+            selector,
+            frozenset(namespaces),
+            labels.from_label_selector(chosen) if chosen is not None else None,
+            term["topologyKey"],
+            weight,
+        )
+
+
+def _host_ports(spec: Mapping[str, Any]) -> Iterator[Port]:
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"]
+
+
+@dataclass(slots=True)
+class NodeInfo:
+    """A node, the pods that are on it or will be, and what they need together."""
+
+    node: Object
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    requested: Amounts = field(default_factory=dict)
+    # With a guess for those that don't say: what the scores go by.
+    presumed: Amounts = field(default_factory=lambda: dict.fromkeys(UNSAID, 0))
+    allocatable: Amounts = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        found: str = self.node["metadata"]["name"]
+        return found
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.node["metadata"].get("labels") or {}
+        return found
+
+    @property
+    def taints(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.node["spec"].get("taints") or ()
+        return found
+
+    def set_node(self, node: Object) -> None:
+        """It has changed."""
+        self.node = node
+        self.allocatable = amounts_of(node["status"].get("allocatable"))
+
+    def add(self, pod: PodInfo) -> None:
+        """It is here, or will be."""
+        self.remove(pod.key)
+        self.pods[pod.key] = pod
+        for name, amount in pod.requests.items():
+            self.requested[name] = self.requested.get(name, 0) + amount
+        for name, guess in UNSAID.items():
+            self.presumed[name] += pod.requests.get(name) or guess
+
+    def remove(self, key: str) -> None:
+        """It isn't, if it was."""
+        pod = self.pods.pop(key, None)
+        if pod is not None:
+            for name, amount in pod.requests.items():
+                self.requested[name] -= amount
+            for name, guess in UNSAID.items():
+                self.presumed[name] -= pod.requests.get(name) or guess
+
+    def without(self, keys: Iterable[str]) -> "NodeInfo":
+        """The same with these pods gone."""
+        found = NodeInfo(self.node, dict(self.pods), dict(self.requested), dict(self.presumed), self.allocatable)
+        for key in keys:
+            found.remove(key)
+        return found
+
+
+class Snapshot:
+    """All nodes; kept up to date by what informers tell, and ahead of them by what the scheduler has decided."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeInfo] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        # Pods that others have to look at: those that must not have some beside them, those that would like something.
+        self.avoiding: set[str] = set()
+        self.wishing: set[str] = set()
+        self._where: dict[str, str] = {}
+        self._unknown: dict[str, dict[str, PodInfo]] = {}
+
+    def set_node(self, node: Object) -> None:
+        """It is there, or has changed."""
+        name = node["metadata"]["name"]
+        info = self.nodes.get(name)
+        if info is None:
+            info = self.nodes[name] = NodeInfo(node)
+            for pod in self._unknown.pop(name, {}).values():
+                info.add(pod)
+        info.set_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """It is gone; its pods are remembered in case it comes back."""
+        info = self.nodes.pop(name, None)
+        if info is not None and info.pods:
+            self._unknown[name] = info.pods
+
+    def place(self, pod: PodInfo, name: str) -> None:
+        """It is on that node, or will be."""
+        if self._where.get(pod.key, name) != name:
+            self.remove_pod(pod.key)
+        self._where[pod.key] = name
+        if pod.anti_affinity:
+            self.avoiding.add(pod.key)
+        if pod.preferred:
+            self.wishing.add(pod.key)
+        info = self.nodes.get(name)
+        if info is not None:
+            info.add(pod)
+        else:
+            self._unknown.setdefault(name, {})[pod.key] = pod
+
+    def remove_pod(self, key: str) -> bool:
+        """It needs nothing any more; whether it did."""
+        name = self._where.pop(key, None)
+        if name is None:
+            return False
+        self.avoiding.discard(key)
+        self.wishing.discard(key)
+        if name in self.nodes:
+            self.nodes[name].remove(key)
+        self._unknown.get(name, {}).pop(key, None)
+        return True

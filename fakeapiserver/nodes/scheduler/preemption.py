@@ -1,0 +1,73 @@
+"""Which pods of less priority must go so that another fits (upstream: plugins/defaultpreemption, framework/preemption)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
+from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node, and the pods that have to leave it."""
+
+    node: str
+    victims: Sequence[PodInfo]
+
+
+def candidate(pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal]) -> tuple[Candidate | None, str]:
+    """The node whose victims are least important; or why there is none, as the event tells it."""
+    total = len(snapshot.nodes)
+    if pod.pod["spec"].get("preemptionPolicy") == "Never":
+        return None, "not eligible due to preemptionPolicy=Never."
+    found, hopeless, spared = [], 0, 0
+    for name, why in refusals.items():
+        if not why.helped:
+            hopeless += 1
+            continue
+        victims = _victims(pod, snapshot, snapshot.nodes[name])
+        if victims is None:
+            spared += 1
+        else:
+            found.append(Candidate(name, victims))
+    if found:
+        return min(found, key=_cost), ""
+    reasons = []
+    if spared:
+        reasons.append(f"{spared} No preemption victims found for incoming pod")
+    if hopeless:
+        reasons.append(f"{hopeless} Preemption is not helpful for scheduling")
+    return None, f"0/{total} nodes are available: {', '.join(sorted(reasons))}."
+
+
+def _cost(found: Candidate) -> tuple[int, int, int, str]:
+    """Less is better: the highest priority that would suffer, their sum, how many."""
+    priorities = [victim.priority for victim in found.victims]
+    return max(priorities), sum(priorities), len(priorities), found.node
+
+
+def _victims(pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> Sequence[PodInfo] | None:
+    """As few as possible, the least important; None: even all of them wouldn't do."""
+    lesser = sorted((other for other in node.pods.values() if other.priority < pod.priority), key=_importance)
+    if not lesser:
+        return None
+    gone = {other.key for other in lesser}
+    if not _fits(pod, snapshot, node.without(gone)):
+        return None
+    for other in reversed(lesser):  # the most important stay if they can
+        if _fits(pod, snapshot, node.without(gone - {other.key})):
+            gone.discard(other.key)
+    return [other for other in lesser if other.key in gone]
+
+
+def _importance(pod: PodInfo) -> tuple[int, str]:
+    """Of equals, whoever runs longer is more important, and sorts last."""
+    started = (pod.pod.get("status") or {}).get("startTime") or "9999"
+    return pod.priority, "".join(chr(0x10FFFF - ord(letter)) for letter in started)
+
+
+def _fits(pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> bool:
+    changed = Snapshot()
+    changed.nodes = {**snapshot.nodes, node.name: node}
+    changed.namespaces, changed.avoiding, changed.wishing = snapshot.namespaces, snapshot.avoiding, snapshot.wishing
+    return refusal(cycle_of(pod, changed), node) is None

@@ -1,0 +1,108 @@
+"""Which of the nodes that a pod may run on is the best: each score is 0 to 100, and weighs as upstream's defaults say.
+
+Upstream: pkg/scheduler/framework/plugins (noderesources/{least_allocated,balanced_allocation}.go, tainttoleration, nodeaffinity,
+podtopologyspread/scoring.go, interpodaffinity/scoring.go), apis/config/v1/default_plugins.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fakeapiserver.component_helpers.scheduling import matches_term, tolerates
+from fakeapiserver.nodes.scheduler.filters import spreads
+from fakeapiserver.nodes.scheduler.node_info import PREFERRED, UNSAID, NodeInfo, PodInfo, Snapshot
+
+MAX: Final = 100.0
+
+
+def best(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> NodeInfo:
+    """Of several equally good ones, the one with the fewest pods, then the first by name."""
+    if len(nodes) == 1:
+        return nodes[0]
+    totals = dict.fromkeys((node.name for node in nodes), 0.0)
+    for weight, scores in (
+        (1, {node.name: _least_allocated(pod, node) for node in nodes}),
+        (1, {node.name: _balanced(pod, node) for node in nodes}),
+        (3, _reversed({node.name: _intolerable(pod, node) for node in nodes})),
+        (2, _normalized({node.name: _preferred_affinity(pod, node) for node in nodes})),
+        (2, _spread(pod, nodes, snapshot)),
+        (2, _pod_affinity(pod, nodes, snapshot)),
+    ):
+        for name, score in scores.items():
+            totals[name] += weight * score
+    return min(nodes, key=lambda node: (-round(totals[node.name], 6), len(node.pods), node.name))
+
+
+def _after(pod: PodInfo, node: NodeInfo, name: str) -> float:
+    """The share of the node's resource that would be taken."""
+    capacity = node.allocatable.get(name, 0)
+    if not capacity:
+        return 1.0
+    return min((node.presumed[name] + (pod.requests.get(name) or UNSAID[name])) / capacity, 1.0)
+
+
+def _least_allocated(pod: PodInfo, node: NodeInfo) -> float:
+    return sum((1.0 - _after(pod, node, name)) * MAX for name in UNSAID) / len(UNSAID)
+
+
+def _balanced(pod: PodInfo, node: NodeInfo) -> float:
+    cpu, memory = (_after(pod, node, name) for name in UNSAID)
+    return (1.0 - abs(cpu - memory) / 2) * MAX
+
+
+def _intolerable(pod: PodInfo, node: NodeInfo) -> float:
+    """How many taints would rather not have it."""
+    tolerations = pod.pod["spec"].get("tolerations") or ()
+    unwanted = [taint for taint in node.taints if taint["effect"] == "PreferNoSchedule"]
+    return float(len([taint for taint in unwanted if not tolerates(tolerations, taint)]))
+
+
+def _preferred_affinity(pod: PodInfo, node: NodeInfo) -> float:
+    affinity = (pod.pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    rows = affinity.get(PREFERRED) or ()
+    return float(sum(row["weight"] for row in rows if matches_term(row["preference"], node.node)))
+
+
+def _spread(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Mapping[str, float]:
+    """Soft constraints: rather where fewer are."""
+    found = spreads(pod, snapshot, "ScheduleAnyway")
+    if not found:
+        return {}
+    counts = {
+        node.name: float(sum(spread.counts.get(node.labels.get(spread.key, ""), 0) for spread in found))
+        for node in nodes
+    }
+    return _reversed(counts)
+
+
+def _pod_affinity(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Mapping[str, float]:
+    """Near to, or far from, what it would like, and what would like it."""
+    if not pod.preferred and not snapshot.wishing:
+        return {}
+    weights: dict[tuple[str, str], int] = {}
+    for node in snapshot.nodes.values():
+        for other in node.pods.values():
+            wishes = [term for term in pod.preferred if term.matches(other, snapshot.namespaces)]
+            wishes += [term for term in other.preferred if term.matches(pod, snapshot.namespaces)]
+            for term in wishes:
+                domain = (term.topology_key, node.labels.get(term.topology_key, ""))
+                weights[domain] = weights.get(domain, 0) + term.weight
+    if not weights:
+        return {}
+    sums = {
+        node.name: float(sum(weight for (key, value), weight in weights.items() if node.labels.get(key) == value))
+        for node in nodes
+    }
+    low, high = min(sums.values()), max(sums.values())
+    return {name: (value - low) / (high - low) * MAX if high > low else 0.0 for name, value in sums.items()}
+
+
+def _normalized(scores: Mapping[str, float]) -> Mapping[str, float]:
+    """The best has 100."""
+    most = max(scores.values())
+    return {name: score / most * MAX for name, score in scores.items()} if most > 0 else {}
+
+
+def _reversed(scores: Mapping[str, float]) -> Mapping[str, float]:
+    """Those with the least have 100."""
+    most = max(scores.values())
+    return {name: MAX - score / most * MAX for name, score in scores.items()} if most > 0 else {}

@@ -6,7 +6,7 @@ Upstream: sigs.k8s.io/controller-tools (the +kubebuilder markers).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Required, TypedDict, TypeVar
 
 from fakeapiserver.controller_runtime import scheme
 
@@ -69,7 +69,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class WebhookMarker:
-    """A webhook's entry in a webhook configuration."""
+    """A webhook's entry in a webhook configuration; `webhook` tells of its fields."""
 
     name: str
     path: str
@@ -81,6 +81,13 @@ class WebhookMarker:
     failure_policy: str = "Fail"
     side_effects: str = "None"
     timeout_seconds: int | None = None
+    match_policy: str = ""
+    reinvocation_policy: str = ""
+    admission_review_versions: Sequence[str] = ("v1",)
+    service_name: str = "webhook-service"
+    service_namespace: str = "system"
+    service_port: int | None = None
+    url: str = ""
 
 
 def resource(
@@ -137,14 +144,19 @@ def rbac(
     urls: Sequence[str] = (),
     namespace: str = "",
 ) -> Callable[[T], T]:
-    """A reconciler needs this: `@rbac(groups=["apps"], resources=["deployments"], verbs=["get", "list", "watch"])`. With `namespace`
-    in that one only."""
+    """A reconciler needs this: `@rbac(groups=["apps"], resources=["deployments"], verbs=["get", "list", "watch"])`. The group of
+    pods and their like is "" or "core". With `namespace` in that one only; with `urls`, such as /metrics, not of a resource.
+
+    TypeError for a string where a list of strings is meant.
+    """
+    for name, words in (("groups", groups), ("resources", resources), ("verbs", verbs), ("urls", urls)):
+        _check_words("rbac", name, words)
     return _noting(RULES, Rule(groups, resources, verbs, resource_names, urls, namespace))
 
 
 def webhook(
     *,
-    path: str,
+    path: str = "",
     mutating: bool,
     groups: Sequence[str],
     versions: Sequence[str],
@@ -154,8 +166,33 @@ def webhook(
     failure_policy: str = "Fail",
     side_effects: str = "None",
     timeout_seconds: int | None = None,
+    match_policy: str = "",
+    reinvocation_policy: str = "",
+    admission_review_versions: Sequence[str] = ("v1",),
+    service_name: str = "webhook-service",
+    service_namespace: str = "system",
+    service_port: int | None = None,
+    url: str = "",
 ) -> Callable[[T], T]:
-    """The class serves a webhook at `path`; `name` is a domain name such as `vwidget.kb.io`."""
+    """The class serves a webhook at `path` of a Service, or at a `url` outside of the cluster.
+
+    name: a domain name such as `vwidget.kb.io`. groups: "" or "core" for pods and their like. operations: CREATE, UPDATE, DELETE,
+    CONNECT or *. failure_policy: Fail (the default) or Ignore, when the webhook doesn't answer within `timeout_seconds` (1 to 30; the
+    server's default is 10). side_effects: None (the default) or NoneOnDryRun. match_policy: Equivalent (the server's default) or
+    Exact. reinvocation_policy: Never (the server's default) or IfNeeded.
+
+    ValueError unless there is a path or a URL, and for words that the server doesn't know; TypeError for a string where a list of
+    strings is meant.
+    """
+    if bool(path) is bool(url):
+        raise ValueError(f"the webhook {name} needs a path or a url, and not both")
+    for what, words in (
+        ("groups", groups),
+        ("versions", versions),
+        ("resources", resources),
+        ("operations", operations),
+    ):
+        _check_words(name, what, words)
     return _noting(
         WEBHOOKS,
         WebhookMarker(
@@ -165,12 +202,123 @@ def webhook(
             groups,
             versions,
             resources,
-            operations,
-            failure_policy,
-            side_effects,
+            [_one_of(name, "operation", word, ("CREATE", "UPDATE", "DELETE", "CONNECT", "*")) for word in operations],
+            _one_of(name, "failure_policy", failure_policy, ("Fail", "Ignore")),
+            _one_of(name, "side_effects", side_effects, ("None", "NoneOnDryRun")),
             timeout_seconds,
+            _one_of(name, "match_policy", match_policy, ("", "Exact", "Equivalent")),
+            _one_of(name, "reinvocation_policy", reinvocation_policy, ("", "Never", "IfNeeded")),
+            admission_review_versions,
+            service_name,
+            service_namespace,
+            service_port,
+            url,
         ),
     )
+
+
+def _one_of(name: str, what: str, word: str, known: Sequence[str]) -> str:
+    """In upstream's spelling; as its markers, in whatever case."""
+    found = next((row for row in known if row.lower() == word.lower()), None)
+    if found is None:
+        raise ValueError(f"the webhook {name}: {what} {word!r} is none of {', '.join(filter(None, known))}")
+    return found
+
+
+def _check_words(name: str, what: str, words: Sequence[str]) -> None:
+    if isinstance(words, str):
+        raise TypeError(f"{name}: {what} is a list of strings, not {words!r}")
+
+
+class Validation(TypedDict, total=False):
+    """A rule in CEL, as a definition has it; only `rule` is needed.
+
+    `message` is what is told when it fails, or `messageExpression`, a string in CEL; `reason` one of FieldValueInvalid (the
+    default), FieldValueForbidden, FieldValueRequired, FieldValueDuplicate; `fieldPath` where, such as ".replicas".
+    """
+
+    rule: Required[str]
+    message: str
+    messageExpression: str
+    reason: str
+    fieldPath: str
+    optionalOldSelf: bool
+
+
+def rules(*validations: Validation) -> dict[str, Any]:
+    """For `Field(json_schema_extra=…)`, `ConfigDict(json_schema_extra=…)` and `msgspec.Meta(extra_json_schema=…)`, as all that
+    follow; several are joined by `|`.
+
+    size: int = Field(json_schema_extra=rules({"rule": "self >= oldSelf", "message": "may not shrink"}))
+    """
+    return {"x-kubernetes-validations": [*validations]}
+
+
+def immutable(what: str = "it") -> dict[str, Any]:
+    """Can't be changed once it is there."""
+    return rules({"rule": "self == oldSelf", "message": f"{what} can't be changed"})
+
+
+def exactly_one_of(*names: str) -> dict[str, Any]:
+    """Of a model's fields, by their names on the wire, one is given."""
+    return rules(
+        {"rule": f"{_given(names)} == 1", "message": f"exactly one of the fields in [{' '.join(names)}] must be set"}
+    )
+
+
+def at_most_one_of(*names: str) -> dict[str, Any]:
+    """Of a model's fields, by their names on the wire, none or one is given."""
+    return rules(
+        {"rule": f"{_given(names)} <= 1", "message": f"at most one of the fields in [{' '.join(names)}] may be set"}
+    )
+
+
+def _given(names: Sequence[str]) -> str:
+    return f"[{','.join(f'has(self.{name})' for name in names)}].filter(x,x==true).size()"
+
+
+def list_map(*keys: str) -> dict[str, Any]:
+    """A list whose items have the values of these fields, by their names on the wire, to tell them apart: each has owners of its
+    own."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys]}
+
+
+def list_set() -> dict[str, Any]:
+    """A list of values that differ."""
+    return {"x-kubernetes-list-type": "set"}
+
+
+def list_atomic() -> dict[str, Any]:
+    """A list that is replaced as a whole."""
+    return {"x-kubernetes-list-type": "atomic"}
+
+
+def map_atomic() -> dict[str, Any]:
+    """An object that is replaced as a whole."""
+    return {"x-kubernetes-map-type": "atomic"}
+
+
+def nullable() -> dict[str, Any]:
+    """null is a value of its own."""
+    return {"nullable": True}
+
+
+def preserve_unknown_fields() -> dict[str, Any]:
+    """Fields that the schema doesn't know are kept."""
+    return {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def embedded_resource() -> dict[str, Any]:
+    """A whole object of whatever kind, for a dict: apiVersion, kind and metadata are checked."""
+    return {"type": "object", "x-kubernetes-embedded-resource": True, **preserve_unknown_fields()}
+
+
+def builtin(name: str) -> dict[str, Any]:
+    """One of Kubernetes' own types, by its name in OpenAPI, for a dict.
+
+    template: dict[str, Any] = Field(json_schema_extra=builtin("io.k8s.api.core.v1.PodTemplateSpec"))
+    """
+    return {"x-fakeapiserver-builtin": name}
 
 
 def noted(found: type[Any], what: str) -> Any:

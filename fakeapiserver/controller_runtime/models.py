@@ -6,10 +6,76 @@ class Widget(CustomResource):
     status: WidgetStatus | None = None
 """
 
-from typing import Any
+from datetime import timedelta
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
+
+from fakeapiserver.apimachinery import quantity
+from fakeapiserver.apimachinery.duration import format_duration, parse_duration
+
+# A field's schema is one of Kubernetes' own types': `builtin`.
+BUILTIN: Final = "x-fakeapiserver-builtin"
+# Which strings are quantities, as the server's definitions say it (sigs.k8s.io/controller-tools/pkg/crd/known_types.go).
+QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+_TYPE: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+
+
+def _is_quantity(value: int | str) -> int | str:
+    quantity.parse(str(value))
+    return value
+
+
+def _to_timedelta(value: object) -> object:
+    return timedelta(seconds=parse_duration(value)) if isinstance(value, str) else value
+
+
+# resource.Quantity: `cpu: models.Quantity = "100m"`. As it is on the wire; ValidationError for what is none.
+Quantity = Annotated[int | str, AfterValidator(_is_quantity), Field(json_schema_extra={"pattern": QUANTITY})]
+# metav1.Duration: a timedelta here, "1h30m" on the wire. ValidationError for what is none.
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_to_timedelta),
+    PlainSerializer(lambda value: format_duration(value.total_seconds()), return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+
+
+class _Int32:
+    """Narrows an int's bounds; a Field's narrower ones stay."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: Any = handler(source)
+        return {
+            **schema,
+            "ge": max(schema.get("ge", _MIN_INT32), _MIN_INT32),
+            "le": min(schema.get("le", _MAX_INT32), _MAX_INT32),
+        }
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "format": "int32"}
+
+
+_MIN_INT32: Final = -(2**31)
+_MAX_INT32: Final = 2**31 - 1
+# Go's int32: `replicas: models.Int32 = 1`. ValidationError beyond it.
+Int32 = Annotated[int, _Int32()]
 
 
 class Model(BaseModel):
@@ -40,7 +106,7 @@ class ObjectMeta(Model):
 class Condition(Model):
     """metav1.Condition."""
 
-    type: str = Field(max_length=316)
+    type: str = Field(max_length=316, pattern=_TYPE)
     status: str = Field(json_schema_extra={"enum": ["True", "False", "Unknown"]})
     observed_generation: int | None = Field(default=None, ge=0)
     last_transition_time: str = Field(json_schema_extra={"format": "date-time"})

@@ -1,18 +1,50 @@
-"""CustomResourceDefinitions of pydantic models.
+"""CustomResourceDefinitions of typed kinds: pydantic models, dataclasses and msgspec structs.
 
 Upstream: sigs.k8s.io/controller-tools/pkg/crd; the rules of structural schemas: k8s.io/apiextensions-apiserver/pkg/apiserver/schema.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
+import msgspec
+
+from fakeapiserver.apimachinery.duration import format_duration
+from fakeapiserver.apimachinery.schema.formats import is_known_format
 from fakeapiserver.controller_runtime.markers import RESOURCE, Resource, noted
+from fakeapiserver.controller_runtime.models import BUILTIN, QUANTITY
 from fakeapiserver.controller_runtime.scheme import gvk_for
+from fakeapiserver.scaffold.docstrings import attribute_docstrings
 
 Json = dict[str, Any]
-# What pydantic says and definitions have no use for, or no place.
-_DROPPED: Final = frozenset(("title", "$defs", "$ref", "examples", "discriminator", "const", "deprecated"))
-_BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+# What JSON Schema and definitions both say, in the same words; of the rest a definition has no notion.
+_KEPT: Final = frozenset(
+    (
+        *("type", "description", "format", "default", "enum", "nullable", "pattern", "multipleOf", "example"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+        *("required", "properties", "additionalProperties", "patternProperties", "items", "allOf", BUILTIN),
+    )
+)
+_BOUNDS: Final = (("exclusiveMinimum", "minimum", max), ("exclusiveMaximum", "maximum", min))
+_INT32: Final = (("minimum", -(2**31)), ("maximum", 2**31 - 1))
+_TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_INT_OR_STRING: Final[Json] = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+_TOPOLOGY: Final = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type")
+_STRINGS: Final[Json] = {"type": "object", "additionalProperties": {"type": "string"}}
+# Of an object within an object: what its maker decides.
+_EMBEDDED_METADATA: Final[Json] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+        "annotations": _STRINGS,
+        "labels": _STRINGS,
+        "finalizers": {"type": "array", "items": {"type": "string"}},
+    },
+}
 # apiVersion, kind and metadata are the server's.
 _TYPE_META: Final[Json] = {
     "apiVersion": {"type": "string", "description": "The version of this object's schema, as group/version."},
@@ -23,7 +55,7 @@ _TYPE_META: Final[Json] = {
 
 def definition(*models: type[Any]) -> Json:
     """The definition of a kind whose versions are these models, each with `@resource`. ValueError with one sentence for what no
-    definition can say."""
+    definition can say, and in the server's words for what it would refuse."""
     kinds = {gvk_for(model).group_kind for model in models}
     if len(kinds) != 1:
         raise ValueError(f"one definition is of one kind, not of {', '.join(sorted(map(str, kinds))) or 'none'}")
@@ -45,7 +77,7 @@ def definition(*models: type[Any]) -> Json:
         names["shortNames"] = [*resource.short_names]
     if resource.categories:
         names["categories"] = [*resource.categories]
-    return {
+    made: Json = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{resource.plural}.{gvk.group}"},
@@ -56,6 +88,20 @@ def definition(*models: type[Any]) -> Json:
             "versions": [_version(model, row) for model, row in found],
         },
     }
+    _check(made)
+    return made
+
+
+def _check(definition: Json) -> None:
+    """What the server would refuse is refused here."""
+    from fakeapiserver.registry.apiextensions.definition_validation import validate_definition
+    from fakeapiserver.registry.apiextensions.object_meta import object_meta
+
+    spec: Json = {"conversion": {"strategy": "None"}, **definition["spec"]}
+    stored = [version["name"] for version in spec["versions"] if version["storage"]]
+    created = {**definition, "spec": spec, "status": {"storedVersions": stored}}
+    if errors := validate_definition(created, object_meta().decode):
+        raise ValueError(f"{definition['metadata']['name']}: {'; '.join(str(error) for error in errors)}")
 
 
 def _resource(model: type[Any]) -> Resource:
@@ -107,83 +153,271 @@ def _version(model: type[Any], resource: Resource) -> Json:
 
 def schema_of(model: type[Any]) -> Json:
     """The structural schema of a whole object. ValueError."""
-    whole = model.model_json_schema(by_alias=True, mode="validation")
+    whole, known = _json_schema(model)
+    whole = _resolved(whole, known)
     properties = {key: value for key, value in whole.get("properties", {}).items() if key not in _TYPE_META}
-    found = _structural({**whole, "properties": properties}, whole.get("$defs", {}), (model.__name__,))
-    required = [name for name in found.pop("required", ()) if name not in _TYPE_META]
-    made: Json = {"type": "object"}
-    if description := found.get("description"):
-        made["description"] = description
-    made["properties"] = {**_TYPE_META, **found.get("properties", {})}
-    if required:
-        made["required"] = required
+    required = [name for name in whole.get("required", ()) if name not in _TYPE_META]
+    path = (model.__name__, f"<{model.__name__}>")
+    found = _structural({**whole, "properties": properties, "required": required}, known, path)
+    found["properties"] = {**_TYPE_META, **found.get("properties", {})}
+    order = ("type", "description", "properties", "required")
+    made = {key: found[key] for key in order if found.get(key)}
     return made | {key: value for key, value in found.items() if key.startswith("x-kubernetes-")}
+
+
+def _json_schema(model: type[Any]) -> tuple[Json, Mapping[str, Any]]:
+    """(the schema, those it refers to by name)."""
+    if hasattr(model, "model_json_schema"):
+        whole = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_generator())
+        return whole, whole.get("$defs", {})
+    if not (dataclasses.is_dataclass(model) or issubclass(model, msgspec.Struct)):
+        raise ValueError(f"{model.__name__} is no pydantic model, dataclass or msgspec struct")
+    (whole,), known = msgspec.json.schema_components([model], ref_template="#/$defs/{name}")
+    for name, docstrings in attribute_docstrings(model).items():
+        for field, text in docstrings.items():
+            known.get(name, {}).get("properties", {}).get(field, {}).setdefault("description", text)
+    return whole, known
+
+
+@cache
+def _generator() -> type[Any]:
+    """pydantic's, with defaults as they are on the wire."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        def encode_default(self, dft: Any) -> Any:
+            return format_duration(dft.total_seconds()) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+    return Generator
+
+
+def _resolved(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Json:
+    if "$ref" not in schema:
+        return {**schema}
+    beside = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**known[_name(schema)], **beside}
+
+
+def _name(schema: Mapping[str, Any]) -> str:
+    found: str = schema["$ref"].rpartition("/")[2]
+    return found
 
 
 def _structural(schema: Mapping[str, Any], known: Mapping[str, Any], path: Sequence[str]) -> Json:
     """The schema with every reference in its place, in OpenAPI v3.0's words."""
-    where = ".".join(path)
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
+        name = _name(schema)
         if f"<{name}>" in path:
             raise ValueError(
-                f"{where}: {name} holds itself, which a definition can't say: use dict[str, Any] somewhere"
+                f"{_place(path)}: {name} holds itself, which a definition can't say: use dict[str, Any] somewhere"
             )
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return _structural({**known[name], **beside}, known, (*path, f"<{name}>"))
+        return _structural(_resolved(schema, known), known, (*path, f"<{name}>"))
     if "prefixItems" in schema:
-        raise ValueError(f"{where}: tuples have no place in a definition: use a list")
+        raise ValueError(f"{_place(path)}: tuples have no place in a definition: use a list")
+    if schema.get("format") == "duration" and schema.get("type") == "string":
+        raise ValueError(f"{_place(path)}: the server doesn't read ISO 8601's durations: use models.Duration")
     if "anyOf" in schema or "oneOf" in schema:
         return _one_of(schema, known, path)
-    found = {key: value for key, value in schema.items() if key not in _DROPPED and value is not None}
-    if found.get("default") in ([], {}):
+    if len(schema.get("allOf") or ()) == 1:
+        beside = {key: value for key, value in schema.items() if key != "allOf"}
+        return _structural({**schema["allOf"][0], **beside}, known, path)
+    found = _kept(schema)
+    if found.get("default", ()) in ([], {}):
         del found["default"]  # what is left out is as good as empty, and isn't stored
-    if "allOf" in found and len(found["allOf"]) == 1:
-        found = {**found.pop("allOf")[0], **found}
-        return _structural(found, known, path)
-    if "const" in schema:
-        found["enum"] = [schema["const"]]
-    for exclusive, bound in _BOUNDS:
-        if isinstance(found.get(exclusive), int | float):
-            found[bound] = found[exclusive]
-            found[exclusive] = True
+    if name := found.pop(BUILTIN, ""):
+        return _builtin(name) | {
+            key: value for key, value in found.items() if key not in ("type", "additionalProperties")
+        }
+    _say_enum(found, schema)
+    _say_bounds(found)
     _nest(found, known, path)
     if found.get("type") == "integer":
         found.setdefault("format", "int64")
+    if "format" in found and not is_known_format(found["format"], found.get("type", "")):
+        del found["format"]
     if "type" not in found and "x-kubernetes-int-or-string" not in found:
         found["x-kubernetes-preserve-unknown-fields"] = True
     return found
 
 
+def _kept(schema: Mapping[str, Any]) -> Json:
+    return {
+        key: value
+        for key, value in schema.items()
+        if (key in _KEPT or key.startswith("x-kubernetes-")) and value is not None
+    }
+
+
+def _place(path: Sequence[str]) -> str:
+    return ".".join(step for step in path if not step.startswith("<"))
+
+
+def _say_enum(found: Json, schema: Mapping[str, Any]) -> None:
+    """Constants are enums of one, and enums have a type."""
+    if "const" in schema:
+        found["enum"] = [schema["const"]]
+    if "enum" not in found:
+        return
+    if None in found["enum"]:
+        found["enum"] = [value for value in found["enum"] if value is not None]
+    types = {_TYPES.get(type(value), "") for value in found["enum"]}
+    if len(types) == 1 and "type" not in found:
+        found["type"] = types.pop()
+
+
+def _say_bounds(found: Json) -> None:
+    """JSON Schema's exclusive bounds are numbers, OpenAPI's say of the bound that it is exclusive."""
+    for bound, widest in _INT32:
+        if found.get("format") == "int32" and found.get(bound) == widest:
+            del found[bound]  # the format says it
+    for exclusive, bound, tighter in _BOUNDS:
+        limit = found.get(exclusive)
+        if isinstance(limit, bool) or not isinstance(limit, int | float):
+            continue
+        if found.get(bound, limit) == tighter(found.get(bound, limit), limit) != limit:
+            del found[exclusive]
+        else:
+            found[bound], found[exclusive] = limit, True
+
+
 def _nest(found: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
     """What is within an object or a list, in place."""
+    if patterns := found.pop("patternProperties", None):
+        found["additionalProperties"] = next(iter(patterns.values()))
     if "properties" in found:
+        _require_values(found, path)
         found["properties"] = {
             key: _structural(value, known, (*path, key)) for key, value in found["properties"].items()
         }
         found.pop("additionalProperties", None)
-    elif isinstance(found.get("additionalProperties"), dict):
+    elif isinstance(found.get("additionalProperties"), dict) and found["additionalProperties"]:
         found["additionalProperties"] = _structural(found["additionalProperties"], known, (*path, "*"))
     elif found.get("type") == "object":
         found.pop("additionalProperties", None)
         found["x-kubernetes-preserve-unknown-fields"] = True
+    if found.get("required"):
+        found["required"] = sorted(found["required"])
+    else:
+        found.pop("required", None)
     if found.get("type") == "array":
-        found["items"] = _structural(found.get("items") or {}, known, (*path, "[]"))
-        if found.pop("uniqueItems", False):
-            found.setdefault("x-kubernetes-list-type", "set")
+        _say_items(found, known, path)
+
+
+def _require_values(found: Json, path: Sequence[str]) -> None:
+    """A field that must be there but may be null is lost on the way: nulls aren't sent."""
+    for name in found.get("required", ()):
+        branches = found["properties"][name].get("anyOf") or ()
+        if any(row.get("type") == "null" for row in branches):
+            raise ValueError(
+                f"{_place((*path, name))}: None isn't stored, so a field that may be None needs a default: `= None`"
+            )
+
+
+def _say_items(found: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
+    items = found["items"] = _structural(found.get("items") or {}, known, (*path, "[]"))
+    if found.pop("uniqueItems", False):
+        found.setdefault("x-kubernetes-list-type", "set")
+    if found.get("x-kubernetes-list-type") == "set" and items.get("type") in ("object", "array"):
+        items.setdefault(f"x-kubernetes-{'map' if items['type'] == 'object' else 'list'}-type", "atomic")
 
 
 def _one_of(schema: Mapping[str, Any], known: Mapping[str, Any], path: Sequence[str]) -> Json:
-    """`X | None` is X that may be left out; `int | str` is upstream's IntOrString."""
-    branches = [row for row in schema.get("anyOf") or schema["oneOf"] if row.get("type") != "null"]
+    """`X | None` is X that may be left out; `int | str` is upstream's IntOrString; of several models, or of several strings, all
+    that any of them may be."""
+    rows = list(schema.get("anyOf") or schema["oneOf"])
+    branches = [row for row in rows if row.get("type") != "null"]
     beside = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "default")}
     if schema.get("default") is not None:
         beside["default"] = schema["default"]
+    if len(branches) < len(rows) and path[-1] in ("[]", "*"):
+        beside["nullable"] = True  # elsewhere None is left out
     if len(branches) == 1:
         return _structural({**branches[0], **beside}, known, path)
+    kept = _kept(beside)
     if sorted(row.get("type", "") for row in branches) == ["integer", "string"]:
-        kept = {key: value for key, value in beside.items() if key not in _DROPPED}
-        return {**kept, "anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+        return {**kept, **_INT_OR_STRING}
+    found = [_structural(row, known, path) for row in branches]
+    types = {row.get("type", "") for row in found}
+    if types == {"integer", "number"}:
+        return {**kept, "type": "number"}
+    if len(types) == 1 and types <= {"object", "string", "integer", "number", "boolean"}:
+        return {**_either(found, path), **kept}
     raise ValueError(
-        f"{'.'.join(path)}: a definition has one type for a field, not several; `int | str` is the exception"
+        f"{_place(path)}: a definition has one type for a field, not several; `int | str` is the exception"
     )
+
+
+def _either(branches: Sequence[Json], path: Sequence[str]) -> Json:
+    """What any of several schemas of one type allows, as far as one schema can say."""
+    first, *others = branches
+    if first["type"] == "object" and not all("properties" in row for row in branches):
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    found = {
+        key: value
+        for key, value in first.items()
+        if key not in ("description", "enum", "properties", "required") and all(row.get(key) == value for row in others)
+    }
+    if all("enum" in row for row in branches):
+        found["enum"] = list(dict.fromkeys(value for row in branches for value in row["enum"]))
+    if "properties" in first:
+        names = dict.fromkeys(name for row in branches for name in row["properties"])
+        found["properties"] = {
+            name: _same_type([row["properties"][name] for row in branches if name in row["properties"]], (*path, name))
+            for name in names
+        }
+        required = set.intersection(*(set(row.get("required", ())) for row in branches))
+        if required:
+            found["required"] = sorted(required)
+    return found
+
+
+def _same_type(schemas: Sequence[Json], path: Sequence[str]) -> Json:
+    if all(row == schemas[0] for row in schemas):
+        return schemas[0]
+    if len({row.get("type") for row in schemas}) > 1 or "type" not in schemas[0] or schemas[0]["type"] == "array":
+        raise ValueError(f"{_place(path)}: a definition has one type for a field, and the models of a union differ")
+    return _either(schemas, path)
+
+
+def _builtin(name: str) -> Json:
+    """The schema of one of Kubernetes' own types, as controller-gen has it in definitions."""
+    from fakeapiserver.apis import scheme
+
+    definitions = scheme.load().definitions
+    if name not in definitions:
+        raise ValueError(f"Kubernetes has no type {name}; for instance io.k8s.api.core.v1.PodTemplateSpec is one")
+    return _of_builtin(definitions[name], definitions, name)
+
+
+def _default(schema: Mapping[str, Any], key: str) -> Json:
+    """A property's default. Those of what must be there, and of objects, are only Go's zeroes."""
+    default = schema["properties"][key].get("default", {})
+    return {} if default == {} or key in schema.get("required", ()) else {"default": default}
+
+
+def _of_builtin(schema: Mapping[str, Any], definitions: Mapping[str, Any], name: str = "") -> Json:
+    if references := [*schema.get("allOf", ()), *([schema] if "$ref" in schema else [])]:
+        name = _name(references[0])
+        return _of_builtin(definitions[name], definitions, name)
+    short = name.rpartition(".")[2]
+    if short == "ObjectMeta":
+        return _EMBEDDED_METADATA
+    if short == "Quantity":
+        return {**_INT_OR_STRING, "pattern": QUANTITY}
+    if "oneOf" in schema:
+        return _INT_OR_STRING
+    dropped = ("enum", "properties", "items", "additionalProperties")
+    found = {key: value for key, value in schema.items() if key in _KEPT and key not in dropped}
+    found |= {key: value for key, value in schema.items() if key in _TOPOLOGY}
+    found.pop("default", None)
+    if "required" in found:
+        found["required"] = sorted(found["required"])
+    if "properties" in schema:
+        found["properties"] = {
+            key: _of_builtin(row, definitions) | _default(schema, key) for key, row in schema["properties"].items()
+        }
+    if "items" in schema:
+        found["items"] = _of_builtin(schema["items"], definitions)
+    if "additionalProperties" in schema:
+        found["additionalProperties"] = _of_builtin(schema["additionalProperties"], definitions)
+    return found

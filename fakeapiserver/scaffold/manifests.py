@@ -8,10 +8,9 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -45,10 +44,9 @@ def generate(folder: Path) -> Mapping[Path, str]:
         if any(row.conversion for row in project.resources):
             kustomization["configurations"] = ["kustomizeconfig.yaml"]
         found[crds / "kustomization.yaml"] = _text(kustomization)
-    rules = [rule for item in classes for rule in noted(item, RULES) or ()]
-    found[Path("config/rbac/role.yaml")] = _roles(rules)
-    if hooks := [hook for item in classes for hook in noted(item, WEBHOOKS) or ()]:
-        found[Path("config/webhook/manifests.yaml")] = _webhooks(hooks)
+    found[Path("config/rbac/role.yaml")] = roles(classes)
+    if any(noted(item, WEBHOOKS) for item in classes):
+        found[Path("config/webhook/manifests.yaml")] = webhooks(classes)
     return found
 
 
@@ -130,11 +128,11 @@ def _kinds(classes: Iterable[type[Any]]) -> Mapping[GroupKind, list[type[Any]]]:
     return found
 
 
-def _roles(rules: Sequence[Rule]) -> str:
-    """A ClusterRole, and a Role for each namespace that rules name. Rules that differ in verbs only are one, as are those that
-    differ in resources only."""
+def roles(classes: Iterable[type[Any]]) -> str:
+    """A ClusterRole, and a Role for each namespace that `@rbac` names (upstream: GenerateRoles in pkg/rbac/parser.go)."""
+    rules: list[Rule] = [rule for item in classes for rule in noted(item, RULES) or ()]
     documents = []
-    for namespace in sorted({"", *(rule.namespace for rule in rules)}):
+    for namespace in sorted({rule.namespace for rule in rules} or {""}):
         mine = [rule for rule in rules if rule.namespace == namespace]
         metadata = {"name": _ROLE, **({"namespace": namespace} if namespace else {})}
         kind = "Role" if namespace else "ClusterRole"
@@ -144,25 +142,59 @@ def _roles(rules: Sequence[Rule]) -> str:
 
 
 def _merged(rules: Sequence[Rule]) -> list[Json]:
-    verbs: dict[tuple[str, str, Words, Words], set[str]] = {}
+    """Rules that differ in one thing only are one: first in their verbs, then in their resources, their groups, their URLs. As
+    upstream's, but no verb is lost where two of those become the same."""
+    verbs: dict[_Key, frozenset[str]] = {}
     for rule in rules:
-        names, urls = tuple(sorted(rule.resource_names)), tuple(sorted(rule.urls))
-        for group, resource in product(rule.groups or ("",), rule.resources or ("",)):
-            verbs.setdefault((group, resource, names, urls), set()).update(rule.verbs)
-    resources: dict[tuple[str, Words, Words, Words], list[str]] = {}
-    for (group, resource, names, urls), allowed in sorted(verbs.items()):
-        resources.setdefault((group, names, urls, tuple(sorted(allowed))), []).append(resource)
+        groups = _words("" if group == "core" else group for group in rule.groups)
+        for resource in rule.resources or (None,):
+            resources = () if resource is None else (resource,)
+            key = _Key(groups, resources, _words(rule.resource_names), _words(rule.urls))
+            verbs[key] = verbs.get(key, frozenset()) | frozenset(rule.verbs)
+    for part in ("resources", "groups", "urls"):
+        verbs = _joined(verbs, part)
     made = []
-    for (group, names, urls, words), found in sorted(resources.items(), key=lambda row: (row[0][0], row[1])):
-        if urls:
-            made.append({"nonResourceURLs": [*urls], "verbs": [*words]})
-        else:
-            row = {"apiGroups": [group], "resources": found, "resourceNames": [*names], "verbs": [*words]}
-            made.append({key: value for key, value in row.items() if value})
+    for key in sorted(verbs, key=str):
+        row = {
+            "apiGroups": [*key.groups],
+            "nonResourceURLs": [*key.urls],
+            "resourceNames": [*key.names],
+            "resources": [*key.resources],
+            "verbs": ["*"] if "*" in verbs[key] else sorted(verbs[key]),
+        }
+        made.append({name: words for name, words in row.items() if words})
     return made
 
 
-def _webhooks(hooks: Sequence[WebhookMarker]) -> str:
+class _Key(NamedTuple):
+    groups: Words
+    resources: Words
+    names: Words
+    urls: Words
+
+    def __str__(self) -> str:
+        return " + ".join("&".join(words) for words in self)
+
+
+def _words(words: Iterable[str]) -> Words:
+    return tuple(sorted(set(words)))
+
+
+def _joined(verbs: Mapping[_Key, frozenset[str]], part: str) -> dict[_Key, frozenset[str]]:
+    """Rules that are equal but for one part of their keys become one."""
+    parts: dict[tuple[_Key, frozenset[str]], set[str]] = {}
+    for key, allowed in verbs.items():
+        parts.setdefault((key._replace(**{part: ()}), allowed), set()).update(getattr(key, part))
+    found: dict[_Key, frozenset[str]] = {}
+    for (key, allowed), words in parts.items():
+        whole = key._replace(**{part: _words(words)})
+        found[whole] = found.get(whole, frozenset()) | allowed
+    return found
+
+
+def webhooks(classes: Iterable[type[Any]]) -> str:
+    """What `@webhook` asks for (upstream: pkg/webhook/parser.go)."""
+    hooks: list[WebhookMarker] = [hook for item in classes for hook in noted(item, WEBHOOKS) or ()]
     documents = []
     for sort, mutating in (("Mutating", True), ("Validating", False)):
         mine = sorted((hook for hook in hooks if hook.mutating is mutating), key=lambda hook: hook.name)
@@ -179,24 +211,28 @@ def _webhooks(hooks: Sequence[WebhookMarker]) -> str:
 
 
 def _webhook(hook: WebhookMarker) -> Json:
+    service: Json = {"name": hook.service_name, "namespace": hook.service_namespace, "path": hook.path}
+    if hook.service_port is not None:
+        service["port"] = hook.service_port
     made: Json = {
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"name": "webhook-service", "namespace": "system", "path": hook.path}},
+        "admissionReviewVersions": [*hook.admission_review_versions],
+        "clientConfig": {"url": hook.url} if hook.url else {"service": service},
         "failurePolicy": hook.failure_policy,
+        "matchPolicy": hook.match_policy,
         "name": hook.name,
+        "reinvocationPolicy": hook.reinvocation_policy,
         "rules": [
             {
-                "apiGroups": [*hook.groups],
+                "apiGroups": ["" if group == "core" else group for group in hook.groups],
                 "apiVersions": [*hook.versions],
                 "operations": [*hook.operations],
                 "resources": [*hook.resources],
             }
         ],
         "sideEffects": hook.side_effects,
+        "timeoutSeconds": hook.timeout_seconds,
     }
-    if hook.timeout_seconds is not None:
-        made["timeoutSeconds"] = hook.timeout_seconds
-    return made
+    return {key: value for key, value in made.items() if value not in ("", None)}
 
 
 def _conversion() -> Json:
@@ -206,4 +242,22 @@ def _conversion() -> Json:
 
 
 def _text(*documents: Json) -> str:
-    return _HEADER + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True, width=120)
+    """As Go writes YAML: keys in order, and in double quotes what else would be no string."""
+    dumped = yaml.dump_all(documents, Dumper=_Dumper, explicit_start=True, width=2**31)
+    return _HEADER + dumped
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _string(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    tag: str = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    return dumper.represent_scalar(_STRING, text, style='"' if tag.removeprefix(_CORE) in _NO_STRINGS else None)
+
+
+_CORE: Final = "tag:yaml.org,2002:"
+_STRING: Final = f"{_CORE}str"
+_NO_STRINGS: Final = ("null", "bool", "int", "float", "timestamp", "merge")
+_Dumper.add_representer(str, _string)

@@ -64,6 +64,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.timeout(300)  # a program with tests of its own is started
 @pytest.mark.parametrize(
     "commands",
     [EVERYTHING[:1], EVERYTHING[:2], EVERYTHING, OTHERS, NAMES],
@@ -240,6 +241,7 @@ def test_code_that_cannot_be_imported_is_told(
     assert contents(folder) == files
 
 
+@pytest.mark.timeout(300)
 def test_what_a_user_changed_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made(tmp_path, *EVERYTHING[:2])
     edited = [

@@ -60,6 +60,14 @@ def model_of(rows: dict[str, tuple[tuple[Any, Any], bool]]) -> type[BaseModel]:
     return create_model("Spec", __base__=Model, **fields)
 
 
+SCALARS: dict[Any, Any] = {
+    str: st.sampled_from(["", "a", "ab", "abc", "bcc", "b", "\u00e4\u00f6"]),
+    int: st.integers(-3, 5),
+    float: st.sampled_from([0.5, -1.5, 2.5, 1]),
+    bool: st.booleans(),
+    Int32: st.sampled_from([1, 2**31 - 1, 2**31, -(2**31)]),
+    Quantity: st.sampled_from(["1Gi", "100m", "1e3", "1 Gi", "-.5", 3]),
+}
 kinds = st.recursive(scalars, lambda inner: lists(inner) | maps(inner) | models(inner).map(lambda m: (m, Field())))
 specs = models(kinds)
 values = st.recursive(
@@ -73,19 +81,26 @@ values = st.recursive(
 
 
 def near(annotation: Any) -> Any:
-    """Values of a type, or nearly."""
+    """Values that a type may have, and now and then others."""
+    return st.integers(0, 9).flatmap(lambda luck: values if luck == 0 else likely(annotation))
+
+
+def likely(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        rows = {name: near(field.annotation) for name, field in annotation.model_fields.items()}
-        return st.fixed_dictionaries({}, optional=rows) | values
-    origin, arguments = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
-    if origin is list:
-        return st.lists(near(arguments[0]), max_size=4) | values
-    if origin is dict:
-        return st.dictionaries(st.sampled_from("abcd"), near(arguments[1]), max_size=4) | values
-    if inner := [row for row in arguments if row is not type(None)]:
-        found = [near(row) for row in inner if isinstance(row, type) or getattr(row, "__origin__", None)]
-        return st.one_of(*found, values)
-    return values
+        rows = annotation.model_fields.items()
+        required = {name: near(field.annotation) for name, field in rows if field.is_required()}
+        optional = {name: near(field.annotation) for name, field in rows if not field.is_required()}
+        return st.fixed_dictionaries(required, optional=optional)
+    if annotation in SCALARS:
+        return SCALARS[annotation]
+    arguments = [row for row in annotation.__args__ if row is not type(None)]
+    if annotation.__origin__ is list:
+        return st.lists(near(arguments[0]), min_size=1, max_size=3)
+    if annotation.__origin__ is dict:
+        return st.dictionaries(st.sampled_from("abcd"), near(arguments[1]), min_size=1, max_size=3)
+    if annotation.__origin__ is Literal:
+        return st.sampled_from(arguments)
+    return st.one_of(*map(near, arguments))
 
 
 @pytest.fixture(scope="module", params=["fake", "real"])

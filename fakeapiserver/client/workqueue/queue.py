@@ -30,7 +30,8 @@ class QueueMetrics(Protocol):
 
     def finished(self, worked: float) -> None: ...
 
-    def retried(self) -> None: ...
+    def retried(self) -> None:
+        """An item was added for later."""
 
 
 @dataclass(slots=True)
@@ -69,8 +70,8 @@ class WorkQueue(Generic[T]):
         self._metrics = metrics
         self._dirty: dict[T, _Waiting] = {}
         self._processing: dict[T, float] = {}
-        # priority -> items in order; an item that got another priority stays behind as a shadow, and is skipped
-        self._ready: dict[int, deque[T]] = {}
+        # priority -> items in order; what got another priority, or was taken, stays behind as a shadow, and is skipped
+        self._ready: dict[int, deque[tuple[T, _Waiting]]] = {}
         self._order: list[int] = []
         self._delayed: list[tuple[float, int, T]] = []
         self._due: dict[T, tuple[float, int]] = {}
@@ -152,13 +153,13 @@ class WorkQueue(Generic[T]):
             if priority > known.priority:
                 known.priority = priority
                 if item not in self._processing:
-                    self._line_up(item, priority)
+                    self._line_up(item, known)
             return
-        self._dirty[item] = _Waiting(self._clock.monotonic(), priority)
+        known = self._dirty[item] = _Waiting(self._clock.monotonic(), priority)
         if self._metrics is not None:
             self._metrics.added(priority)
         if item not in self._processing:
-            self._line_up(item, priority)
+            self._line_up(item, known)
 
     def add_after(self, item: T, seconds: float, priority: int = 0) -> None:
         """`add` when so many seconds are over; of several times, the earliest counts, and the highest priority."""
@@ -218,13 +219,15 @@ class WorkQueue(Generic[T]):
                 raise
 
     def done(self, item: T) -> None:
-        """The work on it is over. If it was added meanwhile, it is to be looked at again."""
+        """The work on it is over. If it was added meanwhile, it is to be looked at again. Of one that nobody works on, nothing."""
         started = self._processing.pop(item, None)
-        if started is not None and self._metrics is not None:
+        if started is None:
+            return
+        if self._metrics is not None:
             self._metrics.finished(self._clock.monotonic() - started)
         known = self._dirty.get(item)
         if known is not None:
-            self._line_up(item, known.priority)
+            self._line_up(item, known)
         elif self._shutting_down and not self._processing and not self._dirty:
             self._drained.set()
 
@@ -249,6 +252,8 @@ class WorkQueue(Generic[T]):
         self._dirty.clear()
         while self._getters:
             self._wake()
+        if self._shutting_down and not self._processing:
+            self._drained.set()
 
     async def shut_down_with_drain(self) -> None:
         """`shut_down`, and waits until everything in it is done."""
@@ -257,12 +262,12 @@ class WorkQueue(Generic[T]):
 
     # --------------------------------------------------------------------- inside
 
-    def _line_up(self, item: T, priority: int) -> None:
-        line = self._ready.get(priority)
+    def _line_up(self, item: T, waiting: _Waiting) -> None:
+        line = self._ready.get(waiting.priority)
         if line is None:
-            line = self._ready[priority] = deque()
+            line = self._ready[waiting.priority] = deque()
             self._order = sorted(self._ready, reverse=True)
-        line.append(item)
+        line.append((item, waiting))
         self._wake()
 
     def _next(self) -> tuple[T, int] | None:
@@ -271,9 +276,8 @@ class WorkQueue(Generic[T]):
         for priority in self._order:
             line = self._ready[priority]
             while line:
-                item = line.popleft()
-                known = self._dirty.get(item)
-                if known is None or known.priority != priority or item in self._processing:
+                item, known = line.popleft()
+                if self._dirty.get(item) is not known or known.priority != priority:
                     continue
                 del self._dirty[item]
                 now = self._clock.monotonic()

@@ -76,7 +76,7 @@ _DESCRIPTORS: Final = (
         "garbage-collector-controller", "generic-garbage-collector", "garbage_collector", alias="garbagecollector"
     ),
     ControllerDescriptor("daemonset-controller", "daemon-set-controller", alias="daemonset", left_out=_NOT_YET),
-    ControllerDescriptor("job-controller", "job-controller", alias="job", left_out=_NOT_YET),
+    ControllerDescriptor("job-controller", "job-controller", "job", alias="job"),
     ControllerDescriptor("podgroup-protection-controller", "podgroup-protection-controller", left_out=_GATED),
     ControllerDescriptor("deployment-controller", "deployment-controller", "deployment", alias="deployment"),
     ControllerDescriptor("replicaset-controller", "replicaset-controller", "replicaset", alias="replicaset"),

@@ -1,0 +1,78 @@
+"""Sets of completion indexes, as `0,2-5`; pure (upstream: pkg/controller/job/indexed_job_utils.go, orderedIntervals)."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """`intervals`: (first, last), ascending, neither overlapping nor adjacent.
+
+    >>> str(Indexes.parse("0,2-3,9", 8) | Indexes.of([1, 6]))
+    '0-3,6'
+    """
+
+    intervals: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, indexes: Iterable[int]) -> Self:
+        return cls(_joined((index, index) for index in sorted(indexes)))
+
+    @classmethod
+    def parse(cls, text: str, completions: int) -> Self:
+        """Those below `completions`; what is no number is passed over."""
+        found: list[tuple[int, int]] = []
+        for part in text.split(",") if text else ():
+            first, _, last = part.partition("-")
+            try:
+                low, high = int(first), int(last or first)
+            except ValueError:
+                continue
+            if low >= completions:
+                break
+            found.append((low, min(high, completions - 1)))
+        return cls(_joined(found))
+
+    def __or__(self, other: "Indexes") -> "Indexes":
+        return Indexes(_joined(sorted((*self.intervals, *other.intervals))))
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.intervals)
+
+    def __contains__(self, index: int) -> bool:
+        at = bisect_left(self.intervals, index, key=lambda interval: interval[1])
+        return at < len(self.intervals) and self.intervals[at][0] <= index
+
+    def __str__(self) -> str:
+        return ",".join(_shown(first, last) for first, last in self.intervals)
+
+    def common(self, other: "Indexes") -> int:
+        """How many both have."""
+        return len(self) + len(other) - len(self | other)
+
+    def missing(self, end: int) -> Iterator[int]:
+        """Those below `end` that aren't in it, ascending."""
+        candidate = 0
+        for first, last in self.intervals:
+            yield from range(candidate, min(first, end))
+            candidate = last + 1
+        yield from range(candidate, end)
+
+
+def _joined(intervals: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Of ascending ones: those that touch become one."""
+    found: list[tuple[int, int]] = []
+    for first, last in intervals:
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def _shown(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first},{last}" if last == first + 1 else f"{first}-{last}"

@@ -1,0 +1,140 @@
+"""What a job's pods tell of it; pure (upstream: pkg/controller/job/{job_controller,tracking_utils,indexed_job_utils}.go)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.objects import is_terminating
+from fakeapiserver.component_helpers.pods import pod_phase, sort_for_deletion
+from fakeapiserver.controllers.job.policies import failure_match
+
+TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
+# Takes the finalizer from a pod, whatever else it has.
+UNTRACK: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
+UNKNOWN_INDEX: Final = -1
+_INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+_MAX_GENERATED_NAME: Final = 58
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_MAX_INT32: Final = 2**31 - 1
+
+
+def is_indexed(job: Object) -> bool:
+    found: bool = job["spec"].get("completionMode") == "Indexed"
+    return found
+
+
+def is_suspended(job: Object) -> bool:
+    return bool(job["spec"].get("suspend"))
+
+
+def has_limit_per_index(job: Object) -> bool:
+    return job["spec"].get("backoffLimitPerIndex") is not None
+
+
+def replaces_failed_only(job: Object) -> bool:
+    """A pod that is being deleted is replaced when it has ended, not at once."""
+    spec = job["spec"]
+    return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
+
+
+def is_tracked(pod: Object) -> bool:
+    """It has the finalizer: the job's status doesn't count it yet."""
+    return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
+
+
+def is_failed(pod: Object, job: Object) -> bool:
+    """Also one that is being deleted, as it may never come to say so."""
+    phase = pod_phase(pod)
+    if phase == "Failed":
+        return True
+    return not replaces_failed_only(job) and is_terminating(pod) and phase != "Succeeded"
+
+
+def completion_index(pod: Object) -> int:
+    """UNKNOWN_INDEX where the pod doesn't say it."""
+    text = (pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX, "")
+    return max(int(text), UNKNOWN_INDEX) if _NUMBER.fullmatch(text) else UNKNOWN_INDEX
+
+
+def index_failures(pod: Object) -> int:
+    """How many pods of its index have failed before it, as far as they count."""
+    return _annotated(pod, INDEX_FAILURE_COUNT)
+
+
+def all_index_failures(pod: Object) -> int:
+    """Those that don't count, too."""
+    return index_failures(pod) + _annotated(pod, INDEX_IGNORED_FAILURE_COUNT)
+
+
+def index_annotations(job: Object, replaced: Object | None) -> dict[str, str]:
+    """How often its index has failed: of a pod that comes after `replaced`."""
+    if replaced is None:
+        return {INDEX_FAILURE_COUNT: "0"}
+    counts = failure_match(job["spec"].get("podFailurePolicy"), replaced).counts
+    found = {INDEX_FAILURE_COUNT: str(index_failures(replaced) + counts)}
+    ignored = _annotated(replaced, INDEX_IGNORED_FAILURE_COUNT) + (not counts)
+    return {**found, INDEX_IGNORED_FAILURE_COUNT: str(ignored)} if ignored else found
+
+
+def _annotated(pod: Object, name: str) -> int:
+    text = (pod["metadata"].get("annotations") or {}).get(name, "")
+    number = int(text) if _NUMBER.fullmatch(text) else 0
+    return number if 0 <= number <= _MAX_INT32 else 0
+
+
+def generate_name(job_name: str, index: int) -> str:
+    """The job's name and the index, cut to what leaves room for what makes it unique."""
+    suffix = f"-{index}-"
+    return (
+        f"{job_name}{suffix}"
+        if len(job_name + suffix) <= _MAX_GENERATED_NAME
+        else (job_name[: _MAX_GENERATED_NAME - len(suffix)] + suffix)
+    )
+
+
+def with_index_variable(spec: dict[str, Any]) -> dict[str, Any]:
+    """A pod's spec whose containers know their index."""
+    found = {**spec}
+    for kind in ("initContainers", "containers"):
+        if kind in spec:
+            found[kind] = [_knowing(container) for container in spec[kind]]
+    return found
+
+
+def _knowing(container: dict[str, Any]) -> dict[str, Any]:
+    env: Sequence[dict[str, Any]] = container.get("env") or ()
+    if any(variable["name"] == _INDEX_VARIABLE for variable in env):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}}
+    return {**container, "env": [*env, {"name": _INDEX_VARIABLE, "valueFrom": source}]}
+
+
+def for_removal(job: Object, active: Sequence[Object], at_least: int, now: float) -> list[Object]:
+    """Those of too many pods that should go: of an indexed job also all but one of each index, and those without one."""
+    removed: list[Object] = []
+    left: Iterable[Object] = active
+    if is_indexed(job):
+        removed, left = _without_repetitions(active, job["spec"]["completions"], now)
+    if len(removed) < at_least:
+        removed += sort_for_deletion(left, {}, now)[: at_least - len(removed)]
+    return removed
+
+
+def _without_repetitions(active: Sequence[Object], completions: int, now: float) -> tuple[list[Object], list[Object]]:
+    by_index: dict[int, list[Object]] = {}
+    for pod in sorted(active, key=completion_index):
+        by_index.setdefault(completion_index(pod), []).append(pod)
+    removed: list[Object] = []
+    left: list[Object] = []
+    for index, pods in by_index.items():
+        if index == UNKNOWN_INDEX or index >= completions:
+            removed += pods
+        else:
+            *others, last = sort_for_deletion(pods, {}, now) if len(pods) > 1 else pods
+            removed += others
+            left.append(last)
+    return removed, left

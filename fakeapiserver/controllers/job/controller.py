@@ -15,7 +15,7 @@ from fakeapiserver.component_helpers.expectations import CountingExpectations
 from fakeapiserver.component_helpers.jobs import finished_as
 from fakeapiserver.component_helpers.objects import JOBS, PODS, controller_of, is_terminating, key_of, labels_of
 from fakeapiserver.component_helpers.pod_control import PodControl
-from fakeapiserver.component_helpers.pods import add_pod_controller_indexer, pods_of_owner
+from fakeapiserver.component_helpers.pods import add_controller_indexer, objects_of_owner
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
@@ -38,7 +38,7 @@ class JobController:
         self._clock = context.clock
         self.jobs = context.informer(JOBS)
         self.pods = context.informer(PODS)
-        self._pods = add_pod_controller_indexer(self.pods)
+        self._pods = add_controller_indexer(self.pods)
         self._selectors: dict[str, Selector] = {}
         events = context.recorder("job-controller")
         self._pod_control = PodControl(context.client, events, KIND)
@@ -81,7 +81,7 @@ class JobController:
         else:
             return
         matches = self._selector(job).matches
-        for pod in pods_of_owner(self._pods, job, KIND.kind, orphans=True):
+        for pod in objects_of_owner(self._pods, job, KIND.kind, orphans=True):
             if is_tracked(pod) and matches(labels_of(pod)):
                 queue.add(request_for(pod))
         if isinstance(event, DeleteEvent):
@@ -208,7 +208,7 @@ class JobController:
             lambda: jobs.get(name),
             [TRACKING_FINALIZER],
         )
-        pods = await manager.claim(pods_of_owner(self._pods, job, KIND.kind, orphans=True))
+        pods = await manager.claim(objects_of_owner(self._pods, job, KIND.kind, orphans=True))
         return [_adopted(pod) if controller_of(pod) is None else pod for pod in pods]
 
     async def release(self, request: Request) -> None:

@@ -110,7 +110,8 @@ class ControllerRefManager:
 
     async def _adopt(self, obj: Object) -> bool:
         metadata = obj["metadata"]
-        await self._may_adopt(f"can't adopt {self._owned_kind} {metadata.get('namespace', '')}/{metadata['name']}", obj)
+        name = f"{metadata.get('namespace', '')}/{metadata['name']} ({metadata['uid']})"
+        await self.check_adoption(f"can't adopt {self._owned_kind} {name}")
         patch = adoption_patch(self._controller, self._kind, metadata["uid"], self._finalizers)
         try:
             await self._patch(metadata["name"], patch)
@@ -120,12 +121,12 @@ class ControllerRefManager:
             raise
         return True
 
-    async def _may_adopt(self, text: str, obj: Object) -> None:
-        """The controller may be gone by now: the server is asked once."""
+    async def check_adoption(self, text: str) -> None:
+        """The controller may be gone by now: the server is asked, once. AdoptionRefused, which begins with `text`."""
         if self._refusal is None:
             self._refusal = await self._ask()
         if self._refusal:
-            raise AdoptionRefused(f"{text} ({obj['metadata']['uid']}): {self._refusal}")
+            raise AdoptionRefused(f"{text}: {self._refusal}")
 
     async def _ask(self) -> str:
         known = self._controller["metadata"]

@@ -20,6 +20,9 @@ CONTROLLER_INDEX: Final = "controller"
 # Index: pods by the node they are bound to; unbound ones are in none.
 POD_NODE_NAME_INDEX: Final = "spec.nodeName"
 
+# Seconds: for what is due already.
+SOON: Final = 0.001
+
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _TERMINAL: Final = ("Succeeded", "Failed")
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -254,6 +257,7 @@ __all__: Sequence[str] = (
     "CONTROLLER_INDEX",
     "DELETION_COST",
     "POD_NODE_NAME_INDEX",
+    "SOON",
     "active_pods",
     "add_controller_indexer",
     "add_indexer",

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers import pods as pod_facts
+from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
 from fakeapiserver.component_helpers.expectations import UIDTrackingControllerExpectations
@@ -44,7 +45,6 @@ log = logging.getLogger(__name__)
 BURST_REPLICAS: Final = 500
 _CONTROLLER_UID_INDEX: Final = "controllerUID"
 _STATUS_UPDATE_RETRIES: Final = 1
-_SOON: Final = 0.001  # seconds
 _COUNTS: Final = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
@@ -73,6 +73,7 @@ class ReplicaSetController:
         self._counts_terminating = counts_terminating
         self._pod_control = PodControl(context.client, context.recorder(component), kind)
         self._expectations = UIDTrackingControllerExpectations(context.clock)
+        self._consistency = ConsistencyStore()
         self._replica_sets = context.informer(resource)
         self._sets = pod_facts.add_indexer(self._replica_sets, _CONTROLLER_UID_INDEX, _by_controller_uid)
         self._pod_informer = context.informer(PODS)
@@ -170,7 +171,10 @@ class ReplicaSetController:
         replica_set = self._sets.get_by_key(key)
         if replica_set is None:
             self._expectations.forget(key)
+            self._consistency.clear(request)
             return None
+        if not self._consistency.is_ready(request):
+            return NOT_READY
         may_act = self._expectations.satisfied(key)
         try:
             selector = self._selector_of(replica_set)
@@ -189,6 +193,8 @@ class ReplicaSetController:
         now = self._clock.now()
         status = self._status(replica_set, active, terminating, failure, now)
         updated = await self._update_status(replica_set, status)
+        if updated is not replica_set:
+            self._consistency.wrote_at(request, self._replica_sets, updated)
         if failure is not None:
             raise failure
         return self._next_check(updated, active, now)
@@ -201,7 +207,7 @@ class ReplicaSetController:
         check = pod_facts.next_availability_check(active, wait, now, self._clock.now())
         if check is None:
             return Result(requeue_after=wait)
-        return Result(requeue_after=max(check, _SOON))
+        return Result(requeue_after=max(check, pod_facts.SOON))
 
     async def _claim(self, replica_set: Object, selector: Selector, pods: Iterable[Object]) -> list[Object]:
         namespace, name = replica_set["metadata"]["namespace"], replica_set["metadata"]["name"]

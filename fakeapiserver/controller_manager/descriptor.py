@@ -87,7 +87,7 @@ _DESCRIPTORS: Final = (
         left_out=_NOT_YET,
     ),
     ControllerDescriptor("disruption-controller", "disruption-controller", "disruption", alias="disruption"),
-    ControllerDescriptor("statefulset-controller", "statefulset-controller", alias="statefulset", left_out=_NOT_YET),
+    ControllerDescriptor("statefulset-controller", "statefulset-controller", "statefulset", alias="statefulset"),
     ControllerDescriptor("cronjob-controller", "cronjob-controller", "cronjob", alias="cronjob"),
     ControllerDescriptor(
         "certificatesigningrequest-signing-controller", "certificate-controller", alias="csrsigning", left_out=_NOT_YET

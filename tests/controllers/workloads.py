@@ -1,9 +1,11 @@
 """Pods of workloads, as a kubelet would leave them."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.objects import PODS
 from tests.controllers.harness import NAMESPACE, Harness, Object
 
@@ -33,5 +35,6 @@ async def make_ready(cluster: Harness, found: Iterable[Object] | None = None, re
             "lastTransitionTime": rfc3339(cluster.clock.now()),
         }
         status: dict[str, Any] = {"phase": "Running", "conditions": [condition]}
-        await cluster.of(PODS, NAMESPACE).patch(pod["metadata"]["name"], {"status": status}, "status")
+        with suppress(StatusError):  # a controller may have deleted it meanwhile
+            await cluster.of(PODS, NAMESPACE).patch(pod["metadata"]["name"], {"status": status}, "status")
     await cluster.settle()

@@ -9,6 +9,7 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers import pods as pod_facts
+from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
 from fakeapiserver.component_helpers.objects import (
@@ -41,6 +42,7 @@ class DeploymentController:
         self.tries: Callable[[Request], int] = lambda request: 0
         self._client = context.client
         self._clock = context.clock
+        self._consistency = ConsistencyStore()
         self._recorder = context.recorder("deployment-controller")
         self._deployment_informer = context.informer(DEPLOYMENTS)
         self._replica_set_informer = context.informer(REPLICA_SETS)
@@ -144,7 +146,10 @@ class DeploymentController:
     async def _sync(self, request: Request) -> Result | None:
         deployment = self._deployments.get_by_key(str(request))
         if deployment is None:
+            self._consistency.clear(request)
             return None
+        if not self._consistency.is_ready(request):
+            return NOT_READY
         if deployment["spec"].get("selector") == {}:
             await self._refuse(deployment)
             return None
@@ -156,8 +161,13 @@ class DeploymentController:
             await self._claim(deployment),
             self._has_pods,
             lambda name: self._replica_sets.get_by_key(f"{request.namespace}/{name}"),
+            lambda obj: self._wrote(request, obj),
         )
         return await rollout.sync()
+
+    def _wrote(self, request: Request, obj: Object) -> None:
+        informer = self._deployment_informer if obj["kind"] == KIND.kind else self._replica_set_informer
+        self._consistency.wrote_at(request, informer, obj)
 
     async def _refuse(self, deployment: Object) -> None:
         reference = object_reference(deployment, KIND)

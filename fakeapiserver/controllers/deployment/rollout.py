@@ -39,7 +39,8 @@ class _StatusIsOld(Exception):
 class Rollout:
     """`deployment` and `replica_sets` are what is known of them; each write brings them up to date.
 
-    has_pods: whether a replica set has pods that haven't ended. Methods raise what the server answers.
+    has_pods: whether a replica set has pods that haven't ended. known_replica_set: by its name. wrote: told of each write.
+    Methods raise what the server answers.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Rollout:
         replica_sets: Iterable[Object],
         has_pods: Callable[[Object], bool],
         known_replica_set: Callable[[str], Object | None],
+        wrote: Callable[[Object], None],
     ) -> None:
         namespace = deployment["metadata"]["namespace"]
         self._deployments = client.resource(DEPLOYMENTS, namespace)
@@ -60,6 +62,7 @@ class Rollout:
         self._deployment = deployment
         self._has_pods = has_pods
         self._known = known_replica_set
+        self._wrote = wrote
         self._new: Object | None = None
         self._old: list[Object] = []
         self._sort_out(counts.by_creation(replica_sets))
@@ -136,6 +139,7 @@ class Rollout:
         if annotations != revisions.annotations_of(new) or wait != new["spec"].get("minReadySeconds", 0):
             changed = revisions.with_annotations(new, annotations)
             self._new = await self._replica_sets.update({**changed, "spec": {**new["spec"], "minReadySeconds": wait}})
+            self._wrote(self._new)
             return
         changed_revision = self._set_revision(annotations.get(REVISION, ""))
         unknown = conditions.condition_of(self._deployment["status"], "Progressing") is None
@@ -152,6 +156,7 @@ class Rollout:
         has_deadline = conditions.has_progress_deadline(self._deployment)
         try:
             self._new = await self._replica_sets.create(new)
+            self._wrote(self._new)
         except StatusError as error:
             if is_already_exists(error):
                 self._new = await self._own_one_of_that_name(name, error)
@@ -244,6 +249,7 @@ class Rollout:
             return replica_set
         changed = revisions.with_annotations(replica_set, annotated)
         written = await self._replica_sets.update({**changed, "spec": {**changed["spec"], "replicas": size}})
+        self._wrote(written)
         self._replace(replica_set, written)
         if size != current:
             name = written["metadata"]["name"]
@@ -374,6 +380,7 @@ class Rollout:
         annotations = {**revisions.annotations_of(self._deployment)}
         annotations.pop(ROLLBACK_TO, None)
         self._deployment = await self._deployments.update(revisions.with_annotations(self._deployment, annotations))
+        self._wrote(self._deployment)
 
     async def _clean_up(self) -> None:
         """Old replica sets beyond the limit go, the oldest first."""
@@ -431,6 +438,7 @@ class Rollout:
 
     async def _update_status(self) -> None:
         self._deployment = await self._deployments.update_status(self._deployment)
+        self._wrote(self._deployment)
 
     async def _try_update_status(self) -> None:
         """Where there is worse to tell than that it failed."""

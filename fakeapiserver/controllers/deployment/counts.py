@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.int_or_string import scaled_value
+from fakeapiserver.component_helpers.int_or_percent import scaled_value
 
 # Annotations of replica sets: what their deployment wanted, and the most it could have, when they were last sized.
 DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
@@ -61,8 +61,8 @@ def is_rolling_update(deployment: Object) -> bool:
 
 def resolve_fenceposts(max_surge: int | str | None, max_unavailable: int | str | None, desired: int) -> tuple[int, int]:
     """(surge, unavailable) of `desired` pods, never 0 both: rounding would let nothing move."""
-    surge = scaled_value(max_surge, desired, round_up=True)
-    unavailable = scaled_value(max_unavailable, desired, round_up=False)
+    surge = scaled_value(max_surge or 0, desired, round_up=True)
+    unavailable = scaled_value(max_unavailable or 0, desired, round_up=False)
     return surge, unavailable if surge or unavailable else 1
 
 
@@ -92,7 +92,7 @@ def new_replicas(deployment: Object, replica_sets: Iterable[Object], size: int) 
     if not is_rolling_update(deployment):
         return desired
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
-    most = desired + scaled_value(rolling.get("maxSurge"), desired, round_up=True)
+    most = desired + scaled_value(rolling.get("maxSurge") or 0, desired, round_up=True)
     current = total_replicas(replica_sets)
     return size if current >= most else size + min(most - current, desired - size)
 

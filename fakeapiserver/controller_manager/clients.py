@@ -43,30 +43,8 @@ class SimpleClientBuilder:
         self._client.close()
 
 
-class ImpersonatingClientBuilder:
-    """Each controller is its service account, what they share is system:kube-controller-manager: whoever `config` says may be
-    anybody. No account and no token is needed for it."""
-
-    def __init__(self, config: RESTConfig, transport: RoundTripper | None = None, clock: Clock | None = None) -> None:
-        self._config = config.with_(user_agent=USER_AGENT)
-        self._transport = transport
-        self._clock = clock
-        self._clients: dict[str, RESTClient] = {}
-
-    def client(self, account: str) -> RESTClient:
-        if account not in self._clients:
-            user, groups, agent = _identity(account)
-            config = self._config.impersonating(user, [*groups, "system:authenticated"]).with_(user_agent=agent)
-            self._clients[account] = RESTClient(config, self._transport, self._clock)
-        return self._clients[account]
-
-    def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
-
-
-def _identity(account: str) -> tuple[str, Sequence[str], str]:
-    """(user, groups, user agent) of a service account, of a user by its name, of what is shared."""
+def identity_of(account: str) -> tuple[str, Sequence[str], str]:
+    """(user, groups, user agent) of a controller's service account, of a user by its name, or ("") of what controllers share."""
     if account.startswith("system:node:"):
         return account, ["system:nodes"], "kubelet/v1.36 (fakeapiserver)"
     if account.startswith("system:"):

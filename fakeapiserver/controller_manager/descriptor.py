@@ -1,6 +1,6 @@
 """Which controllers there are (upstream: cmd/kube-controller-manager/app/controller_descriptor.go, names/controller_names.go)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -211,6 +211,13 @@ DESCRIPTORS: Final[Mapping[str, ControllerDescriptor]] = {found.name: found for 
 # Those that are here.
 AVAILABLE: Final[Mapping[str, ControllerDescriptor]] = {found.name: found for found in _DESCRIPTORS if found.module}
 _ALIASES: Final = {found.alias: found.name for found in _DESCRIPTORS if found.alias}
+
+
+def users(nodes: int) -> Collection[str]:
+    """Who asks the server in the name of controllers and of so many simulated nodes."""
+    accounts = {f"system:serviceaccount:kube-system:{found.account}" for found in _DESCRIPTORS}
+    simulated = {f"system:node:node-{number}" for number in range(1, nodes + 1)}
+    return {*accounts, *simulated, "system:kube-controller-manager", "system:kube-scheduler"}
 
 
 def canonical(name: str) -> str:

@@ -35,6 +35,9 @@ Headers = Sequence[tuple[bytes, bytes]]
 # An ASGI extension of the edge: a message of this type instead of `http.response.start` hands the connection over.
 HIJACK: Final = "fakeapiserver.hijack"
 
+# A key of the scope: the UserInfo of a caller in this process. What comes by a socket can't set it.
+IN_PROCESS_USER: Final = "fakeapiserver.user"
+
 Query = dict[str, list[str]]
 
 

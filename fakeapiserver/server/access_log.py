@@ -4,7 +4,7 @@ Nothing upstream does this; audit2rbac reads the same out of an audit log.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -51,16 +51,20 @@ class Denied:
 
 
 class AccessLog:
-    """Stands in front of the authorizer and keeps what it was asked by requests, and what it answered."""
+    """Stands in front of the authorizer and keeps what it was asked by requests, and what it answered. `bundled`: whose requests
+    are the cluster's own, and nobody's traffic."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, bundled: Collection[str] = frozenset()) -> None:
         self._authorizer = authorizer
+        self._bundled = bundled
         self._allowed: dict[Access, Attributes] = {}
         self._denied: deque[Denied] = deque(maxlen=_MOST_DENIED)
         self._grants: deque[Grant] = deque(maxlen=_MOST_DENIED)
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         decision, reason = await self._authorizer.authorize(attributes)
+        if attributes.user.name in self._bundled:
+            return decision, reason
         access = _access(attributes)
         if decision is not Decision.ALLOW:
             message = forbidden_message(attributes)
@@ -79,7 +83,7 @@ class AccessLog:
         self._grants.append(grant)
 
     def _keep(self, access: Access, attributes: Attributes) -> None:
-        if access not in self._allowed and len(self._allowed) < _MOST:
+        if access.user not in self._bundled and access not in self._allowed and len(self._allowed) < _MOST:
             self._allowed[access] = attributes
 
     def denied(self) -> list[Denied]:

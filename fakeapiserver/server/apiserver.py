@@ -4,7 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import AdjustableClock, Clock, SystemClock
+from fakeapiserver.controller_manager.descriptor import selected, users
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
@@ -43,6 +44,7 @@ from fakeapiserver.transport.connections import IdleConnections
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
+    from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.transport.webhook import Idle
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
@@ -71,6 +73,13 @@ def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield from _flags(value, f"{name}-")
         else:
             yield name, value
+
+
+def _bundled(config: Config) -> Collection[str]:
+    """Whose requests are the cluster's own."""
+    if not config.nodes and not selected(config.controllers):
+        return frozenset()
+    return users(config.nodes)
 
 
 async def _turn() -> None:
@@ -102,6 +111,7 @@ class APIServer:
         self.shutting_down = False
         # Those that run beside it, if any do.
         self.controllers: ControllerManager | None = None
+        self.simulation: Simulation | None = None
         self.media_types = WITH_CBOR if config.feature_gates.get(CBOR_SERVING_AND_STORAGE) else SUPPORTED
         self.scopes = RequestScopes(
             table=self.table,
@@ -124,7 +134,7 @@ class APIServer:
             self.metrics.instruments,
         )
         authorizer = self._authorization.authorizer
-        log = self.access_log = AccessLog(authorizer) if config.records_access else None
+        log = self.access_log = AccessLog(authorizer, _bundled(config)) if config.records_access else None
         self.scopes.authorizer = log.beside(lambda _: True) if log is not None else authorizer
         self._to_webhooks: Idle = IdleConnections()
         self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)

@@ -13,6 +13,7 @@ from fakeapiserver.clock import AdjustableClock, Clock
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
+    from fakeapiserver.nodes.simulation import Simulation
 
 
 class Controlled(Protocol):
@@ -23,6 +24,9 @@ class Controlled(Protocol):
 
     @property
     def controllers(self) -> "ControllerManager | None": ...
+
+    @property
+    def simulation(self) -> "Simulation | None": ...
 
     async def advance(self, seconds: float) -> None: ...
 
@@ -67,6 +71,38 @@ class TimeChange(BaseModel):
     advance: str = Field(
         default="0s", description="A duration such as 90s, 1h30m; controllers do what is due meanwhile"
     )
+
+
+class SimulatedNode(BaseModel):
+    """A simulated node. One that doesn't run renews no lease and leaves its pods as they are."""
+
+    name: str
+    runs: bool
+
+
+class NodeChange(BaseModel):
+    """Whether the node's plug is in."""
+
+    runs: bool
+
+
+class Script(BaseModel):
+    """What containers do: of pods in `namespace`, called `name`, selected by `selector`, of containers called `container`; what isn't
+    said is any. Of several scripts that match, the last one that says something counts. Times in seconds."""
+
+    namespace: str = ""
+    name: str = ""
+    selector: str = Field(default="", description="A label selector, as kubectl's -l")
+    container: str = ""
+    starts_after: float | None = Field(default=None, ge=0)
+    pull_error: str | None = Field(default=None, description="The image never comes, with this message")
+    runs_for: float | None = Field(default=None, ge=0, description="Until it ends by itself")
+    exit_codes: list[int] | None = Field(default=None, min_length=1, description="Of the first run, the second ...")
+    message: str | None = Field(default=None, description="The termination message")
+    ready_after: float | None = Field(default=None, ge=0)
+    never_ready: bool = False
+    stops_after: float | None = Field(default=None, ge=0)
+    stop_exit_code: int | None = None
 
 
 @contextmanager
@@ -141,5 +177,45 @@ def router(server: Controlled) -> APIRouter:
                 clock().stop() if change.stopped else clock().start()
             await server.advance(seconds)
         return time_now()
+
+    found.include_router(_nodes(server))
+    return found
+
+
+def _nodes(server: Controlled) -> APIRouter:
+    """The paths about simulated nodes."""
+    found = APIRouter()
+
+    def simulation() -> "Simulation":
+        if server.simulation is None:
+            raise HTTPException(404, "there are no simulated nodes here: start the server with --nodes=3")
+        return server.simulation
+
+    @found.get("/nodes")
+    async def list_nodes() -> list[SimulatedNode]:
+        """The simulated nodes."""
+        return [SimulatedNode(name=state.name, runs=state.runs) for state in simulation().nodes.values()]
+
+    @found.put("/nodes/{name}")
+    async def set_node(name: str, change: NodeChange) -> SimulatedNode:
+        """Pulls a node's plug, or puts it back."""
+        with refused():
+            simulation().set_running(name, change.runs)
+        return SimulatedNode(name=name, runs=change.runs)
+
+    @found.post("/scripts", status_code=201)
+    async def add_script(script: Script) -> Script:
+        """Says what containers do, of pods that are there already too."""
+        said = script.model_dump(exclude_none=True, exclude={"never_ready"})
+        if script.never_ready:
+            said["ready_after"] = None
+        with refused():
+            simulation().script(**said)
+        return script
+
+    @found.delete("/scripts", status_code=204)
+    async def clear_scripts() -> None:
+        """Nothing is scripted any more."""
+        simulation().clear_scripts()
 
     return found

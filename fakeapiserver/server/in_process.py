@@ -1,11 +1,16 @@
 """A client's requests to the server of its own process: no sockets, no HTTP, the same handler chain."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from fakeapiserver.endpoints.request import ASGIApplication, Message
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.clock import Clock
+from fakeapiserver.controller_manager.clients import identity_of
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Message
 from fakeapiserver.transport.certificates import KeyPair
 from fakeapiserver.transport.round_trip import TransportError
 
@@ -13,14 +18,44 @@ from fakeapiserver.transport.round_trip import TransportError
 _MAX_CHUNKS: Final = 64
 
 
-class InProcessRoundTripper:
-    """A RoundTripper to `application`, which must run in the same event loop. `in_flight`: requests whose answer isn't complete,
-    watches left out."""
+class InProcessClients:
+    """A ClientBuilder whose clients ask `application` as whoever they are for: no credentials are shown, none are checked.
+    `in_flight`: requests whose answer isn't complete, watches left out."""
 
-    def __init__(self, application: ASGIApplication) -> None:
+    def __init__(self, application: ASGIApplication, url: str, clock: Clock) -> None:
         self._application = application
-        self._exchanges: set[_Exchange] = set()
+        self._config = RESTConfig(url)
+        self._clock = clock
+        self._clients: dict[str, RESTClient] = {}
         self.in_flight = 0
+
+    def client(self, account: str) -> RESTClient:
+        """See ClientBuilder."""
+        if account not in self._clients:
+            name, groups, agent = identity_of(account)
+            user = UserInfo(name, groups=(*groups, "system:authenticated"))
+            transport = InProcessRoundTripper(self._application, user, self._counted)
+            self._clients[account] = RESTClient(self._config.with_(user_agent=agent), transport, self._clock)
+        return self._clients[account]
+
+    def close(self) -> None:
+        """Breaks off what still goes on."""
+        for client in self._clients.values():
+            client.close()
+
+    def _counted(self, change: int) -> None:
+        self.in_flight += change
+
+
+class InProcessRoundTripper:
+    """A RoundTripper to `application`, which must run in the same event loop, as `user`. `counted` is told +1 when a request that
+    is no watch begins, -1 when its answer is complete."""
+
+    def __init__(self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None]) -> None:
+        self._application = application
+        self._user = user
+        self._exchanges: set[_Exchange] = set()
+        self.counted = counted
 
     async def round_trip(
         self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
@@ -43,6 +78,7 @@ class InProcessRoundTripper:
             "client": ("127.0.0.1", 0),
             "server": ("127.0.0.1", 0),
             "extensions": {},
+            IN_PROCESS_USER: self._user,
         }
         exchange = _Exchange(self, body, watching="watch=true" in query)
         self._exchanges.add(exchange)
@@ -81,13 +117,13 @@ class _Exchange:
 
     def start(self, application: ASGIApplication, scope: Message) -> None:
         if not self._watching:
-            self._transport.in_flight += 1
+            self._transport.counted(1)
         self._task = asyncio.ensure_future(application(scope, self._receive, self._send))
         self._task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         if not self._watching:
-            self._transport.in_flight -= 1
+            self._transport.counted(-1)
         self._transport.ended(self)
         error = None if task.cancelled() else task.exception()
         if not self.begun.done():

@@ -122,21 +122,18 @@ class LocalServer:
 
         if not selected(self.config.controllers) and not self.config.nodes:
             return
-        from fakeapiserver.client.config import RESTConfig
-        from fakeapiserver.controller_manager.clients import ImpersonatingClientBuilder
         from fakeapiserver.controller_manager.manager import ControllerManager
-        from fakeapiserver.server.in_process import InProcessRoundTripper
+        from fakeapiserver.server.in_process import InProcessClients
 
-        transport = InProcessRoundTripper(api.application)
-        config = RESTConfig(self.url, token=self.admin_token)
+        clients = InProcessClients(api.application, self.url, self.clock)
         self.controllers = api.controllers = ControllerManager(
-            ImpersonatingClientBuilder(config, transport, self.clock),
+            clients,
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
-            extra=self._node_components(),
+            extra=self._node_components(api),
             clock=self.clock,
             root_ca=self.ca,
-            in_flight=lambda: transport.in_flight,
+            in_flight=lambda: clients.in_flight,
             revision=lambda: api.storage.revision,
         )
         self._controllers = asyncio.create_task(self.controllers.run())
@@ -148,7 +145,7 @@ class LocalServer:
             return [*(name for name in wanted if name != "none"), _NODE_LIFECYCLE]
         return wanted
 
-    def _node_components(self) -> "dict[str, Extra]":
+    def _node_components(self, api: APIServer) -> "dict[str, Extra]":
         """What runs for simulated nodes."""
         if not self.config.nodes:
             return {}
@@ -156,7 +153,7 @@ class LocalServer:
         from fakeapiserver.nodes import kubelet, scheduler
         from fakeapiserver.nodes.simulation import Simulation
 
-        simulation = self.simulation = Simulation(self.config.nodes)
+        simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
         return {
             "kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation)),
             "kube-scheduler": Extra(scheduler.USER, scheduler.new),

@@ -134,3 +134,34 @@ def test_a_cluster_without_controllers_says_so() -> None:
         with pytest.raises(ValueError, match="this cluster runs no controllers"):
             _ = cluster.controllers
         assert Client(cluster).refusal("GET", "/fakeapiserver/controllers")[0] == 404
+
+
+def test_what_controllers_ask_is_nobodys_traffic() -> None:
+    with Cluster(controllers=("*",), nodes=1) as cluster:
+        Client(cluster).namespace("shop")
+        cluster.settle()
+        assert cluster.rbac.denied == []
+        [role] = cluster.rbac.used()
+        assert role["rules"] == [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]}]
+
+
+def test_nodes_and_their_scripts_over_http() -> None:
+    control = "/fakeapiserver"
+    pods = "/api/v1/namespaces/default/pods"
+    with Cluster(nodes=2) as cluster:
+        client = Client(cluster)
+        cluster.settle()
+        client.ask("POST", f"{control}/scripts", {"selector": "app=job", "runs_for": 0, "exit_codes": [3]})
+        metadata, container = {"name": "p", "labels": {"app": "job"}}, {"name": "c", "image": "x"}
+        client.ask("POST", pods, {"metadata": metadata, "spec": {"containers": [container], "restartPolicy": "Never"}})
+        cluster.settle()
+        assert client.ask("GET", f"{pods}/p")["status"]["phase"] == "Failed"
+        assert client.ask("PUT", f"{control}/nodes/node-2", {"runs": False}) == {"name": "node-2", "runs": False}
+        assert client.ask("GET", f"{control}/nodes") == [
+            {"name": "node-1", "runs": True},
+            {"name": "node-2", "runs": False},
+        ]
+        assert client.refusal("PUT", f"{control}/nodes/node-9", {"runs": False}) == (
+            400,
+            "there is no simulated node node-9: they are node-1, node-2",
+        )

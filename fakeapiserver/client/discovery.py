@@ -1,17 +1,11 @@
 """Which resources a server has: aggregated discovery in two requests, one request per group version where there is none.
 
-Upstream: k8s.io/client-go/discovery/{discovery_client,aggregated_discovery}.go, discovery/cached/{memory,disk}.
+Upstream: k8s.io/client-go/discovery/{discovery_client,aggregated_discovery}.go, discovery/cached/memory.
 """
 
 import asyncio
-import hashlib
-import os
-import tempfile
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -22,7 +16,7 @@ from fakeapiserver.client.rest import JSON, Object, RESTClient
 
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Final = f"{_AGGREGATED},{JSON}"
-_DISK_SECONDS: Final = 6 * 60 * 60.0
+_LIST_OF_GROUPS: Final = "APIGroupDiscoveryList"
 
 
 class APIResource(msgspec.Struct, frozen=True):
@@ -44,6 +38,16 @@ class APIGroup:
 
     name: str
     versions: Mapping[str, Sequence[APIResource]]
+    stale: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Discovery as servers without aggregated discovery tell it, and kubectl's cache keeps it: APIGroups in the server's order,
+    APIResourceLists by group version (`apps/v1`), and the group versions whose server doesn't answer."""
+
+    groups: Sequence[Object]
+    resources: Mapping[str, Object]
     stale: Sequence[str] = ()
 
 
@@ -93,8 +97,15 @@ class DiscoveryClient:
 
     async def groups(self) -> Sequence[APIGroup]:
         """StatusError, TransportError."""
+        return groups_of(await self.documents())
+
+    async def documents(self) -> Documents:
+        """The same as documents. StatusError, TransportError; versions that don't answer are told of in `stale`."""
         legacy, named = await asyncio.gather(self._ask("/api"), self._ask("/apis"))
-        return [*await self._of_legacy(legacy), *await self._of_named(named)]
+        if legacy.get("kind") != _LIST_OF_GROUPS:
+            names = [_version("", name) for name in legacy.get("versions") or ()]
+            legacy = {"groups": [_group("", names)] if names else []}
+        return _joined(await self._documents(legacy), await self._documents(named))
 
     async def server_version(self) -> Object:
         """What `/version` says."""
@@ -119,33 +130,25 @@ class DiscoveryClient:
             return (await self._rest.request("GET", path, accept=_ACCEPT)).json()
         except StatusError as error:
             if error.code in (403, 404):
-                return {"kind": "APIGroupDiscoveryList", "items": []}
+                return {"kind": _LIST_OF_GROUPS, "items": []}
             raise
 
-    async def _of_legacy(self, found: Object) -> Sequence[APIGroup]:
-        if found.get("kind") == "APIGroupDiscoveryList":
-            return _aggregated(found)
-        versions = {
-            version: await self._resources(GroupVersion("", version)) for version in found.get("versions") or ()
-        }
-        return [APIGroup("", versions)] if versions else []
+    async def _documents(self, found: Object) -> Documents:
+        if found.get("kind") == _LIST_OF_GROUPS:
+            return _split(found)
+        groups = found.get("groups") or []
+        names = [version["groupVersion"] for group in groups for version in group.get("versions") or ()]
+        tables = await asyncio.gather(*map(self._resources, names))
+        resources = {name: table for name, table in zip(names, tables, strict=True) if table is not None}
+        return Documents(groups, resources, [name for name in names if name not in resources])
 
-    async def _of_named(self, found: Object) -> Sequence[APIGroup]:
-        if found.get("kind") == "APIGroupDiscoveryList":
-            return _aggregated(found)
-        groups = []
-        for row in found.get("groups") or ():
-            names = [version["version"] for version in row["versions"]]
-            first = (row.get("preferredVersion") or {}).get("version") or names[0]
-            names.sort(key=lambda name: name != first)
-            tables = await asyncio.gather(*(self._resources(GroupVersion(row["name"], name)) for name in names))
-            groups.append(APIGroup(row["name"], dict(zip(names, tables, strict=True))))
-        return groups
-
-    async def _resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
-        path = f"/apis/{group_version}" if group_version.group else f"/api/{group_version.version}"
-        found = await self._rest.request("GET", path)
-        return _listed(group_version, found.json().get("resources") or ())
+    async def _resources(self, group_version: str) -> Object | None:
+        """An APIResourceList, None where nobody answers."""
+        path = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+        try:
+            return (await self._rest.request("GET", path)).json()
+        except StatusError:
+            return None
 
 
 class MemoryCache:
@@ -167,69 +170,78 @@ class MemoryCache:
         self._discovery.invalidate()
 
 
-class DiskCache:
-    """Keeps what it hears in `folder`, in a file of the server's own, for `seconds` (upstream: discovery/cached/disk, with
-    kubectl's six hours). A file that can't be read or written is as if there were none."""
-
-    def __init__(
-        self, discovery: DiscoveryInterface, host: str, folder: Path | None = None, seconds: float = _DISK_SECONDS
-    ) -> None:
-        folder = folder or Path("~/.kube/cache/discovery").expanduser()
-        self._path = folder / f"{hashlib.sha256(host.encode()).hexdigest()[:32]}.json"
-        self._discovery = discovery
-        self._seconds = seconds
-        self._ignored_before = 0.0
-
-    async def groups(self) -> Sequence[APIGroup]:
-        with suppress(OSError, msgspec.DecodeError):
-            written = self._path.stat().st_mtime
-            if written > self._ignored_before and time.time() - written < self._seconds:
-                return msgspec.json.decode(self._path.read_bytes(), type=list[APIGroup])
-        found = await self._discovery.groups()
-        with suppress(OSError):
-            self._write(msgspec.json.encode(found))
-        return found
-
-    def invalidate(self) -> None:
-        """The file isn't read again until it is written."""
-        self._ignored_before = time.time()
-        self._discovery.invalidate()
-
-    def _write(self, data: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
-            file.write(data)
-        os.replace(file.name, self._path)
-
-
-def _aggregated(found: Mapping[str, Any]) -> Sequence[APIGroup]:
-    groups = []
-    for item in found.get("items") or ():
-        name = (item.get("metadata") or {}).get("name", "")
-        rows = item.get("versions") or ()
+def groups_of(documents: Documents) -> Sequence[APIGroup]:
+    """What documents say, each group's preferred version first and those that don't answer last."""
+    found = []
+    for group in documents.groups:
+        name = group.get("name") or ""
+        stale = [GroupVersion.parse(text).version for text in documents.stale if GroupVersion.parse(text).group == name]
         versions = {
-            row["version"]: tuple(_discovered(GroupVersion(name, row["version"]), row.get("resources") or ()))
-            for row in rows
+            version: _listed(GroupVersion(name, version), documents.resources[text].get("resources") or ())
+            for text, version in _in_order(group)
+            if text in documents.resources
         }
-        stale = tuple(row["version"] for row in rows if row.get("freshness") == "Stale")
-        groups.append(APIGroup(name, versions, stale))
-    return groups
+        found.append(APIGroup(name, {**versions, **dict.fromkeys(stale, ())}, tuple(stale)))
+    return found
 
 
-def _discovered(group_version: GroupVersion, rows: Iterable[Mapping[str, Any]]) -> Iterable[APIResource]:
-    for row in rows:
-        if not (row.get("responseKind") or {}).get("kind"):
-            continue  # only its subresources are served
-        yield APIResource(
-            gvr=GroupVersionResource(*group_version, row["resource"]),
-            kind=_kind(row["responseKind"], group_version),
-            namespaced=row.get("scope") == "Namespaced",
-            verbs=tuple(row.get("verbs") or ()),
-            singular=row.get("singularResource") or "",
-            short_names=tuple(row.get("shortNames") or ()),
-            categories=tuple(row.get("categories") or ()),
-            subresources=tuple(sub["subresource"] for sub in row.get("subresources") or ()),
-        )
+def _in_order(group: Object) -> Sequence[tuple[str, str]]:
+    """`apps/v1` and `v1`."""
+    preferred = (group.get("preferredVersion") or {}).get("version")
+    versions = [(row["groupVersion"], row["version"]) for row in group.get("versions") or ()]
+    return sorted(versions, key=lambda names: names[1] != preferred)
+
+
+def _joined(*parts: Documents) -> Documents:
+    return Documents(
+        [group for part in parts for group in part.groups],
+        {name: table for part in parts for name, table in part.resources.items()},
+        [name for part in parts for name in part.stale],
+    )
+
+
+def _split(found: Object) -> Documents:
+    """Of an APIGroupDiscoveryList (upstream: SplitGroupsAndResources)."""
+    groups, resources, stale = [], {}, []
+    for item in found.get("items") or ():
+        name, versions = (item.get("metadata") or {}).get("name", ""), []
+        for row in item.get("versions") or ():
+            version = _version(name, row["version"])
+            if row.get("freshness") == "Stale":
+                stale.append(version["groupVersion"])
+                continue
+            versions.append(version)
+            resources[version["groupVersion"]] = {
+                "kind": "APIResourceList",
+                "apiVersion": "v1",
+                "groupVersion": version["groupVersion"],
+                "resources": [table for resource in row.get("resources") or () for table in _rows(resource)],
+            }
+        groups.append(_group(name, versions))
+    return Documents(groups, resources, stale)
+
+
+def _group(name: str, versions: Sequence[Mapping[str, str]]) -> Object:
+    return {"name": name, "versions": versions, "preferredVersion": versions[0] if versions else {}}
+
+
+def _version(group: str, version: str) -> dict[str, str]:
+    return {"groupVersion": f"{group}/{version}" if group else version, "version": version}
+
+
+def _rows(resource: Object) -> Iterable[Object]:
+    """APIResources of one and its subresources; what has no kind isn't served itself."""
+    name = resource["resource"]
+    shared = {
+        "singularName": resource.get("singularResource") or "",
+        "namespaced": resource.get("scope") == "Namespaced",
+    }
+    lists = {key: resource[key] for key in ("shortNames", "categories") if resource.get(key)}
+    if (kind := resource.get("responseKind") or {}).get("kind"):
+        yield {"name": name, **shared, **kind, "verbs": resource.get("verbs") or [], **lists}
+    for row in resource.get("subresources") or ():
+        if (kind := row.get("responseKind") or {}).get("kind"):
+            yield {"name": f"{name}/{row['subresource']}", **shared, **kind, "verbs": row.get("verbs") or []}
 
 
 def _listed(group_version: GroupVersion, rows: Sequence[Mapping[str, Any]]) -> Sequence[APIResource]:

@@ -4,9 +4,15 @@ Upstream: k8s.io/apimachinery/pkg/api/meta/{interfaces,errors}.go, k8s.io/client
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import (
+    GroupKind,
+    GroupResource,
+    GroupVersion,
+    GroupVersionKind,
+    GroupVersionResource,
+)
 from fakeapiserver.client.discovery import APIGroup, APIResource, DiscoveryInterface
 
 
@@ -23,15 +29,11 @@ class RESTMapping:
     namespaced: bool
 
 
-@dataclass(slots=True)
-class _Tables:
-    kinds: dict[GroupKind, list[APIResource]] = field(default_factory=dict)
-    resources: dict[str, list[APIResource]] = field(default_factory=dict)
-    categories: dict[str, dict[GroupResource, None]] = field(default_factory=dict)
-
-
 class RESTMapper:
-    """Asks discovery when it is first asked itself, and once more for what it doesn't know: definitions come and go."""
+    """Asks discovery when it is first asked itself, and once more for what it doesn't know: definitions come and go.
+
+    Where several resources fit, the legacy group's goes first, then the groups in the server's order, each with its preferred
+    version first."""
 
     def __init__(self, discovery: DiscoveryInterface) -> None:
         self._discovery = discovery
@@ -44,10 +46,9 @@ class RESTMapper:
 
     async def mapping(self, kind: GroupKind, *versions: str) -> RESTMapping:
         """Of the first of `versions` that is served; without any, of the preferred one. NoMatchError."""
-        found = await self._search(lambda tables: _versioned(tables.kinds.get(kind, ()), versions))
+        found = await self._search(lambda tables: tables.of_kind(kind, versions))
         if found is None:
-            wanted = f" in version {versions[0]!r}" if versions else ""
-            raise NoMatchError(f'no matches for kind "{kind.kind}"{wanted} in group "{kind.group}"')
+            raise NoMatchError(f'no matches for kind "{kind.kind}" in {_wanted(kind.group, versions)}')
         return RESTMapping(found.gvr, found.kind, found.namespaced)
 
     async def mapping_of(self, gvk: GroupVersionKind) -> RESTMapping:
@@ -55,29 +56,32 @@ class RESTMapper:
         return await self.mapping(gvk.group_kind, gvk.version)
 
     async def mapping_for(self, name: str) -> RESTMapping:
-        """Of `pods`, `pod`, `po`, `deploy.apps` or `deployments.v1.apps`, as people type it. NoMatchError."""
-        resource, _, rest = name.lower().partition(".")
-        found = await self._search(
-            lambda tables: next((row for row in tables.resources.get(resource, ()) if _named(row, rest)), None)
-        )
+        """As people type it: `pods`, `pod`, `Pod`, `po`, `deploy.apps`, `deployments.v1.apps`, `storageclass.storage` (the
+        beginning of a group), `events.v1.`. NoMatchError."""
+        found = await self._search(lambda tables: tables.of_text(name))
         if found is None:
             raise NoMatchError(f'the server doesn\'t have a resource type "{name}"')
         return RESTMapping(found.gvr, found.kind, found.namespaced)
 
     async def kind_for(self, gvr: GroupVersionResource) -> GroupVersionKind:
-        """NoMatchError."""
-        found = await self._search(
-            lambda tables: next((row for row in tables.resources.get(gvr.resource, ()) if row.gvr == gvr), None)
-        )
-        if found is None:
-            raise NoMatchError(f"no matches for {gvr}")
-        return found.kind
+        """Of a resource, its singular or a short name; group and version may be empty, the group a beginning. NoMatchError."""
+        return (await self._resource(gvr)).kind
+
+    async def resource_for(self, gvr: GroupVersionResource) -> GroupVersionResource:
+        """The whole name of what `kind_for` takes. NoMatchError."""
+        return (await self._resource(gvr)).gvr
 
     async def expand(self, category: str) -> Sequence[GroupResource]:
         """The resources of a category such as `all`; empty for one that nobody is in."""
         return tuple((await self._known()).categories.get(category, ()))
 
-    async def _search(self, find: Callable[[_Tables], APIResource | None]) -> APIResource | None:
+    async def _resource(self, gvr: GroupVersionResource) -> APIResource:
+        found = await self._search(lambda tables: tables.of_resource(gvr))
+        if found is None:
+            raise NoMatchError(f"no matches for {gvr.group}/{gvr.version}, Resource={gvr.resource}")
+        return found
+
+    async def _search(self, find: Callable[["_Tables"], APIResource | None]) -> APIResource | None:
         """What isn't known is looked for once more in what the server says now."""
         found = find(await self._known())
         if found is None:
@@ -85,38 +89,79 @@ class RESTMapper:
             found = find(await self._known())
         return found
 
-    async def _known(self) -> _Tables:
+    async def _known(self) -> "_Tables":
         if self._tables is None:
-            self._tables = _tables(await self._discovery.groups())
+            self._tables = _Tables(await self._discovery.groups())
         return self._tables
 
 
-def _versioned(resources: Sequence[APIResource], versions: Sequence[str]) -> APIResource | None:
-    for version in versions or ("",):
-        for resource in resources:
-            if version in ("", resource.kind.version):
-                return resource
-    return None
+def _wanted(group: str, versions: Sequence[str]) -> str:
+    if not versions:
+        return f'group "{group}"'
+    names = [f'"{GroupVersion(group, version)}"' for version in versions]
+    return f"version {names[0]}" if len(names) == 1 else f"versions [{' '.join(names)}]"
 
 
-def _named(resource: APIResource, rest: str) -> bool:
-    """`rest` is what stands behind the first dot: nothing, a group, a part of one, or version.group."""
-    group, version = resource.gvr.group, resource.gvr.version
-    return not rest or group == rest or group.startswith(f"{rest}.") or rest == f"{version}.{group}".rstrip(".")
+class _Tables:
+    """Resources by each of their names, the one that goes first in front. Upstream: NewDiscoveryRESTMapper, shortcutExpander."""
+
+    def __init__(self, groups: Sequence[APIGroup]) -> None:
+        self._kinds: dict[GroupKind, list[APIResource]] = {}
+        self._names: dict[str, list[APIResource]] = {}
+        self._short_names: dict[str, list[APIResource]] = {}
+        self.categories: dict[str, dict[GroupResource, None]] = {}
+        for resource in (resource for group in groups for rows in group.versions.values() for resource in rows):
+            group, kind = resource.kind.group_kind
+            for written in dict.fromkeys((kind, kind.lower())):
+                self._kinds.setdefault(GroupKind(group, written), []).append(resource)
+            for name in dict.fromkeys((resource.gvr.resource, resource.singular or kind.lower())):
+                self._names.setdefault(name, []).append(resource)
+            for name in resource.short_names:
+                self._short_names.setdefault(name, []).append(resource)
+            for category in resource.categories:
+                self.categories.setdefault(category, {})[resource.gvr.group_resource] = None
+
+    def of_kind(self, kind: GroupKind, versions: Sequence[str]) -> APIResource | None:
+        """The first version that is served; all empty ones are none."""
+        rows = self._kinds.get(kind, ())
+        wanted = [version for version in versions if version]
+        if not wanted:
+            return next(iter(rows), None)
+        return next((row for version in wanted for row in rows if row.kind.version == version), None)
+
+    def of_text(self, text: str) -> APIResource | None:
+        """Of RESOURCE, RESOURCE.GROUP, RESOURCE.VERSION.GROUP or the same of a kind (upstream: cli-runtime's Builder.mappingFor)."""
+        name, _, rest = text.partition(".")
+        version, has_group, group = rest.partition(".")
+        found = self.of_resource(GroupVersionResource(group, version, name)) if has_group else None
+        found = found or self.of_resource(GroupVersionResource(rest, "", name))
+        if found is None and has_group:
+            found = self.of_kind(GroupKind(group, name), (version,))
+        return found or self.of_kind(GroupKind(rest, name), ())
+
+    def of_resource(self, gvr: GroupVersionResource) -> APIResource | None:
+        group, version, resource = self._expanded(gvr)
+        for row in self._names.get(resource.lower(), ()):
+            if _is_of(row, group, version):
+                return row
+        return None
+
+    def _expanded(self, gvr: GroupVersionResource) -> GroupVersionResource:
+        """The resource that has the short name, unless it is somebody's whole name."""
+        group, version, name = gvr
+        if any(row.gvr.group == group for row in self._names.get(name, ()) if group) or (
+            not group and name in self._names
+        ):
+            return gvr
+        rows = self._short_names.get(name, ())
+        exact = next((row for row in rows if group in ("", row.gvr.group)), None)
+        if exact is not None:
+            return GroupVersionResource(exact.gvr.group, "", exact.gvr.resource)
+        beginning = next((row for row in rows if row.gvr.group.startswith(group)), None)
+        return gvr if beginning is None else GroupVersionResource(beginning.gvr.group, version, beginning.gvr.resource)
 
 
-def _tables(groups: Sequence[APIGroup]) -> _Tables:
-    """Names come before short names, and a group's preferred version before its others."""
-    tables = _Tables()
-    everything = [resource for group in groups for rows in group.versions.values() for resource in rows]
-    for resource in everything:
-        tables.kinds.setdefault(resource.kind.group_kind, []).append(resource)
-        names = dict.fromkeys((resource.gvr.resource, resource.singular or resource.kind.kind.lower()))
-        for name in names:
-            tables.resources.setdefault(name, []).append(resource)
-        for category in resource.categories:
-            tables.categories.setdefault(category, {})[resource.gvr.group_resource] = None
-    for resource in everything:
-        for name in resource.short_names:
-            tables.resources.setdefault(name, []).append(resource)
-    return tables
+def _is_of(resource: APIResource, group: str, version: str) -> bool:
+    if group and version:
+        return (resource.gvr.group, resource.gvr.version) == (group, version)
+    return resource.gvr.group.startswith(group) and version in ("", resource.gvr.version)

@@ -27,7 +27,7 @@ class Still:
     def monotonic(self) -> float:
         return self.seconds
 
-    def call_at(self, when: float, callback: Any) -> Any:
+    def call_later(self, delay: float, callback: Any) -> Any:
         raise AssertionError("nobody waits")
 
 

@@ -16,7 +16,8 @@ from fakeapiserver.client.cache.shared_informer import (
     SharedInformerFactory,
     strip_managed_fields,
 )
-from fakeapiserver.client.discovery import DiscoveryClient, DiskCache, MemoryCache
+from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
+from fakeapiserver.client.disk_cache import DiskCache
 from fakeapiserver.client.dynamic import JSON_PATCH, STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock

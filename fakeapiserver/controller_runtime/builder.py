@@ -129,7 +129,12 @@ class Builder:
         if owner is None:
             return ()
         return [
-            _Watch(kind, EnqueueRequestForOwner(owner, not every_owner), predicates, metadata_only)
+            _Watch(
+                kind,
+                EnqueueRequestForOwner(owner, not every_owner, mapper=self._manager.mapper),
+                predicates,
+                metadata_only,
+            )
             for kind, predicates, every_owner, metadata_only in self._owned
         ]
 

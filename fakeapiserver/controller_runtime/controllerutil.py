@@ -4,16 +4,27 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any
 
-from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.client import Client
 from fakeapiserver.controller_runtime.scheme import gvk_for, to_object
 
+# Makes an object what it is to be, in place; may be an `async def`.
+Mutate = Callable[[Object], Awaitable[None] | None]
+
 
 class AlreadyOwnedError(ValueError):
-    """Another controller has the object."""
+    """Another controller, that of the reference `owner`, has the object."""
+
+    def __init__(self, obj: Object, owner: Object) -> None:
+        metadata = obj["metadata"]
+        super().__init__(
+            f"Object {metadata.get('namespace', '')}/{metadata.get('name', '')} is already owned by another "
+            f"{owner['kind']} controller {owner['name']}"
+        )
+        self.object = obj
+        self.owner = owner
 
 
 class OperationResult(StrEnum):
@@ -29,24 +40,57 @@ class OperationResult(StrEnum):
 def set_controller_reference(owner: Any, controlled: Object, *, block_owner_deletion: bool = True) -> None:
     """Makes `owner` the controller of the dict `controlled`, which goes with it. AlreadyOwnedError, ValueError for owners of other
     namespaces."""
-    for reference in controlled["metadata"].get("ownerReferences") or ():
-        if reference.get("controller") and reference["uid"] != to_object(owner)["metadata"].get("uid"):
-            raise AlreadyOwnedError(
-                f"Object {controlled['metadata'].get('namespace', '')}/{controlled['metadata'].get('name', '')} "
-                f"is already owned by another {reference['kind']} controller {reference['name']}"
-            )
-    _own(owner, controlled, {"controller": True, "blockOwnerDeletion": block_owner_deletion})
+    reference = _reference(owner, controlled)
+    for other in _references(controlled):
+        if other.get("controller") and not _same(other, reference):
+            raise AlreadyOwnedError(controlled, other)
+    _put(controlled, {**reference, "controller": True, "blockOwnerDeletion": block_owner_deletion})
 
 
-def set_owner_reference(owner: Any, owned: Object) -> None:
+def set_owner_reference(owner: Any, owned: Object, *, block_owner_deletion: bool | None = None) -> None:
     """Makes `owner` one of the owners. ValueError for owners of other namespaces."""
-    _own(owner, owned, {})
+    flags = {} if block_owner_deletion is None else {"blockOwnerDeletion": block_owner_deletion}
+    _put(owned, {**_reference(owner, owned), **flags})
 
 
-def _own(owner: Any, owned: Object, flags: dict[str, bool]) -> None:
-    found = to_object(owner)
-    mine, metadata = found["metadata"], owned.setdefault("metadata", {})
-    namespace, theirs = mine.get("namespace", ""), metadata.get("namespace", "")
+def remove_owner_reference(owner: Any, owned: Object) -> None:
+    """Makes `owner` none of the owners. ValueError: it is none."""
+    if not _references(owned):
+        raise ValueError(f"{_kind(owned)} does not have any owner references")
+    reference = _named(owner)
+    left = [other for other in _references(owned) if not _same(other, reference)]
+    if len(left) == len(_references(owned)):
+        raise ValueError(f"{_kind(owned)} does not have an owner reference for {reference['kind']}")
+    owned["metadata"]["ownerReferences"] = left
+
+
+def remove_controller_reference(owner: Any, controlled: Object) -> None:
+    """Makes `owner` none of the owners. ValueError: it isn't the controller."""
+    kind, reference = _kind(controlled), _named(owner)
+    if not has_controller_reference(controlled):
+        raise ValueError(f"{kind} does not have a owner reference with controller equals true")
+    found = [other for other in _references(controlled) if _same(other, reference)]
+    if not found:
+        raise ValueError(f"{kind} does not have an controller reference for {reference['kind']}")
+    if not found[0].get("controller"):
+        raise ValueError(f"{reference['kind']} owner is not the controller reference for {kind}")
+    remove_owner_reference(owner, controlled)
+
+
+def has_controller_reference(obj: Object) -> bool:
+    """Whether it has a controller."""
+    return any(reference.get("controller") for reference in _references(obj))
+
+
+def has_owner_reference(obj: Object, owner: Any) -> bool:
+    """Whether `owner` is one of its owners; its uid isn't looked at."""
+    reference = _named(owner)
+    return any(_same(other, reference) for other in _references(obj))
+
+
+def _reference(owner: Any, owned: Object) -> Object:
+    mine = to_object(owner)["metadata"]
+    namespace, theirs = mine.get("namespace", ""), owned.setdefault("metadata", {}).get("namespace", "")
     if namespace and not theirs:
         raise ValueError(
             f"cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {namespace}"
@@ -55,23 +99,35 @@ def _own(owner: Any, owned: Object, flags: dict[str, bool]) -> None:
         raise ValueError(
             f"cross-namespace owner references are disallowed, owner's namespace {namespace}, obj's namespace {theirs}"
         )
+    return {**_named(owner), "uid": mine.get("uid", "")}
+
+
+def _named(owner: Any) -> Object:
+    found = to_object(owner)
     kind = gvk_for(found)
-    reference = {
-        "apiVersion": str(kind.group_version),
-        "kind": kind.kind,
-        "name": mine["name"],
-        "uid": mine.get("uid", ""),
-        **flags,
-    }
-    references = [*(metadata.get("ownerReferences") or ())]
-    for place, other in enumerate(references):
-        same_group = GroupVersion.parse(other["apiVersion"]).group == kind.group
-        if same_group and (other["kind"], other["name"]) == (kind.kind, mine["name"]):
-            references[place] = reference
-            break
-    else:
-        references.append(reference)
-    metadata["ownerReferences"] = references
+    return {"apiVersion": str(kind.group_version), "kind": kind.kind, "name": found["metadata"]["name"]}
+
+
+def _references(obj: Object) -> list[Object]:
+    return (obj.get("metadata") or {}).get("ownerReferences") or []
+
+
+def _same(a: Object, b: Object) -> bool:
+    """Whether both name the same owner, in whichever version."""
+    return _identity(a) == _identity(b)
+
+
+def _identity(reference: Object) -> tuple[str, str, str]:
+    return reference["apiVersion"].rpartition("/")[0], reference["kind"], reference["name"]
+
+
+def _put(owned: Object, reference: Object) -> None:
+    references = [reference if _same(other, reference) else other for other in _references(owned)]
+    owned["metadata"]["ownerReferences"] = references if reference in references else [*references, reference]
+
+
+def _kind(obj: Object) -> str:
+    return obj.get("kind") or "object"
 
 
 def contains_finalizer(obj: Object, finalizer: str) -> bool:
@@ -93,9 +149,7 @@ def remove_finalizer(obj: Object, finalizer: str) -> bool:
     return len(obj["metadata"]["finalizers"]) != len(found)
 
 
-async def create_or_update(
-    client: Client, obj: Object, mutate: Callable[[Object], Awaitable[None] | None]
-) -> tuple[Object, OperationResult]:
+async def create_or_update(client: Client, obj: Object, mutate: Mutate | None) -> tuple[Object, OperationResult]:
     """The object as it is stored afterwards. `obj` names it; `mutate` makes the object (the stored one, or `obj`) what it is to be,
     and may not change its name. StatusError (409) when somebody else wrote in between: reconcile again."""
     metadata = obj["metadata"]
@@ -114,19 +168,15 @@ async def create_or_update(
     return await client.update(wanted), OperationResult.UPDATED
 
 
-async def create_or_patch(
-    client: Client, obj: Object, mutate: Callable[[Object], Awaitable[None] | None]
-) -> tuple[Object, OperationResult]:
-    """As create_or_update, but sends what changed only, the status apart."""
+async def create_or_patch(client: Client, obj: Object, mutate: Mutate | None) -> tuple[Object, OperationResult]:
+    """As create_or_update, but sends what changed only, the status apart; whoever writes in between isn't noticed. The status of
+    an object that is new is written the next time."""
     metadata = obj["metadata"]
     stored = await client.find(gvk_for(obj), metadata["name"], metadata.get("namespace", ""))
     wanted = copied(stored or obj)
     await _mutated(wanted, mutate)
     if stored is None:
-        created = await client.create(wanted)
-        if "status" not in wanted:
-            return created, OperationResult.CREATED
-        return await client.patch_status(created, {"status": wanted["status"]}), OperationResult.CREATED
+        return await client.create(wanted), OperationResult.CREATED
     outside, status = merge_patch(stored, wanted), {}
     if "status" in outside:
         status = {"status": outside.pop("status")}
@@ -153,9 +203,9 @@ def merge_patch(old: Object, new: Object) -> Object:
     return patch
 
 
-async def _mutated(obj: Object, mutate: Callable[[Object], Awaitable[None] | None]) -> None:
+async def _mutated(obj: Object, mutate: Mutate | None) -> None:
     key = (obj["metadata"].get("namespace"), obj["metadata"]["name"])
-    result = mutate(obj)
+    result = mutate(obj) if mutate is not None else None
     if result is not None:
         await result
     if (obj["metadata"].get("namespace"), obj["metadata"]["name"]) != key:

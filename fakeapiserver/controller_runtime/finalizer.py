@@ -28,17 +28,17 @@ class Finalizers:
     def register(self, name: str, finalize: Finalize) -> None:
         """ValueError: the name is taken, or none."""
         if name in self._finalizers:
-            raise ValueError(f"finalizer for key {name} already registered")
+            raise ValueError(f'finalizer for key "{name}" already registered')
         problems = names.is_qualified_name(name)
         if problems:
-            raise ValueError(f"finalizer {name!r}: {'; '.join(problems)}")
+            raise ValueError(f'finalizer "{name}": {"; ".join(problems)}')
         self._finalizers[name] = finalize
 
     async def finalize(self, client: Client, obj: Object) -> FinalizerResult:
-        """Brings the object's finalizers up to date, with a patch if need be; those that failed stay, and an ExceptionGroup tells
-        why."""
+        """Brings the object's finalizers up to date, there and on the server if need be. Those that failed stay, and an
+        ExceptionGroup tells why. StatusError (409): somebody else wrote in between."""
         metadata = obj["metadata"]
-        before = list(metadata.get("finalizers") or ())
+        before, failures = list(metadata.get("finalizers") or ()), []
         if "deletionTimestamp" not in metadata:
             after = before + [name for name in self._finalizers if name not in before]
             errors: list[Exception] = []
@@ -50,6 +50,7 @@ class Finalizers:
                         await finalize(obj)
                     except Exception as error:
                         errors.append(error)
+                        failures.append(f'finalizer "{name}" failed: {error}')
                     else:
                         after = [other for other in after if other != name]
         if after != before:
@@ -57,5 +58,5 @@ class Finalizers:
             metadata["resourceVersion"] = (await client.patch(obj, patch))["metadata"]["resourceVersion"]
             metadata["finalizers"] = after
         if errors:
-            raise ExceptionGroup(f"finalizers of {metadata['name']} failed", errors)
+            raise ExceptionGroup("; ".join(failures), errors)
         return FinalizerResult(after != before, "deletionTimestamp" in metadata)

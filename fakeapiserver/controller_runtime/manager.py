@@ -273,13 +273,13 @@ class Manager:
 
         async def lead() -> None:
             gauge.set(1)
-            recorder.event(lease, NORMAL, "LeaderElection", "LeaderElection", f"{identity} became leader")
+            recorder.event(lease, NORMAL, "LeaderElection", "Acquire", f"{identity} became leader")
             self._start_leading()
             await asyncio.Event().wait()
 
         def stop() -> None:
             gauge.set(0)
-            recorder.event(lease, NORMAL, "LeaderElection", "LeaderElection", f"{identity} stopped leading")
+            recorder.event(lease, NORMAL, "LeaderElection", "Stop", f"{identity} stopped leading")
             self._abort()
 
         # a client of its own: renewals don't wait for what controllers send
@@ -305,7 +305,7 @@ class Manager:
 
     def _abort(self) -> None:
         """Who leads no more may not work on for a moment; when everything has stopped anyway, there is nothing to end."""
-        self._grace = 0.0
+        self._grace, self._stopping = 0.0, True
         for runnable in self._runnables[_Order.LEADER_ELECTION]:
             if isinstance(runnable, Controller):
                 runnable.abort()
@@ -326,7 +326,11 @@ class Manager:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        error = None if task.cancelled() else task.exception()
+        error: BaseException | None = None
+        if not task.cancelled():
+            error = task.exception()
+        elif not self._stopping:  # it waited for something that was cancelled
+            error = RuntimeError(f"{task.get_coro()} was cancelled")
         if error is not None and self._failure is not None and not self._failure.done():
             self._failure.set_exception(error)
 

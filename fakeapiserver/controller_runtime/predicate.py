@@ -1,5 +1,6 @@
 """Which events a controller wants (upstream: sigs.k8s.io/controller-runtime/pkg/predicate)."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,6 +8,8 @@ from typing import Any, Protocol
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+
+log = logging.getLogger(__name__)
 
 
 class Predicate(Protocol):
@@ -38,7 +41,14 @@ class Funcs:
 
 def _changes(what: Callable[[Mapping[str, Any]], object]) -> Predicate:
     """Of updates, those where something of the metadata changed."""
-    return Funcs(update=lambda event: what(event.object_old["metadata"]) != what(event.object_new["metadata"]))
+
+    def changed(event: UpdateEvent) -> bool:
+        if not event.object_old or not event.object_new:
+            log.error("update event has no %s object", "new" if event.object_old else "old")
+            return False
+        return what(event.object_old["metadata"]) != what(event.object_new["metadata"])
+
+    return Funcs(update=changed)
 
 
 # Something changed: leaves out what is only looked at again.

@@ -2,17 +2,23 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
 from fakeapiserver.client.cache.shared_informer import Registration, SharedInformer, Tombstone
-from fakeapiserver.controller_runtime.cache import Cache
+from fakeapiserver.client.rest_mapper import NoMatchError
+from fakeapiserver.controller_runtime.cache import Cache, Informers
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from fakeapiserver.controller_runtime.handler import EventHandler, Queue
 from fakeapiserver.controller_runtime.predicate import Predicate
+
+log = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 10.0
 
 
 class Source(Protocol):
@@ -79,8 +85,17 @@ class Kind:
         self._starting = asyncio.ensure_future(self._register(queue))
 
     async def _register(self, queue: Queue) -> Sequence[Registration]:
-        informers = await self._cache.informer_for(self._kind, metadata_only=self._metadata_only)
+        informers = await self._informers()
         return informers.add_event_handler(_Forwarding(self._handler, self._predicates, queue))
+
+    async def _informers(self) -> Informers:
+        """A kind may be defined later than whoever watches it starts."""
+        while True:
+            try:
+                return await self._cache.informer_for(self._kind, metadata_only=self._metadata_only)
+            except NoMatchError as error:
+                log.error("if kind is a CRD, it should be installed before calling Start: %s", error)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def wait_for_sync(self) -> None:
         assert self._starting is not None
@@ -88,7 +103,10 @@ class Kind:
             await registration.wait_for_sync()
 
     def stop(self) -> None:
-        if self._starting is not None and self._starting.done() and not self._starting.exception():
+        if self._starting is None:
+            return
+        self._starting.cancel()
+        if self._starting.done() and not self._starting.cancelled() and not self._starting.exception():
             for registration in self._starting.result():
                 registration.remove()
 

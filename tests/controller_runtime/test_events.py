@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
 from fakeapiserver.client.workqueue import WorkQueue
 from fakeapiserver.controller_runtime import Request, gvk, predicate
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
@@ -15,9 +15,12 @@ from fakeapiserver.controller_runtime.handler import (
     EnqueueRequestForOwner,
     EnqueueRequestsFromMapFunc,
     EventHandler,
+    Funcs,
+    Queue,
     enqueue_request_for_object,
 )
 from fakeapiserver.controller_runtime.predicate import Predicate
+from fakeapiserver.controller_runtime.source import _Forwarding
 
 
 def obj(name: str = "a", version: str = "1", **metadata: object) -> Object:
@@ -52,6 +55,18 @@ AGAIN = UpdateEvent(obj(), obj())
         (predicate.not_(predicate.ResourceVersionChanged), AGAIN, True),
         (predicate.Funcs(delete=lambda event: False), DeleteEvent(obj()), False),
         (predicate.Funcs(generic=lambda event: False), GenericEvent(obj()), False),
+        (predicate.GenerationChanged, UpdateEvent({}, obj()), False),
+        (predicate.LabelChanged, UpdateEvent(obj(), {}), False),
+        (predicate.ResourceVersionChanged, GenericEvent(), True),
+        (predicate.and_(), AGAIN, True),
+        (predicate.or_(), AGAIN, False),
+        (
+            predicate.and_(predicate.not_(predicate.ResourceVersionChanged), predicate.or_(predicate.Funcs())),
+            AGAIN,
+            True,
+        ),
+        (predicate.not_(predicate.not_(predicate.LabelChanged)), update({}, {"labels": {"a": "b"}}), True),
+        (predicate.objects(lambda obj: obj["metadata"]["name"] == "b"), UpdateEvent(obj("a"), obj("b")), True),
         (predicate.Funcs(create=lambda event: not event.is_in_initial_list), CreateEvent(obj(), True), False),
     ],
 )
@@ -59,8 +74,30 @@ def test_predicates(wants: Predicate, event: Event, expected: bool) -> None:
     assert wants(event) is expected
 
 
+def test_of_several_predicates_those_are_asked_that_decide() -> None:
+    def refuses(event: Event) -> bool:
+        raise AssertionError("nobody needs to ask")
+
+    never = predicate.objects(lambda obj: False)
+    assert not predicate.and_(never, refuses)(AGAIN)
+    assert predicate.or_(predicate.not_(never), refuses)(AGAIN)
+
+
 def neighbours(found: Object) -> Iterable[Request]:
     return [Request("ns", found["metadata"]["name"] + suffix) for suffix in "12"]
+
+
+def adds(event: Event, queue: Queue) -> None:
+    queue.add(Request("ns", "a"))
+
+
+def adds_urgently(event: Event, queue: Queue) -> None:
+    queue.add(Request("ns", "a"), 7)
+
+
+async def adds_later(event: Event, queue: Queue) -> None:
+    await asyncio.sleep(0)
+    queue.add(Request("ns", "a"))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +123,24 @@ def neighbours(found: Object) -> Iterable[Request]:
             [(Request("ns", "w"), 0), (Request("ns", "new"), 0)],
         ),
         (EnqueueRequestForOwner(gvk("other.com/v1", "Widget")), CreateEvent(obj(ownerReferences=[OWNER])), []),
+        (enqueue_request_for_object, UpdateEvent(obj("old"), {}), [(Request("ns", "old"), 0)]),
+        (enqueue_request_for_object, GenericEvent(), []),
+        (enqueue_request_for_object, GenericEvent(obj()), [(Request("ns", "a"), 0)]),
+        (
+            EnqueueRequestForOwner(gvk("example.com/v1", "Widget")),
+            UpdateEvent({}, obj(ownerReferences=[OWNER])),
+            [(Request("ns", "w"), 0)],
+        ),
+        (
+            EnqueueRequestForOwner(gvk("v1", "Pod")),
+            CreateEvent(obj(ownerReferences=[{**OWNER, "apiVersion": "a/b/c"}])),
+            [],
+        ),
+        (Funcs(), CreateEvent(obj()), []),
+        (Funcs(create=adds), CreateEvent(obj(), True), [(Request("ns", "a"), LOW_PRIORITY)]),
+        (Funcs(create=adds), CreateEvent(obj()), [(Request("ns", "a"), 0)]),
+        (Funcs(update=adds_urgently), AGAIN, [(Request("ns", "a"), 7)]),
+        (Funcs(delete=adds_later), DeleteEvent(obj(), delete_state_unknown=True), [(Request("ns", "a"), 0)]),
         (
             EnqueueRequestsFromMapFunc(neighbours),
             UpdateEvent(obj("a"), obj("a", "2")),
@@ -102,3 +157,29 @@ def test_handlers(handler: EventHandler, event: Event, expected: list[tuple[Requ
         assert [await queue.get_with_priority() for _ in range(len(queue))] == expected
 
     asyncio.run(scenario())
+
+
+class Told:
+    """A handler's memory."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event, queue: Queue) -> None:
+        self.events.append(event)
+
+
+def test_what_an_informer_tells_becomes_events_that_predicates_want() -> None:
+    told = Told()
+    forwarding = _Forwarding(told, [predicate.ResourceVersionChanged], WorkQueue[Request]())
+    forwarding.on_add(obj("a"), True)
+    forwarding.on_update(obj("a"), obj("a"))  # looked at again
+    forwarding.on_update(obj("a"), obj("a", "2"))
+    forwarding.on_delete(obj("a", "3"))
+    forwarding.on_delete(DeletedFinalStateUnknown("ns/b", obj("b")))
+    assert told.events == [
+        CreateEvent(obj("a"), is_in_initial_list=True),
+        UpdateEvent(obj("a"), obj("a", "2")),
+        DeleteEvent(obj("a", "3")),
+        DeleteEvent(obj("b"), delete_state_unknown=True),
+    ]

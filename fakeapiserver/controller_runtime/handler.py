@@ -26,6 +26,10 @@ class Queue(Protocol):
 
     def add_rate_limited(self, item: Request, priority: int = ...) -> None: ...
 
+    def forget(self, item: Request) -> None: ...
+
+    def num_requeues(self, item: Request) -> int: ...
+
 
 class EventHandler(Protocol):
     """Puts the requests of an event into a queue. What it raises is logged, and the event is lost."""
@@ -129,6 +133,12 @@ class _Low:
 
     def add_rate_limited(self, item: Request, priority: int = LOW_PRIORITY) -> None:
         self.queue.add_rate_limited(item, priority)
+
+    def forget(self, item: Request) -> None:
+        self.queue.forget(item)
+
+    def num_requeues(self, item: Request) -> int:
+        return self.queue.num_requeues(item)
 
 
 @dataclass(frozen=True, slots=True)

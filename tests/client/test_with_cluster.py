@@ -172,8 +172,6 @@ def test_of_two_candidates_one_leads_and_the_other_follows(run: Callable[[Work],
             elector = LeaderElector(
                 LeaseLock(client, "default", "operator", name),
                 on_started_leading=lambda: lead(name),
-                lease_duration=1.0,
-                renew_deadline=0.5,
                 retry_period=0.05,
                 release_on_cancel=True,
             )

@@ -327,8 +327,6 @@ def test_of_two_managers_one_reconciles(fake_cluster: Cluster) -> None:
                 leader_election=True,
                 leader_election_id="operator",
                 leader_election_release_on_cancel=True,
-                lease_duration=2.0,
-                renew_deadline=1.0,
                 retry_period=0.05,
             )
 

@@ -172,6 +172,9 @@ class NamespaceController:
         name, gvr = namespace["metadata"]["name"], resource.gvr
         estimate = 0
         try:
+            # most namespaces have nothing of most resources
+            if await self._list(resource, name) == []:
+                return _Emptied()
             if gvr == PODS:
                 estimate = await self._estimate_graceful_termination(namespace)
             if not await self._delete_collection(resource, name):

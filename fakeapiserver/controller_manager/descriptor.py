@@ -102,7 +102,7 @@ _DESCRIPTORS: Final = (
         "certificatesigningrequest-cleaner-controller", "certificate-controller", alias="csrcleaner", left_out=_NOT_YET
     ),
     ControllerDescriptor("podcertificaterequest-cleaner-controller", "podcertificaterequestcleaner", left_out=_GATED),
-    ControllerDescriptor("ttl-controller", "ttl-controller", alias="ttl", left_out=_NOT_YET),
+    ControllerDescriptor("ttl-controller", "ttl-controller", "ttl", alias="ttl"),
     ControllerDescriptor(
         "bootstrap-signer-controller",
         "bootstrap-signer",
@@ -141,8 +141,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "clusterrole-aggregation-controller",
         "clusterrole-aggregation-controller",
+        "clusterrole_aggregation",
         alias="clusterrole-aggregation",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "persistentvolumeclaim-protection-controller",

@@ -14,11 +14,11 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apis.internal_form import claim_form
+from fakeapiserver.apis.pod_references import secrets_and_config_maps
 from fakeapiserver.apis.spec_difference import text_difference
 from fakeapiserver.auth.interfaces import Attributes as Wanted
 from fakeapiserver.auth.interfaces import Decision, EvaluationError
 from fakeapiserver.auth.node_identifier import node_name
-from fakeapiserver.auth.pod_references import secrets_and_config_maps
 
 _NODES: Final = GroupResource("", "nodes")
 _CLAIMS: Final = GroupResource("", "persistentvolumeclaims")

@@ -12,7 +12,7 @@ from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.auth.pod_references import secrets_and_config_maps
+from fakeapiserver.apis.pod_references import secrets_and_config_maps
 
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 _MIRROR: Final = "kubernetes.io/config.mirror"

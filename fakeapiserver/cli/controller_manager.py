@@ -30,7 +30,9 @@ from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock
 from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.component_helpers.cluster_signing import authorities
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder, ServiceAccountClientBuilder, SimpleClientBuilder
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
@@ -146,6 +148,7 @@ async def _run(options: Options, config: RESTConfig) -> int:
         controllers=options.controllers,
         configuration=options.configuration,
         root_ca=options.configuration.root_ca_file.read_bytes() if options.configuration.root_ca_file else b"",
+        signing=_signing(options.configuration),
     )
     server = await _serve(options, manager)
     working = asyncio.ensure_future(_lead(options, config, manager) if options.leader_elect else manager.run())
@@ -161,6 +164,18 @@ async def _run(options: Options, config: RESTConfig) -> int:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _signing(configuration: KubeControllerManagerConfiguration) -> Signing:
+    """OSError; ValueError for files without a usable key."""
+    path, sign_token = configuration.service_account_private_key_file, None
+    if path is not None:
+        from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
+
+        keys = ServiceAccountKeys(path)
+        keys.load()
+        sign_token = keys.sign
+    return Signing(sign_token, authorities(configuration))
 
 
 def _clients(options: Options, config: RESTConfig) -> ClientBuilder:

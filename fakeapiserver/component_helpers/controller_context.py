@@ -1,9 +1,9 @@
 """What every controller is made with (upstream: cmd/kube-controller-manager/app/controllermanager.go, ControllerContext)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory
@@ -18,10 +18,23 @@ from fakeapiserver.controller_runtime.controller import Controller, ControllerOp
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.reconcile import Reconciler, Request, Result, TerminalError
+from fakeapiserver.transport.certificates import KeyPair
 
 # The one request of a controller that has no objects of its own but looks at everything now and then.
 EVERYTHING: Final = Request("", "")
 _FOREVER: Final = 1e7  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What controllers sign with.
+
+    sign_token: makes a JSON web token of claims; None: there is no key for it.
+    authorities: who signs certificates, by signer name.
+    """
+
+    sign_token: Callable[[Mapping[str, Any]], str] | None = None
+    authorities: Mapping[str, KeyPair] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -36,6 +49,7 @@ class Shared:
     clock: Timers
     configuration: KubeControllerManagerConfiguration
     root_ca: bytes = b""
+    signing: Signing = field(default_factory=Signing)
     random: Random = field(default_factory=Random)
 
 
@@ -78,6 +92,10 @@ class ControllerContext:
     def root_ca(self) -> bytes:
         """PEM of the authorities that pods trust; empty: nobody said."""
         return self.shared.root_ca
+
+    @property
+    def signing(self) -> Signing:
+        return self.shared.signing
 
     @property
     def random(self) -> Random:

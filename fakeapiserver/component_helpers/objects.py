@@ -34,6 +34,10 @@ VOLUME_ATTACHMENTS: Final = GroupVersionResource("storage.k8s.io", "v1", "volume
 CLUSTER_ROLES: Final = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 CUSTOM_RESOURCE_DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 API_SERVICES: Final = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
+VOLUME_ATTRIBUTES_CLASSES: Final = GroupVersionResource("storage.k8s.io", "v1", "volumeattributesclasses")
+SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
+IP_ADDRESSES: Final = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
+SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
 CERTIFICATE_SIGNING_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 
 

@@ -21,7 +21,7 @@ class Constructor(Protocol):
 class ControllerDescriptor:
     """One controller.
 
-    account: the service account of kube-system it asks the server as.
+    account: the service account of kube-system it asks the server as; "": it is the manager itself.
     module: of fakeapiserver.controllers; imported when the controller starts. Empty: it isn't here, and `left_out` says why.
     alias: its name of earlier days, for --controllers.
     """
@@ -44,10 +44,8 @@ _NOT_YET: Final = "not written yet"
 _GATED: Final = "its feature gate is off by default, and what it acts on isn't served then"
 
 _DESCRIPTORS: Final = (
-    # The first, so that others' tokens are there.
-    ControllerDescriptor(
-        "serviceaccount-token-controller", "tokens-controller", alias="serviceaccount-token", left_out=_NOT_YET
-    ),
+    # The first, so that others' tokens are there; so it can't have one itself.
+    ControllerDescriptor("serviceaccount-token-controller", "", "serviceaccount_token", alias="serviceaccount-token"),
     ControllerDescriptor("endpoints-controller", "endpoint-controller", "endpoint", alias="endpoint"),
     ControllerDescriptor(
         "endpointslice-controller", "endpointslice-controller", "endpointslice", alias="endpointslice"
@@ -90,28 +88,34 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor("statefulset-controller", "statefulset-controller", "statefulset", alias="statefulset"),
     ControllerDescriptor("cronjob-controller", "cronjob-controller", "cronjob", alias="cronjob"),
     ControllerDescriptor(
-        "certificatesigningrequest-signing-controller", "certificate-controller", alias="csrsigning", left_out=_NOT_YET
+        "certificatesigningrequest-signing-controller",
+        "certificate-controller",
+        "certificatesigningrequest_signing",
+        alias="csrsigning",
     ),
     ControllerDescriptor(
         "certificatesigningrequest-approving-controller",
         "certificate-controller",
+        "certificatesigningrequest_approving",
         alias="csrapproving",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
-        "certificatesigningrequest-cleaner-controller", "certificate-controller", alias="csrcleaner", left_out=_NOT_YET
+        "certificatesigningrequest-cleaner-controller",
+        "certificate-controller",
+        "certificatesigningrequest_cleaner",
+        alias="csrcleaner",
     ),
     ControllerDescriptor("podcertificaterequest-cleaner-controller", "podcertificaterequestcleaner", left_out=_GATED),
     ControllerDescriptor("ttl-controller", "ttl-controller", "ttl", alias="ttl"),
     ControllerDescriptor(
         "bootstrap-signer-controller",
         "bootstrap-signer",
+        "bootstrap_signer",
         alias="bootstrapsigner",
         disabled_by_default=True,
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
-        "token-cleaner-controller", "token-cleaner", alias="tokencleaner", disabled_by_default=True, left_out=_NOT_YET
+        "token-cleaner-controller", "token-cleaner", "token_cleaner", alias="tokencleaner", disabled_by_default=True
     ),
     ControllerDescriptor("node-ipam-controller", "node-controller", alias="nodeipam", left_out=_NOT_YET),
     ControllerDescriptor("node-lifecycle-controller", "node-controller", "node_lifecycle", alias="nodelifecycle"),
@@ -147,14 +151,19 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "persistentvolumeclaim-protection-controller",
         "pvc-protection-controller",
+        "persistentvolumeclaim_protection",
         alias="pvc-protection",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
-        "persistentvolume-protection-controller", "pv-protection-controller", alias="pv-protection", left_out=_NOT_YET
+        "persistentvolume-protection-controller",
+        "pv-protection-controller",
+        "persistentvolume_protection",
+        alias="pv-protection",
     ),
     ControllerDescriptor(
-        "volumeattributesclass-protection-controller", "volumeattributesclass-protection-controller", left_out=_NOT_YET
+        "volumeattributesclass-protection-controller",
+        "volumeattributesclass-protection-controller",
+        "volumeattributesclass_protection",
     ),
     ControllerDescriptor(
         "ttl-after-finished-controller",
@@ -174,7 +183,7 @@ _DESCRIPTORS: Final = (
         left_out=_GATED,
     ),
     ControllerDescriptor(
-        "ephemeral-volume-controller", "ephemeral-volume-controller", alias="ephemeral-volume", left_out=_NOT_YET
+        "ephemeral-volume-controller", "ephemeral-volume-controller", "ephemeral_volume", alias="ephemeral-volume"
     ),
     ControllerDescriptor(
         "storageversion-garbage-collector-controller",
@@ -192,14 +201,14 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "legacy-service-account-token-cleaner",
+        "legacy_serviceaccount_token_cleaner",
         alias="legacy-service-account-token-cleaner",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", left_out=_NOT_YET
     ),
     ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
-    ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", left_out=_NOT_YET),
+    ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", "servicecidr"),
     ControllerDescriptor(
         "storage-version-migrator-controller", "storage-version-migrator-controller", alias="svm", left_out=_NOT_YET
     ),

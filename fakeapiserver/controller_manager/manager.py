@@ -14,7 +14,7 @@ from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.client.workqueue import WorkQueue
 from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
-from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared
+from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared, Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
 from fakeapiserver.controller_runtime.controller import Controller
@@ -60,7 +60,7 @@ class ControllerManager:
 
     controllers: as --controllers: `*`, names, `-name`, `none`. stepped: those that wait for `step`.
     extra: more that isn't kube-controller-manager's, by name: it always runs.
-    root_ca: PEM of the authorities that pods trust.
+    root_ca: PEM of the authorities that pods trust. signing: what tokens and certificates are signed with.
     in_flight, revision: of a server in the same process: requests it works on, the newest write; `settle` waits for both.
     ValueError for a name that no controller has.
     """
@@ -75,6 +75,7 @@ class ControllerManager:
         configuration: KubeControllerManagerConfiguration | None = None,
         clock: Timers | None = None,
         root_ca: bytes = b"",
+        signing: Signing | None = None,
         in_flight: Callable[[], int] = lambda: 0,
         revision: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -94,6 +95,7 @@ class ControllerManager:
             clock=self.clock,
             configuration=configuration or KubeControllerManagerConfiguration(),
             root_ca=root_ca,
+            signing=signing or Signing(),
         )
         # What ended a controller that should run, by its name.
         self.failures: dict[str, str] = {}

@@ -4,7 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -277,6 +277,10 @@ class APIServer:
         if not self._has_authorities:
             await self._trust.sync()
             await self._trust.run()
+
+    def sign_token(self, claims: Mapping[str, Any]) -> str:
+        """A token with these claims, that this server believes. OSError and ValueError for an unusable key."""
+        return self._issuer.keys.sign(claims)
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
         """A token as a TokenRequest gives it, good for `lifetime` seconds. ValueError: there is no such account."""

@@ -37,6 +37,7 @@ from fakeapiserver.transport.files import read_file
 
 ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
+    from fakeapiserver.component_helpers.controller_context import Signing
     from fakeapiserver.controller_manager.manager import ControllerManager, Extra
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.local_webhooks import LocalWebhooks
@@ -133,6 +134,7 @@ class LocalServer:
             extra=self._node_components(api),
             clock=self.clock,
             root_ca=self.ca,
+            signing=self._signing(api),
             in_flight=lambda: clients.in_flight,
             revision=lambda: api.storage.revision,
         )
@@ -144,6 +146,14 @@ class LocalServer:
         if self.config.nodes and not any(name.endswith(_NODE_LIFECYCLE) for name in wanted):
             return [*(name for name in wanted if name != "none"), _NODE_LIFECYCLE]
         return wanted
+
+    def _signing(self, api: APIServer) -> "Signing":
+        """What controllers sign with: the keys of the server's tokens, and its own authority."""
+        from fakeapiserver.component_helpers.cluster_signing import SIGNERS
+        from fakeapiserver.component_helpers.controller_context import Signing
+
+        assert self._certificates is not None
+        return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
     def _node_components(self, api: APIServer) -> "dict[str, Extra]":
         """What runs for simulated nodes."""

@@ -1,0 +1,44 @@
+"""Who signs certificates for which signer (upstream: cmd/kube-controller-manager/app/certificates.go)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+from fakeapiserver.transport.certificates import KeyPair, load_pair
+
+KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
+KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
+KUBE_APISERVER_CLIENT: Final = "kubernetes.io/kube-apiserver-client"
+LEGACY_UNKNOWN: Final = "kubernetes.io/legacy-unknown"
+SIGNERS: Final = (KUBELET_SERVING, KUBELET_CLIENT, KUBE_APISERVER_CLIENT, LEGACY_UNKNOWN)
+
+_Files = tuple[Path | None, Path | None]
+
+
+def authorities(configuration: KubeControllerManagerConfiguration) -> Mapping[str, KeyPair]:
+    """By signer; one without files isn't there. OSError; ValueError for files that don't fit together."""
+    found = configuration
+    default: _Files = (found.cluster_signing_cert_file, found.cluster_signing_key_file)
+    own: dict[str, _Files] = {
+        KUBELET_SERVING: (
+            found.cluster_signing_kubelet_serving_cert_file,
+            found.cluster_signing_kubelet_serving_key_file,
+        ),
+        KUBELET_CLIENT: (found.cluster_signing_kubelet_client_cert_file, found.cluster_signing_kubelet_client_key_file),
+        KUBE_APISERVER_CLIENT: (
+            found.cluster_signing_kube_apiserver_client_cert_file,
+            found.cluster_signing_kube_apiserver_client_key_file,
+        ),
+        LEGACY_UNKNOWN: (found.cluster_signing_legacy_unknown_cert_file, found.cluster_signing_legacy_unknown_key_file),
+    }
+    any_own = any(path is not None for files in own.values() for path in files)
+    if any_own and all(default):
+        raise ValueError("cannot specify default and per controller certs at the same time")
+    if not any_own:
+        own = dict.fromkeys(SIGNERS, default if all(default) else (None, None))
+    return {signer: _pair(*files) for signer, files in own.items() if any(files)}
+
+
+def _pair(certificate: Path | None, key: Path | None) -> KeyPair:
+    return load_pair(certificate or Path(), key or Path())

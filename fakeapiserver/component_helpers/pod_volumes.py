@@ -1,0 +1,45 @@
+"""The claims that pods use (upstream: pkg/controller/volume/common, k8s.io/component-helpers/storage/ephemeral)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.client.cache.shared_informer import SharedInformer
+from fakeapiserver.component_helpers.objects import controller_of
+from fakeapiserver.component_helpers.pods import add_indexer
+from fakeapiserver.controller_runtime.reconcile import Request
+
+# Index: pods by `namespace/name` of their claims, those that are made for them included.
+POD_PVC_INDEX: Final = "pod-pvc-index"
+
+
+def add_pod_pvc_indexer(informer: SharedInformer) -> Indexer:
+    """The informer's indexer, with POD_PVC_INDEX."""
+    return add_indexer(informer, POD_PVC_INDEX, _by_claim)
+
+
+def _by_claim(pod: Object) -> Iterable[str]:
+    return [str(claim) for claim in claims_of(pod)]
+
+
+def claims_of(pod: Object) -> Iterator[Request]:
+    """Of all its volumes."""
+    namespace = pod["metadata"].get("namespace", "")
+    for volume in pod["spec"].get("volumes") or ():
+        if name := claim_name(pod, volume):
+            yield Request(namespace, name)
+
+
+def claim_name(pod: Object, volume: Object) -> str:
+    """Of the claim behind a volume; "" where there is none."""
+    if volume.get("persistentVolumeClaim") is not None:
+        found: str = volume["persistentVolumeClaim"]["claimName"]
+        return found
+    return f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") is not None else ""
+
+
+def is_for_pod(pod: Object, claim: Object) -> bool:
+    """The claim was made for a volume of this very pod."""
+    owner = controller_of(claim)
+    same = claim["metadata"].get("namespace") == pod["metadata"].get("namespace")
+    return same and owner is not None and owner["uid"] == pod["metadata"]["uid"]

@@ -1,0 +1,54 @@
+"""Objects that stay as long as somebody uses them: a finalizer keeps them (upstream: pkg/controller/util/protectionutil)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.client.dynamic import ResourceClient
+from fakeapiserver.component_helpers.objects import is_terminating
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue, request_for
+from fakeapiserver.controller_runtime.reconcile import Request
+
+PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
+PV_PROTECTION: Final = "kubernetes.io/pv-protection"
+VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
+
+
+class Protection:
+    """Keeps the objects of one resource. client: makes the resource's client, of a namespace. is_used: whether somebody needs it."""
+
+    def __init__(
+        self,
+        finalizer: str,
+        objects: Indexer,
+        client: Callable[[str], ResourceClient],
+        is_used: Callable[[Object], Awaitable[bool]],
+    ) -> None:
+        self._finalizer = finalizer
+        self._objects = objects
+        self._client = client
+        self._is_used = is_used
+
+    def changed(self, event: Event, queue: Queue) -> None:
+        """It has no protection yet, or waits for it to end."""
+        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if not isinstance(event, DeleteEvent) and is_terminating(obj) == self._is_protected(obj):
+            queue.add(request_for(obj))
+
+    def _is_protected(self, obj: Object) -> bool:
+        return self._finalizer in (obj["metadata"].get("finalizers") or ())
+
+    async def reconcile(self, request: Request) -> None:
+        found = self._objects.get_by_key(str(request))
+        if found is None or is_terminating(found) != self._is_protected(found):
+            return
+        finalizers = found["metadata"].get("finalizers") or []
+        if not is_terminating(found):
+            await self._set_finalizers(found, [*finalizers, self._finalizer])
+        elif not await self._is_used(found):
+            await self._set_finalizers(found, [name for name in finalizers if name != self._finalizer])
+
+    async def _set_finalizers(self, found: Object, finalizers: list[str]) -> None:
+        metadata = {**found["metadata"], "finalizers": finalizers}
+        await self._client(metadata.get("namespace", "")).update({**found, "metadata": metadata})

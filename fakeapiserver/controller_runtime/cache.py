@@ -60,7 +60,7 @@ class Cache:
         self._options = options or CacheOptions()
         self._informers: dict[tuple[GroupVersionKind, bool], Informers] = {}
         self._indexes: dict[GroupVersionKind, dict[str, FieldIndexFunc]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Informers] = {}
         self._failure: asyncio.Future[None] | None = None
         self._started = asyncio.Event()
         self._lock = asyncio.Lock()
@@ -85,7 +85,8 @@ class Cache:
         await asyncio.gather(*(informers.wait_for_sync() for informers in [*self._informers.values()]))
 
     async def informer_for(self, kind: GroupVersionKind, *, metadata_only: bool = False) -> "Informers":
-        """The kind's informer; `metadata_only` has PartialObjectMetadata. NoMatchError: the server has no such kind."""
+        """The kind's informer; `metadata_only` has nothing but metadata, apiVersion and kind. NoMatchError: the server has no
+        such kind."""
         key = (kind, metadata_only)
         async with self._lock:
             if key not in self._informers:
@@ -95,21 +96,32 @@ class Cache:
                 selection = ListOptions(
                     label_selector=by_object.label_selector, field_selector=by_object.field_selector
                 )
+                transform = by_object.transform or self._options.transform
                 made = {
                     namespace: SharedInformer(
                         self._client.resource(mapping.gvr, namespace, metadata_only=metadata_only),
                         name=str(mapping.gvr.group_resource),
                         selection=selection,
                         resync_period=self._options.sync_period,
-                        transform=by_object.transform or self._options.transform,
+                        transform=_as_kind(kind, transform) if metadata_only else transform,
                         indexers=self._indexes.get(kind),
                     )
                     for namespace in (wanted if mapping.namespaced and wanted else ("",))
                 }
-                self._informers[key] = Informers(kind, mapping.gvr.group_resource, made)
+                self._informers[key] = Informers(kind, mapping.gvr.group_resource, made, namespaced=mapping.namespaced)
                 if self._started.is_set():
                     self._start(self._informers[key])
             return self._informers[key]
+
+    async def remove_informer(self, kind: GroupVersionKind, *, metadata_only: bool = False) -> None:
+        """Ends the kind's informer, if there is one, and forgets what it knew; its handlers are told nothing more. Who asks for
+        the kind again gets a new one."""
+        async with self._lock:
+            informers = self._informers.pop((kind, metadata_only), None)
+            tasks = [task for task, of in self._tasks.items() if of is informers]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def index_field(self, kind: GroupVersionKind, name: str, function: FieldIndexFunc) -> None:
         """Lists of the kind may then ask for `fields={name: value}`. ValueError: the name is taken, or the kind's informer
@@ -126,7 +138,7 @@ class Cache:
     async def get(
         self, kind: GroupVersionKind, name: str, namespace: str = "", *, metadata_only: bool = False
     ) -> Object:
-        """A copy of the caller's own. StatusError (404) when it isn't there."""
+        """A copy of the caller's own. StatusError (404) when it isn't there, ValueError when the cache leaves the namespace out."""
         informers = await self._synced(kind, metadata_only)
         return copied(informers.get(name, namespace))
 
@@ -137,11 +149,14 @@ class Cache:
         namespace: str = "",
         label_selector: str = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
         metadata_only: bool = False,
     ) -> list[Object]:
-        """Copies of the caller's own. `fields` by indexes. ValueError: there is no such index."""
+        """Copies of the caller's own. `fields` by indexes, all of which must match. `limit`: not more than so many, 0 is all.
+        ValueError: there is no such index, the selector is none, or the cache leaves the namespace out."""
         informers = await self._synced(kind, metadata_only)
-        return [copied(obj) for obj in informers.list(namespace, label_selector, fields or {})]
+        found = informers.list(namespace, label_selector, fields or {})
+        return [copied(obj) for obj in (found[:limit] if limit else found)]
 
     async def _synced(self, kind: GroupVersionKind, metadata_only: bool) -> "Informers":
         if not self._started.is_set():
@@ -153,11 +168,11 @@ class Cache:
     def _start(self, informers: "Informers") -> None:
         for informer in informers.by_namespace.values():
             task = asyncio.ensure_future(informer.run())
-            self._tasks.add(task)
+            self._tasks[task] = informers
             task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None and self._failure is not None and not self._failure.done():
             self._failure.set_exception(error)
@@ -167,11 +182,17 @@ class Informers:
     """A kind's informers: one for everything, or one for each of several namespaces."""
 
     def __init__(
-        self, kind: GroupVersionKind, resource: GroupResource, by_namespace: Mapping[str, SharedInformer]
+        self,
+        kind: GroupVersionKind,
+        resource: GroupResource,
+        by_namespace: Mapping[str, SharedInformer],
+        *,
+        namespaced: bool,
     ) -> None:
         self.kind = kind
         self.resource = resource
         self.by_namespace = by_namespace
+        self.namespaced = namespaced
 
     def add_event_handler(self, handler: ResourceEventHandler) -> Sequence[Registration]:
         """Tells `handler` of what comes from all of them."""
@@ -187,18 +208,20 @@ class Informers:
         return all(informer.has_synced for informer in self.by_namespace.values())
 
     def get(self, name: str, namespace: str) -> Object:
-        """Shared: not to be changed. StatusError."""
+        """Shared: not to be changed. StatusError (404), ValueError for a namespace that the cache leaves out."""
+        namespace = namespace if self.namespaced else ""
         key = f"{namespace}/{name}" if namespace else name
-        for informer in self._of(namespace):
+        for informer in self._of(namespace, "get"):
             found = informer.indexer.get_by_key(key)
             if found is not None:
                 return found
         raise new_not_found(self.resource, name)
 
     def list(self, namespace: str, label_selector: str, fields: Mapping[str, str]) -> list[Object]:
-        """Shared: not to be changed."""
+        """Shared: not to be changed. ValueError as Cache.list."""
+        namespace = namespace if self.namespaced else ""
         found: list[Object] = []
-        for informer in self._of(namespace):
+        for informer in self._of(namespace, "list"):
             indexer = informer.indexer
             for name in fields:
                 if name not in indexer.indexers:
@@ -217,12 +240,23 @@ class Informers:
             found = [obj for obj in found if selector.matches(obj["metadata"].get("labels") or {})]
         return found
 
-    def _of(self, namespace: str) -> Iterable[SharedInformer]:
+    def _of(self, namespace: str, verb: str) -> Iterable[SharedInformer]:
         if namespace and "" not in self.by_namespace:
             if namespace not in self.by_namespace:
-                raise ValueError(f"unable to get: {namespace} because of unknown namespace for the cache")
+                raise ValueError(f"unable to {verb}: {namespace} because of unknown namespace for the cache")
             return (self.by_namespace[namespace],)
         return self.by_namespace.values()
+
+
+def _as_kind(kind: GroupVersionKind, transform: TransformFunc | None) -> TransformFunc:
+    """A server calls them all PartialObjectMetadata."""
+    names = {"apiVersion": str(kind.group_version), "kind": kind.kind}
+
+    def named(obj: Object) -> Object:
+        found = {**obj, **names}
+        return transform(found) if transform is not None else found
+
+    return named
 
 
 def copied(obj: Object) -> Object:

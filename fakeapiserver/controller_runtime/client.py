@@ -17,7 +17,7 @@ from fakeapiserver.client.dynamic import (
     WriteOptions,
 )
 from fakeapiserver.client.errors import StatusError, is_not_found
-from fakeapiserver.client.pager import each_item
+from fakeapiserver.client.pager import decode_items, each_item
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.scheme import Kind, Object, from_object, gvk_for, to_object
 
@@ -37,12 +37,14 @@ class Reader(Protocol):
         namespace: str = "",
         label_selector: str = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
     ) -> Sequence[Object]:
-        """ValueError for a field that can't be asked for."""
+        """`fields`: what they must be, all of them. `limit`: not more than so many objects, 0 is all. ValueError for a field
+        that can't be asked for, or a selector that is none."""
 
 
 class APIReader:
-    """Reads from the server itself; `fields` are its field selectors."""
+    """Reads from the server itself, a page of 500 at a time; `fields` are its field selectors. StatusError."""
 
     def __init__(self, client: DynamicClient, mapper: RESTMapper) -> None:
         self._client = client
@@ -58,10 +60,15 @@ class APIReader:
         namespace: str = "",
         label_selector: str = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
     ) -> Sequence[Object]:
         source = await self._source(kind, namespace)
-        selector = ",".join(f"{key}={value}" for key, value in (fields or {}).items())
-        return [obj async for obj in each_item(source, label_selector=label_selector, field_selector=selector)]
+        selector = ",".join(f"{key}={_escaped(value)}" for key, value in (fields or {}).items())
+        selection = ListOptions(label_selector=label_selector, field_selector=selector)
+        if limit:
+            selection["limit"] = limit
+            return decode_items((await source.list_raw(**selection)).split())[:limit]
+        return [obj async for obj in each_item(source, **selection)]
 
     async def _source(self, kind: GroupVersionKind, namespace: str) -> ResourceClient:
         mapping = await self._mapper.mapping_of(kind)
@@ -166,6 +173,7 @@ class Client:
         namespace: str = "",
         labels: str | Mapping[str, str] = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
     ) -> Sequence[Object]: ...
 
     @overload
@@ -176,6 +184,7 @@ class Client:
         namespace: str = "",
         labels: str | Mapping[str, str] = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
     ) -> Sequence[T]: ...
 
     async def list(
@@ -185,27 +194,31 @@ class Client:
         namespace: str = "",
         labels: str | Mapping[str, str] = "",
         fields: Mapping[str, str] | None = None,
+        limit: int = 0,
     ) -> Any:
         """`labels`: a selector such as `app in (a,b)`, or labels that must be there. `fields`: by field indexes where reads come
-        from the cache."""
-        selector = labels if isinstance(labels, str) else ",".join(f"{key}={value}" for key, value in labels.items())
+        from the cache. `limit`: not more than so many, 0 is all. StatusError, ValueError."""
         found = await self._reader.list(
-            gvk_for(kind), namespace=namespace or self._namespace, label_selector=selector, fields=fields
+            gvk_for(kind),
+            namespace=namespace or self._namespace,
+            label_selector=_selector(labels),
+            fields=fields,
+            limit=limit,
         )
         return [_typed(obj, kind) for obj in found]
 
     # ------------------------------------------------------------------------ writes
 
-    async def create(self, obj: T, subresource: str = "") -> T:
+    async def create(self, obj: T) -> T:
         """What was stored. StatusError."""
 
         async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.create(found, *_parts(subresource), **options)
+            return await source.create(found, **options)
 
-        return await self._write("create", obj, subresource, created)
+        return await self._write("create", obj, "", created)
 
     async def update(self, obj: T, subresource: str = "") -> T:
-        """Replaces it. StatusError (409) when it changed since it was read."""
+        """Replaces it, or its `subresource` (status). StatusError (409) when it changed since it was read."""
 
         async def updated(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
             return await source.update(found, *_parts(subresource), **options)
@@ -215,7 +228,7 @@ class Client:
     async def patch(
         self, obj: T, patch: Object | Sequence[Object], subresource: str = "", *, patch_type: str = MERGE_PATCH
     ) -> T:
-        """Patches the object that `obj` names. `patch_type` as in client.dynamic."""
+        """Patches the object that `obj` names, or its `subresource`. `patch_type` as in client.dynamic. StatusError."""
 
         async def patched(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
             name = found["metadata"]["name"]
@@ -247,8 +260,26 @@ class Client:
         source = await self._source(found)
         return await source.get(found["metadata"]["name"], subresource)
 
+    async def create_subresource(self, obj: Any, subresource: str, body: Object) -> Object:
+        """Posts `body` to a subresource of the object that `obj` names (eviction, binding, token): what the server answers.
+        StatusError."""
+
+        async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            return await source.create(found, subresource, **options)
+
+        return await self._sent("create", to_object(obj), _named_as(obj, body), subresource, created)
+
+    async def update_subresource(self, obj: Any, subresource: str, body: Object) -> Object:
+        """Replaces a subresource that is an object of another kind (scale). StatusError."""
+
+        async def updated(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+            return await source.update(found, subresource, **options)
+
+        return await self._sent("update", to_object(obj), _named_as(obj, body), subresource, updated)
+
     async def delete(self, obj: Any, *, propagation_policy: str = "", grace_period_seconds: int | None = None) -> None:
-        """Deletes the object that `obj` names; if it has a uid or resourceVersion, only that one. StatusError (404)."""
+        """Deletes the object that `obj` names; if it has a uid, only that one. `propagation_policy`: Background, Foreground or
+        Orphan, the kind's own without. `grace_period_seconds` None: the kind's own. StatusError (404; 409 for another uid)."""
         metadata = to_object(obj)["metadata"]
 
         async def deleted(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
@@ -264,26 +295,27 @@ class Client:
 
         await self._write("delete", to_object(obj), "", deleted)
 
-    async def delete_all_of(self, kind: Kind, *, namespace: str = "", labels: str = "") -> None:
-        """Deletes everything that `labels` select."""
+    async def delete_all_of(self, kind: Kind, *, namespace: str = "", labels: str | Mapping[str, str] = "") -> None:
+        """Deletes everything that `labels` select, in one namespace. StatusError, ValueError for a namespaced kind without a
+        namespace."""
         found = gvk_for(kind)
         metadata = {"namespace": namespace} if namespace else {}
         named = {"apiVersion": str(found.group_version), "kind": found.kind, "metadata": metadata}
 
         async def deleted(source: ResourceClient, obj: Object, options: WriteOptions) -> Object:
-            await source.delete_collection(ListOptions(label_selector=labels), dry_run=self._dry_run)
+            await source.delete_collection(ListOptions(label_selector=_selector(labels)), dry_run=self._dry_run)
             return obj
 
         await self._write("deletecollection", named, "", deleted)
 
-    async def _write(
-        self,
-        verb: str,
-        obj: T,
-        subresource: str,
-        write: "_Write",
-    ) -> T:
-        source = await self._source(to_object(obj))
+    async def _write(self, verb: str, obj: T, subresource: str, write: "_Write") -> T:
+        found = to_object(obj)
+        stored = await self._sent(verb, found, found, subresource, write)
+        return stored if isinstance(obj, dict) else from_object(stored, type(obj))  # type: ignore[return-value]
+
+    async def _sent(self, verb: str, obj: Object, content: Object, subresource: str, write: "_Write") -> Object:
+        """Writes `content` where `obj` is."""
+        source = await self._source(obj)
         options = WriteOptions(
             dry_run=self._dry_run, field_manager=self._field_owner, field_validation=self._field_validation
         )
@@ -291,12 +323,9 @@ class Client:
         async def written(found: Object) -> Object:
             return await write(source, found, options)
 
-        found = to_object(obj)
         if self._interceptor is None:
-            stored = await written(found)
-        else:
-            stored = await self._interceptor(verb, found, subresource, written)
-        return stored if isinstance(obj, dict) else from_object(stored, type(obj))  # type: ignore[return-value]
+            return await written(content)
+        return await self._interceptor(verb, content, subresource, written)
 
     async def _source(self, obj: Object) -> ResourceClient:
         mapping = await self._mapper.mapping_of(gvk_for(obj))
@@ -314,6 +343,21 @@ _Write = Callable[[ResourceClient, Object, WriteOptions], Awaitable[Object]]
 
 def _parts(subresource: str) -> tuple[str, ...]:
     return (subresource,) if subresource else ()
+
+
+def _named_as(obj: Any, body: Object) -> Object:
+    """A subresource's object has the name of the one it belongs to."""
+    name = to_object(obj)["metadata"]["name"]
+    return {**body, "metadata": {**(body.get("metadata") or {}), "name": name}}
+
+
+def _selector(labels: str | Mapping[str, str]) -> str:
+    return labels if isinstance(labels, str) else ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _escaped(value: str) -> str:
+    """A field's value as a selector has it (upstream: apimachinery/pkg/fields, EscapeValue)."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 
 def _typed(obj: Object, kind: Kind) -> Any:

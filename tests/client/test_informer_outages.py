@@ -56,7 +56,7 @@ STORMS: Final = int(os.environ.get("FAKEAPISERVER_STORMS", "1"))
 FIRST: Final = int(os.environ.get("FAKEAPISERVER_FIRST_STORM", "0"))
 LOSSES: Final = 1000 if STORMS > 1 else 50
 REFERENCE: Final = os.environ.get("FAKEAPISERVER_REFERENCE_STATE", "")
-pytestmark = pytest.mark.timeout(60 + 20 * STORMS)
+pytestmark = pytest.mark.timeout(60 + 60 * STORMS)
 
 
 # ------------------------------------------------------------------------------------------- the servers

@@ -1,6 +1,6 @@
 """Long lists, a page at a time (upstream: k8s.io/client-go/tools/pager)."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Protocol, Unpack, cast
 
 import msgspec
@@ -17,7 +17,9 @@ class Lister(Protocol):
         """A list, or a page of it."""
 
 
-async def pages(lister: Lister, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]) -> AsyncIterator[ListShape]:
+async def pages(
+    lister: Lister, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]
+) -> AsyncGenerator[ListShape, None]:
     """The pages of one consistent list. `page_size` 0 asks for everything at once.
 
     A continue token that is too old ends the list with StatusError (410): what came so far is of a past state.
@@ -56,7 +58,7 @@ async def whole(lister: Lister, page_size: int = PAGE_SIZE, **options: Unpack[Li
 
 async def each_item(
     lister: Lister, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]
-) -> AsyncIterator[Object]:
+) -> AsyncGenerator[Object, None]:
     """The objects of all pages."""
     async for page in pages(lister, page_size, **options):
         for obj in decode_items(page):

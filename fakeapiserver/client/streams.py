@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.rest import RESTClient, resource_path
@@ -49,6 +49,20 @@ class Completed:
     exit_code: int
     stdout: bytes
     stderr: bytes
+
+
+class LogOptions(TypedDict, total=False):
+    """Of which `container` (needn't be named where the pod has but one), and how much. `follow`: until it ends; `previous`: of the
+    run before a restart; `tail_lines`: the last ones only (0: none); `since_seconds`: no older ones; `timestamps`: before each line;
+    `limit_bytes`: no more."""
+
+    container: str
+    follow: bool
+    previous: bool
+    tail_lines: int | None
+    since_seconds: int | None
+    timestamps: bool
+    limit_bytes: int | None
 
 
 class Process:
@@ -195,26 +209,17 @@ async def logs(
     pod: str,
     *,
     namespace: str = "",
-    container: str = "",
-    follow: bool = False,
-    previous: bool = False,
-    tail_lines: int | None = None,
-    since_seconds: int | None = None,
-    timestamps: bool = False,
-    limit_bytes: int | None = None,
+    **options: Unpack[LogOptions],
 ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-    """What a container printed, in pieces as they come; with `follow` until it ends.
-
-    `previous`: of the run before a restart; `tail_lines`: the last ones only (0: none), `since_seconds`: no older ones,
-    `limit_bytes`: no more. StatusError: the server refuses; TransportError."""
+    """What a container printed, in pieces as they come. StatusError: the server refuses; TransportError."""
     params: dict[str, str | int | bool | None] = {
-        "container": container,
-        "follow": follow,
-        "previous": previous,
-        "tailLines": tail_lines,
-        "sinceSeconds": since_seconds,
-        "timestamps": timestamps,
-        "limitBytes": limit_bytes,
+        "container": options.get("container"),
+        "follow": options.get("follow"),
+        "previous": options.get("previous"),
+        "tailLines": options.get("tail_lines"),
+        "sinceSeconds": options.get("since_seconds"),
+        "timestamps": options.get("timestamps"),
+        "limitBytes": options.get("limit_bytes"),
     }
     path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, "log")
     async with rest.stream("GET", path, params=params, accept="text/plain, */*") as chunks:

@@ -1,19 +1,27 @@
 """The client for scripts and tests without an event loop: a thin face, the work is the asyncio client's, in a thread of its own.
 
-with connect() as client:
-    client.resource("deploy").namespaced("default").list()["items"]
+    with connect() as client:
+        deployments = client.resource("deploy").namespaced("default")
+        deployments.apply(manifest, field_manager="me")
+        deployments.until(wait.has_condition("Available"), name="web", timeout=60.0)
+        print(b"".join(client.logs("web-0", tail_lines=10)).decode())
+        client.run("web-0", ["cat", "/etc/hostname"]).stdout
+
+Everything raises what the asyncio client raises: StatusError (the server refuses; `errors.is_not_found(error)` and its like tell why),
+TransportError (there is none), TimeoutError, and ValueError for what can't be meant. Times are in seconds. A client may be used by
+several threads.
 """
 
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
-from fakeapiserver.client import dynamic, kubeconfig, wait
+from fakeapiserver.client import dynamic, kubeconfig, pager, streams, wait
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.rest import Object, RESTClient, WatchEvent
@@ -38,6 +46,23 @@ class _Loop:
             future.cancel()
             raise
 
+    @contextmanager
+    def within(self, opened: AbstractAsyncContextManager[T]) -> Generator[T, None, None]:
+        entered = self.call(_entered(opened))
+        try:
+            yield entered
+        finally:
+            self.call(_left(opened))
+
+    def iterate(self, opened: AbstractAsyncContextManager[AsyncIterator[T]]) -> Generator[T, None, None]:
+        with self.within(opened) as items:
+            while True:
+                try:
+                    item = self.call(_next(items))
+                except _Ended:
+                    return
+                yield item
+
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -56,17 +81,31 @@ class Resource:
         """The same resource in a namespace."""
         return type(self)(self._loop, self._client.namespaced(namespace))
 
-    def get(self, name: str, *subresources: str) -> Object:
-        return self._loop.call(self._client.get(name, *subresources))
+    def get(self, name: str, *subresources: str, resource_version: str = "") -> Object:
+        """One object. `resource_version` "0" takes any that the server has at hand."""
+        return self._loop.call(self._client.get(name, *subresources, resource_version=resource_version))
 
     def list(self, **options: Unpack[dynamic.ListOptions]) -> Object:
+        """The list object: `items`, and `metadata` with resourceVersion and continue."""
         return self._loop.call(self._client.list(**options))
 
+    def each(
+        self, page_size: int = pager.PAGE_SIZE, **options: Unpack[dynamic.ListOptions]
+    ) -> Generator[Object, None, None]:
+        """The objects of a long list, asked for `page_size` at a time; each names its apiVersion and kind."""
+        yield from self._loop.iterate(aclosing(pager.each_item(self._client, page_size, **options)))
+
     def create(self, obj: Object, *subresources: str, **options: Unpack[dynamic.WriteOptions]) -> Object:
+        """A new object; a subresource (eviction, binding, token) is that of the object named."""
         return self._loop.call(self._client.create(obj, *subresources, **options))
 
     def update(self, obj: Object, *subresources: str, **options: Unpack[dynamic.WriteOptions]) -> Object:
+        """Replaces the object named; its resourceVersion must be the stored one's, unless it has none."""
         return self._loop.call(self._client.update(obj, *subresources, **options))
+
+    def update_status(self, obj: Object, **options: Unpack[dynamic.WriteOptions]) -> Object:
+        """`update` of the status subresource."""
+        return self.update(obj, "status", **options)
 
     def patch(
         self,
@@ -76,32 +115,36 @@ class Resource:
         patch_type: str = dynamic.MERGE_PATCH,
         **options: Unpack[dynamic.WriteOptions],
     ) -> Object:
+        """The patched object. `patch_type`: dynamic.MERGE_PATCH, STRATEGIC_MERGE_PATCH, or JSON_PATCH, which takes a list."""
         return self._loop.call(self._client.patch(name, patch, *subresources, patch_type=patch_type, **options))
 
     def apply(
         self, obj: Object, *subresources: str, force: bool = False, **options: Unpack[dynamic.WriteOptions]
     ) -> Object:
+        """Server-side apply; `field_manager` is needed, `force` takes fields from other managers."""
         return self._loop.call(self._client.apply(obj, *subresources, force=force, **options))
 
+    def apply_status(self, obj: Object, *, force: bool = False, **options: Unpack[dynamic.WriteOptions]) -> Object:
+        """`apply` of the status subresource."""
+        return self.apply(obj, "status", force=force, **options)
+
     def delete(self, name: str, *subresources: str, **options: Unpack[dynamic.DeleteOptions]) -> Object:
+        """The object, if finalizers or grace keep it for now, else a Status."""
         return self._loop.call(self._client.delete(name, *subresources, **options))
 
     def delete_collection(
         self, selection: dynamic.ListOptions | None = None, **options: Unpack[dynamic.DeleteOptions]
     ) -> Object:
+        """Deletes all that `selection` selects, everything without one."""
         return self._loop.call(self._client.delete_collection(selection, **options))
 
     def watch(self, **options: Unpack[dynamic.ListOptions]) -> Generator[WatchEvent, None, None]:
-        """Events until the server ends the watch, or the iterator is closed."""
-        events = self._client.watch(**options)
-        try:
-            while (event := self._loop.call(_next(events))) is not None:
-                yield event
-        finally:
-            self._loop.call(_closed(events))
+        """Events until the server ends the watch, or the iterator is closed; see dynamic.ResourceClient.watch."""
+        yield from self._loop.iterate(aclosing(self._client.watch(**options)))
 
     def until(self, condition: Callable[[Object | None], bool], *, name: str, timeout: float = 30.0) -> Object | None:
-        """Waits until `condition` holds for the object, without asking again and again. TimeoutError."""
+        """Waits until `condition` holds for the object (None while it isn't there), and answers it. Nothing is missed or polled.
+        `wait.has_condition` and `wait.is_deleted` make conditions. TimeoutError after `timeout` seconds."""
         return self._loop.call(wait.until(self._client, condition, name=name, timeout=timeout))
 
 
@@ -143,6 +186,34 @@ class Client:
         """Any path, `/version` say."""
         return self._loop.call(self._rest.request(method, path, body=body, params=params)).json()
 
+    def logs(
+        self, pod: str, *, namespace: str = "", **options: Unpack[streams.LogOptions]
+    ) -> Generator[bytes, None, None]:
+        """What a container printed, in pieces as they come; `b"".join(…)` is all of it."""
+        yield from self._loop.iterate(streams.logs(self._rest, pod, namespace=namespace, **options))
+
+    def run(
+        self,
+        pod: str,
+        command: Sequence[str],
+        *,
+        namespace: str = "",
+        container: str = "",
+        stdin: bytes | None = None,
+    ) -> streams.Completed:
+        """Runs `command` in a container to its end (`kubectl exec`): exit_code, stdout, stderr."""
+        running = streams.run(self._rest, pod, command, namespace=namespace, container=container, stdin=stdin)
+        return self._loop.call(running)
+
+    @contextmanager
+    def port_forward(
+        self, pod: str, port: int, *, namespace: str = "", local_port: int = 0
+    ) -> Generator[int, None, None]:
+        """Leads connections to a port of this machine, which is given, to a pod's, while the block runs."""
+        forwarder = streams.PortForwarder(self._rest, pod, port, namespace=namespace, local_port=local_port)
+        with self._loop.within(forwarder) as local:
+            yield local
+
     async def _apply(self, obj: Object, field_manager: str, namespace: str, *, force: bool) -> Object:
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         mapping = await self._mapper.mapping_of(GroupVersionKind(group, version, str(obj.get("kind", ""))))
@@ -164,12 +235,19 @@ async def _close(rest: RESTClient) -> None:
     rest.close()
 
 
-async def _next(events: Any) -> WatchEvent | None:
-    async for event in events:
-        return event  # type: ignore[no-any-return]
-    return None
+class _Ended(Exception):
+    """There is no more. (A StopAsyncIteration can't leave a coroutine.)"""
 
 
-async def _closed(events: Any) -> None:
-    async with aclosing(events):
-        pass
+async def _next(items: AsyncIterator[T]) -> T:
+    async for item in items:
+        return item
+    raise _Ended
+
+
+async def _entered(opened: AbstractAsyncContextManager[T]) -> T:
+    return await opened.__aenter__()
+
+
+async def _left(opened: AbstractAsyncContextManager[Any]) -> None:
+    await opened.__aexit__(None, None, None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
-from fakeapiserver.client import streams
+from fakeapiserver.client import streams, synchronous
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
@@ -172,3 +173,46 @@ def test_a_port_that_nobody_listens_on_is_told() -> None:
 
     found, _ = asyncio.run(talk(refusing, work))
     assert str(found) == "connection refused"
+
+
+def test_scripts_have_all_of_it_without_an_event_loop() -> None:
+    async def ports(connection: ServerConnection) -> None:
+        for message in (b"\x00\x50\x00", b"\x01\x50\x00", b"\x00hello"):
+            await connection.send(message)
+
+    async def either(connection: ServerConnection) -> None:
+        assert connection.request is not None
+        await (ports if "/portforward" in connection.request.path else shouting)(connection)
+
+    def script(config: RESTConfig) -> tuple[streams.Completed, bytes]:
+        with synchronous.connect(config) as client:
+            done = client.run("web", ["tr"], stdin=b"hi")
+            with (
+                client.port_forward("web", 80) as port,
+                socket.create_connection(("127.0.0.1", port)) as connection,
+                connection.makefile("rb") as file,
+            ):
+                return done, file.read()
+
+    found, _ = asyncio.run(talk(either, lambda rest: asyncio.to_thread(script, rest.config)))
+    assert found == (streams.Completed(3, b"HI", b"so loud"), b"hello")
+
+
+def test_scripts_read_logs() -> None:
+    async def serve_logs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = b"one\n" + head.split(b" ")[1]
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+        writer.close()
+
+    def script(port: int) -> bytes:
+        with synchronous.connect(RESTConfig(f"http://127.0.0.1:{port}")) as client:
+            return b"".join(client.logs("web", container="app", tail_lines=2, previous=True, namespace="shop"))
+
+    async def scenario() -> bytes:
+        server = await asyncio.start_server(serve_logs, "127.0.0.1", 0)
+        async with server:
+            return await asyncio.to_thread(script, server.sockets[0].getsockname()[1])
+
+    found = asyncio.run(scenario())
+    assert found == b"one\n/api/v1/namespaces/shop/pods/web/log?container=app&previous=true&tailLines=2"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +224,29 @@ def test_the_synchronous_face(fake_cluster: Cluster) -> None:
         client.apply(config_map("a", x="1"), field_manager="me")
         version = maps.list()["metadata"]["resourceVersion"]
         maps.patch("a", {"data": {"x": "2"}})
+        maps.patch("a", [{"op": "add", "path": "/data/y", "value": "3"}], patch_type=JSON_PATCH)
+        assert maps.get("a")["data"] == {"x": "2", "y": "3"}
         maps.delete("a")
-        events = maps.watch(resource_version=version)
-        assert [(next(events).type) for _ in range(2)] == ["MODIFIED", "DELETED"]
-        events.close()
+        with closing(maps.watch(resource_version=version)) as events:
+            assert [(next(events).type) for _ in range(3)] == ["MODIFIED", "MODIFIED", "DELETED"]
         assert maps.until(wait.is_deleted, name="a") is None
+        for name in "bcd":
+            maps.create(config_map(name))
+        assert [obj["metadata"]["name"] for obj in maps.each(2)] == ["b", "c", "d"]
+        maps.update({**maps.get("b"), "data": {"z": "1"}})
+        with pytest.raises(StatusError) as caught:
+            maps.get("a")
+        assert is_not_found(caught.value)
+        with pytest.raises(TimeoutError):
+            maps.until(wait.is_deleted, name="b", timeout=0.01)
+        maps.delete_collection()
+        nodes = client.resource("nodes")
+        nodes.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+        ready = {"type": "Ready", "status": "True"}
+        nodes.apply_status(
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [ready]}},
+            field_manager="kubelet",
+        )
+        found = nodes.until(wait.has_condition("Ready"), name="n")
+        assert found is not None
         assert client.request("GET", "/version")["major"] == "1"

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -93,12 +93,14 @@ def likely(annotation: Any) -> Any:
         return st.fixed_dictionaries(required, optional=optional)
     if annotation in SCALARS:
         return SCALARS[annotation]
-    arguments = [row for row in annotation.__args__ if row is not type(None)]
-    if annotation.__origin__ is list:
+    origin, arguments = get_origin(annotation), [row for row in get_args(annotation) if row is not type(None)]
+    if origin is Annotated:
+        return likely(arguments[0])
+    if origin is list:
         return st.lists(near(arguments[0]), min_size=1, max_size=3)
-    if annotation.__origin__ is dict:
+    if origin is dict:
         return st.dictionaries(st.sampled_from("abcd"), near(arguments[1]), min_size=1, max_size=3)
-    if annotation.__origin__ is Literal:
+    if origin is Literal:
         return st.sampled_from(arguments)
     return st.one_of(*map(near, arguments))
 

@@ -4,6 +4,7 @@ from fakeapiserver.controller_runtime import Manager
 
 from cronjob_operator.controllers import cronjob as cronjob_controller
 from cronjob_operator.webhooks import cronjob as cronjob_webhooks
+from cronjob_operator.webhooks import cronjob_conversion
 # scaffold:imports
 
 
@@ -14,4 +15,5 @@ def setup(manager: Manager, *, webhooks: bool = True) -> None:
     if not webhooks:
         return
     cronjob_webhooks.setup_webhook_with_manager(manager)
+    cronjob_conversion.setup_conversion_with_manager(manager)
     # scaffold:webhooks

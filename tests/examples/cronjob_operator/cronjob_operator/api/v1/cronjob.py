@@ -3,8 +3,10 @@
 from typing import Any, Literal
 
 from fakeapiserver.controller_runtime.markers import Column, resource
-from fakeapiserver.controller_runtime.models import CustomResource, Model
+from fakeapiserver.controller_runtime.models import CustomResource, Int32, Model
 from pydantic import Field
+
+ConcurrencyPolicy = Literal["Allow", "Forbid", "Replace"]
 
 
 class CronJobSpec(Model):
@@ -14,13 +16,13 @@ class CronJobSpec(Model):
     """When jobs are due, as cron has it, in UTC."""
     starting_deadline_seconds: int | None = Field(default=None, ge=0)
     """How late a job may be started; without it, however late."""
-    concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Allow"
+    concurrency_policy: ConcurrencyPolicy = "Allow"
     """What happens to a job that is due while another one runs: Allow both, Forbid the new one, Replace the old one."""
     suspend: bool = False
     job_template: dict[str, Any]
     """The metadata and spec of jobs."""
-    successful_jobs_history_limit: int = Field(default=3, ge=0)
-    failed_jobs_history_limit: int = Field(default=1, ge=0)
+    successful_jobs_history_limit: Int32 = Field(default=3, ge=0)
+    failed_jobs_history_limit: Int32 = Field(default=1, ge=0)
 
 
 class CronJobStatus(Model):

@@ -1,0 +1,1 @@
+"""The kinds' version v2."""

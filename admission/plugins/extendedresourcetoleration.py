@@ -5,8 +5,8 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/extendedresourcetoleration/admi
 
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.pod_resources import is_extended
 
 
 class ExtendedResourceToleration(Handler):

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.admission.pod_resources import ResourceList, pod_resources, resource_list
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse
+from fakeapiserver.apis.pod_resources import ResourceList, pod_resources, resource_list
 
 _CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from fakeapiserver.admission.handler import PODS, Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
-from fakeapiserver.admission.pod_resources import is_best_effort
 from fakeapiserver.admission.tolerations import is_superset, merge_tolerations, toleration_errors
 from fakeapiserver.apimachinery.errors import new_not_found, status_error
 from fakeapiserver.apimachinery.field import Path
@@ -16,6 +15,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.apis.pod_resources import is_best_effort
 
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"

@@ -14,33 +14,25 @@ from weakref import WeakValueDictionary
 
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes, Initializer
-from fakeapiserver.admission.pod_resources import ResourceList, add, resource_list
-from fakeapiserver.admission.quota.evaluators import Evaluator, evaluator_of
-from fakeapiserver.admission.quota.scopes import selectors_of
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, status_error
 from fakeapiserver.apimachinery.field import Path, required
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.quantity import ZERO
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind, check_named
+from fakeapiserver.apis.pod_resources import ResourceList, add, resource_list
+from fakeapiserver.apis.quota.evaluators import (
+    CLAIMS,
+    IGNORED,
+    PODS,
+    RESOURCE_CLAIMS,
+    SERVICES,
+    Evaluator,
+    evaluator_of,
+)
+from fakeapiserver.apis.quota.scopes import is_terminating, selectors_of
 
 _QUOTAS: Final = "resourcequotas"
-_IGNORED: Final = frozenset(
-    {
-        *(GroupResource("", name) for name in ("bindings", "componentstatuses", "events")),
-        GroupResource("events.k8s.io", "events"),
-        *(GroupResource("authentication.k8s.io", name) for name in ("tokenreviews", "selfsubjectreviews")),
-        *(
-            GroupResource("authorization.k8s.io", name)
-            for name in (
-                "subjectaccessreviews",
-                "selfsubjectaccessreviews",
-                "localsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-            )
-        ),
-    }
-)
 _TYPES: Final[Mapping[str, Mapping[str, str]]] = {
     "LimitedResource": {
         "apiGroup": "string",
@@ -77,14 +69,14 @@ class ResourceQuota(Handler):
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
-        if not attributes.namespace or resource in _IGNORED or resource == ("", "namespaces"):
+        if not attributes.namespace or resource in IGNORED or resource == ("", "namespaces"):
             return
         quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
         if not quotas and not self._limited:
             return
-        evaluator = evaluator_of(resource, self.initializer.getter)
-        if not evaluator.handles(attributes):
+        if not _handles(resource, attributes):
             return
+        evaluator = evaluator_of(resource, self.initializer.getter)
         if attributes.dry_run:
             self._charges(attributes, evaluator, quotas)
             return
@@ -207,6 +199,22 @@ class ResourceQuota(Handler):
         except StatusError as error:
             if error.reason != "NotFound":  # a quota that is gone limits nothing
                 raise
+
+
+def _handles(resource: GroupResource, attributes: Attributes) -> bool:
+    """Whether the write can change what is used; what is only counted counts when it is created."""
+    created, subresource = attributes.operation == "CREATE", attributes.subresource
+    if resource in (SERVICES, RESOURCE_CLAIMS):
+        return not subresource
+    if resource == CLAIMS:
+        # Upstream compares pointers to what is allocated, and so looks at every write of a status.
+        return subresource in ("", "status")
+    if resource == PODS and not created:
+        new, old = attributes.object, attributes.old_object
+        if subresource:
+            return subresource == "resize" and attributes.operation == "UPDATE"
+        return new is not None and old is not None and is_terminating(new) != is_terminating(old)
+    return created and not subresource
 
 
 def _limited_resources(document: Object | None) -> list[Object]:

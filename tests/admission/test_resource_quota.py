@@ -12,8 +12,8 @@ from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.plugins.resourcequota import ResourceQuota
-from fakeapiserver.admission.quota.evaluators import evaluator_of
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apis.quota.evaluators import evaluator_of
 from fakeapiserver.auth.interfaces import UserInfo
 
 Json = dict[str, Any]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.registry.core.data_keys import is_config_map_key
 from fakeapiserver.registry.core.field_formats import (
     choice_errors,

@@ -6,10 +6,10 @@ Upstream: pkg/apis/core/validation/validation.go (validatePodResources, Validate
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.admission.pod_resources import container_resources, is_pod_level, resource_list
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, resource_list
 from fakeapiserver.registry.core.container_validation import resource_errors
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.pod_qos import qos_class

@@ -6,11 +6,11 @@ Upstream: pkg/registry/core/resourcequota/strategy.go.
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.admission.pod_resources import is_extended
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.resource_list import is_whole, quantity, round_up_resources
 from fakeapiserver.registry.core.table_cells import age

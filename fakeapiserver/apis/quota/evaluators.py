@@ -4,13 +4,16 @@ Upstream: k8s.io/kubernetes/pkg/quota/v1/evaluator/core, k8s.io/apiserver/pkg/qu
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, Protocol
 
-from fakeapiserver.admission.interfaces import Attributes, Getter
-from fakeapiserver.admission.pod_resources import (
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.quantity import ZERO, Quantity
+from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.apis.pod_resources import (
     ResourceList,
     add,
     charged_resources,
@@ -18,16 +21,11 @@ from fakeapiserver.admission.pod_resources import (
     is_extended,
     resource_list,
 )
-from fakeapiserver.admission.quota.scopes import (
+from fakeapiserver.apis.quota.scopes import (
     claim_matches,
-    is_terminating,
     nothing_matches,
     pod_matches,
 )
-from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.quantity import ZERO, Quantity
-from fakeapiserver.apimachinery.timestamp import seconds_of
 
 ONE: Final = Quantity(Fraction(1))
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -38,7 +36,27 @@ _POD_NAMES: Final = frozenset(
 _OBLIGING: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
-_RESOURCE_CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
+# What no quota speaks of.
+IGNORED: Final = frozenset(
+    {
+        *(GroupResource("", name) for name in ("bindings", "componentstatuses", "events")),
+        GroupResource("events.k8s.io", "events"),
+        *(GroupResource("authentication.k8s.io", name) for name in ("tokenreviews", "selfsubjectreviews")),
+        *(
+            GroupResource("authorization.k8s.io", name)
+            for name in (
+                "subjectaccessreviews",
+                "selfsubjectaccessreviews",
+                "localsubjectaccessreviews",
+                "selfsubjectrulesreviews",
+            )
+        ),
+    }
+)
+PODS: Final = GroupResource("", "pods")
+SERVICES: Final = GroupResource("", "services")
+CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
+RESOURCE_CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
 _MADE_FOR_POD: Final = "resource.kubernetes.io/extended-resource-claim"
 _CLAIMS_PER_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
@@ -46,13 +64,22 @@ _MOST_DEVICES: Final = 32
 _ALIASED: Final = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
 
 
+class Getter(Protocol):
+    """Reads other objects than the one that is measured. They must not be changed."""
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        """`resource` is `pods` or `deployments.apps`."""
+
+    def list(self, resource: str, namespace: str = "") -> Sequence[Object]:
+        """All, in one namespace or (empty) everywhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """`handles`: writes that can change the usage. `knows`: names of quotas that speak of the resource. `usage`: of one object
-    at a time (seconds since the epoch). `matches`: whether a scope selector takes an object. `complaint`: what an object must say
-    for quotas of these names, and doesn't; empty if nothing."""
+    """`knows`: names of quotas that speak of the resource. `usage`: of one object at a time (seconds since the epoch). `matches`:
+    whether a scope selector takes an object. `complaint`: what an object must say for quotas of these names, and doesn't; empty
+    if nothing."""
 
-    handles: Callable[[Attributes], bool]
     knows: Callable[[str], bool]
     usage: Callable[[Object, float], ResourceList]
     matches: Callable[[Object, Object], bool] = nothing_matches
@@ -61,43 +88,23 @@ class Evaluator:
 
 def evaluator_of(resource: GroupResource, getter: Getter) -> Evaluator:
     """What a claim for devices uses depends on other objects."""
-    if resource == _RESOURCE_CLAIMS:
+    if resource == RESOURCE_CLAIMS:
         return _claims_evaluator(getter)
     return _EVALUATORS.get(resource) or _count(resource)
 
 
 def _count(resource: GroupResource) -> Evaluator:
-    """Objects are counted when they are created."""
     names = {_count_name(resource)}
     if not resource.group and resource.resource in _ALIASED:
         names.add(resource.resource)
-    return Evaluator(
-        handles=lambda attributes: not attributes.subresource and attributes.operation == "CREATE",
-        knows=names.__contains__,
-        usage=lambda obj, now: dict.fromkeys(names, ONE),
-    )
+    return Evaluator(knows=names.__contains__, usage=lambda obj, now: dict.fromkeys(names, ONE))
 
 
 def _count_name(resource: GroupResource) -> str:
     return f"count/{resource.resource}.{resource.group}" if resource.group else f"count/{resource.resource}"
 
 
-def _is_create_or_update(attributes: Attributes) -> bool:
-    return not attributes.subresource
-
-
 # -------------------------------------------------------------------- pods
-
-
-def _handles_pod(attributes: Attributes) -> bool:
-    if attributes.subresource == "resize":
-        return attributes.operation == "UPDATE"
-    if attributes.subresource:
-        return False
-    if attributes.operation == "CREATE":
-        return True
-    new, old = attributes.object, attributes.old_object
-    return new is not None and old is not None and is_terminating(new) != is_terminating(old)
 
 
 def _knows_pod(name: str) -> bool:
@@ -116,12 +123,13 @@ def _is_extended_request(name: str) -> bool:
 def _pod_usage(pod: Object, now: float) -> ResourceList:
     """What has ended, or should have, is there and uses nothing."""
     used: ResourceList = {"count/pods": ONE}
-    if _has_ended(pod, now):
+    if has_ended(pod, now):
         return used
     return used | _compute_usage(charged_resources(pod, "requests"), charged_resources(pod, "limits"))
 
 
-def _has_ended(pod: Object, now: float) -> bool:
+def has_ended(pod: Object, now: float) -> bool:
+    """Or should have: it uses nothing any more (upstream: QuotaV1Pod)."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return True
     meta = metadata(pod)
@@ -183,11 +191,6 @@ def _service_usage(service: Object, now: float) -> ResourceList:
 # ------------------------------------------------------------------ claims
 
 
-def _handles_claim(attributes: Attributes) -> bool:
-    # Upstream compares pointers to what is allocated, and so looks at every write of a status.
-    return attributes.subresource in ("", "status")
-
-
 def _allocated(claim: Object) -> Quantity:
     return resource_list((claim.get("status") or {}).get("allocatedResources")).get("storage", ZERO)
 
@@ -244,7 +247,7 @@ def _claims_evaluator(getter: Getter) -> Evaluator:
                     used[f"requests.{asked}"] = left
         return used
 
-    return Evaluator(_is_create_or_update, knows, usage)
+    return Evaluator(knows, usage)
 
 
 def _asked_by_pod(claim: Object, getter: Getter, now: float) -> ResourceList:
@@ -285,11 +288,10 @@ def _devices(request: Object) -> Quantity:
 
 
 _EVALUATORS: Final = {
-    GroupResource("", "pods"): Evaluator(_handles_pod, _knows_pod, _pod_usage, pod_matches, _pod_complaint),
-    GroupResource("", "services"): Evaluator(
-        _is_create_or_update,
+    PODS: Evaluator(_knows_pod, _pod_usage, pod_matches, _pod_complaint),
+    SERVICES: Evaluator(
         frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"}).__contains__,
         _service_usage,
     ),
-    GroupResource("", "persistentvolumeclaims"): Evaluator(_handles_claim, _knows_claim, _claim_usage, claim_matches),
+    CLAIMS: Evaluator(_knows_claim, _claim_usage, claim_matches),
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
+from fakeapiserver.client.errors import is_conflict
 from fakeapiserver.client.workqueue import (
     ItemExponentialFailureRateLimiter,
     PriorityQueue,
@@ -195,7 +196,9 @@ class Controller:
                 self.queue.add_rate_limited(request, priority)
             metrics.reconcile_errors.labels(name).inc()
             metrics.reconcile_total.labels(name, "error").inc()
-            log.error("reconciler error: %s of %s: %s", name, request, error, exc_info=isinstance(error, _PANICS))
+            # somebody wrote in between: no error, it is tried again with what there is then
+            level = logging.INFO if is_conflict(error) else logging.ERROR
+            log.log(level, "reconciler error: %s of %s: %s", name, request, error, exc_info=isinstance(error, _PANICS))
         else:
             self._follow_up(request, result, priority if result.priority is None else result.priority)
         finally:

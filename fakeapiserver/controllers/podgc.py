@@ -158,6 +158,8 @@ class PodGCController:
             if condition is not None:
                 conditions, _ = set_pod_condition(pod, condition, self._clock.now())
                 status["conditions"] = [find_condition(conditions, condition["type"])]
+                # Without it the new one would come first.
+                status["$setElementOrder/conditions"] = [{"type": found["type"]} for found in conditions]
             patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
             await resource.patch(metadata["name"], patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
         await resource.delete(metadata["name"], grace_period_seconds=0)

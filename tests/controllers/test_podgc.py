@@ -28,7 +28,8 @@ def node(ready: str = "True") -> dict[str, Any]:
 def test_a_pod_on_a_node_that_is_gone_fails_and_goes_when_the_node_was_missing_long_enough() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(NODES, node(), "")
-        await cluster.create(PODS, pod("web", node="n1", finalizers=[FINALIZER]))
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await cluster.create(PODS, {**pod("web", node="n1", finalizers=[FINALIZER]), "status": ready})
         await cluster.create(PODS, pod("done", node="n1", phase="Succeeded"))
         await cluster.of(NODES, "").delete("n1")
         await cluster.settle()
@@ -38,7 +39,8 @@ def test_a_pod_on_a_node_that_is_gone_fails_and_goes_when_the_node_was_missing_l
         assert await cluster.names(PODS) == ["web"]
         found = await cluster.get(PODS, "web")
         assert found["status"]["phase"] == "Failed"
-        [condition] = found["status"]["conditions"]
+        known, condition = found["status"]["conditions"]
+        assert known["type"] == "Ready"
         assert {key: condition[key] for key in ("type", "status", "reason", "message", "observedGeneration")} == {
             "type": "DisruptionTarget",
             "status": "True",

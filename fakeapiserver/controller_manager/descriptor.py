@@ -117,7 +117,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "token-cleaner-controller", "token-cleaner", "token_cleaner", alias="tokencleaner", disabled_by_default=True
     ),
-    ControllerDescriptor("node-ipam-controller", "node-controller", alias="nodeipam", left_out=_NOT_YET),
+    ControllerDescriptor("node-ipam-controller", "node-controller", "node_ipam", alias="nodeipam"),
     ControllerDescriptor("node-lifecycle-controller", "node-controller", "node_lifecycle", alias="nodelifecycle"),
     ControllerDescriptor("service-lb-controller", "service-controller", alias="service", left_out=_CLOUD),
     ControllerDescriptor("node-route-controller", "route-controller", alias="route", left_out=_CLOUD),

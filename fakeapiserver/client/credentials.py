@@ -4,7 +4,6 @@ Upstream: k8s.io/client-go/transport/{round_trippers,token_source,transport}.go,
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,11 +13,10 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.clock import Clock
 from fakeapiserver.transport.certificates import KeyPair
-from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport.files import Reread, read_file
 
 # Upstream: a minute, less ten seconds of leeway.
 _TOKEN_FILE_SECONDS: Final = 50.0
-_CERTIFICATE_SECONDS: Final = 1.0
 # Letters that stand as they are in a header's name.
 _NAME_LETTERS: Final = "!#$&'*+-.^_`|~"
 
@@ -41,31 +39,20 @@ class CredentialSource(Protocol):
         """The server answered 401 to it."""
 
 
-class ClientCertificate:
-    """The certificate of a config. Where it stands in files they are read again, once a second at most: what something else writes
-    there is shown from then on, and what was read last stays good while the two don't fit."""
+Certificate = Reread[KeyPair | None]
 
-    def __init__(self, config: RESTConfig, clock: Clock) -> None:
-        """ValueError, OSError for what can't be used."""
-        self._config = config
-        self._clock = clock
-        self._known = config.certificate()
-        in_files = bool(config.cert_file and config.key_file) and not (config.cert_data or config.key_data)
-        self._next = clock.monotonic() + _CERTIFICATE_SECONDS if in_files else float("inf")
 
-    def current(self) -> KeyPair | None:
-        now = self._clock.monotonic()
-        if now >= self._next:
-            self._next = now + _CERTIFICATE_SECONDS
-            with suppress(OSError, ValueError):
-                self._known = self._config.certificate()
-        return self._known
+def client_certificate(config: RESTConfig, clock: Clock) -> Certificate:
+    """The certificate of a config; where it stands in files, as they are. ValueError, OSError for what can't be used."""
+    in_files = not (config.cert_data or config.key_data)
+    paths = [path for path in (config.cert_file, config.key_file) if path is not None] if in_files else []
+    return Reread(paths, config.certificate, clock)
 
 
 class FixedCredential:
     """A token, a name and password, a certificate, or nothing."""
 
-    def __init__(self, authorization: str, certificate: ClientCertificate) -> None:
+    def __init__(self, authorization: str, certificate: Certificate) -> None:
         self._authorization = authorization
         self._certificate = certificate
 
@@ -79,7 +66,7 @@ class FixedCredential:
 class TokenFile:
     """A bearer token that something else renews. What was read last stays good while the file can't be read."""
 
-    def __init__(self, path: Path, fallback: str, certificate: ClientCertificate, clock: Clock) -> None:
+    def __init__(self, path: Path, fallback: str, certificate: Certificate, clock: Clock) -> None:
         self._path = path
         self._certificate = certificate
         self._clock = clock
@@ -117,7 +104,7 @@ def source_of(
     """The source that `config` asks for; `plugin` makes one of its exec_provider, which is asked where there is nothing else.
     ValueError, OSError for a plugin or a certificate that can't be used."""
     asked = plugin(config, clock) if config.exec_provider is not None else None
-    certificate = ClientCertificate(config, clock)
+    certificate = client_certificate(config, clock)
     authorization = config.authorization()
     if config.token_file is not None and not authorization.startswith("Basic "):
         return TokenFile(config.token_file, config.token, certificate, clock)

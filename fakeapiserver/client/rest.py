@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
@@ -15,12 +15,14 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 import msgspec
 
 from fakeapiserver.apimachinery.errors import StatusError, answered
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.client.flowcontrol import TokenBucket
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.files import Reread
 from fakeapiserver.transport.round_trip import Connection, Target, Transport, TransportError
 
 Object = dict[str, Any]
@@ -33,6 +35,8 @@ _MAX_RETRIES: Final = 10
 _MAX_REDIRECTS: Final = 10
 # Upstream acts as if a broken connection had said Retry-After: 1.
 _BROKEN_SECONDS: Final = 1.0
+# What no line of a request's head may hold: another line.
+_BREAK: Final = re.compile(r"[\r\n\0]")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -111,7 +115,7 @@ class RequestMetrics(Protocol):
 class HTTPRoundTripper:
     """HTTP/1.1 over TCP, with TLS where the config's host is https; connections are kept."""
 
-    def __init__(self, config: RESTConfig) -> None:
+    def __init__(self, config: RESTConfig, clock: Clock | None = None) -> None:
         """ValueError, OSError for authorities that can't be used."""
         parts = urlsplit(config.host)
         plain = config.is_plain
@@ -125,6 +129,8 @@ class HTTPRoundTripper:
             plain,
             config.proxy_url,
         )
+        paths = [config.ca_file] if config.ca_file is not None and not config.ca_data else []
+        self._authorities = Reread(paths, config.authorities, clock or SystemClock())
         self._authority = parts.netloc.rpartition("@")[2]
         self._transports: dict[KeyPair | None, Transport] = {}
 
@@ -138,12 +144,23 @@ class HTTPRoundTripper:
         ]
         if body or method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(body)}")
+        for line in lines:
+            if _BREAK.search(line):
+                raise TransportError(f"net/http: invalid header field value for {go_quote(line.partition(':')[0])}")
         head = "\r\n".join((*lines, "", "")).encode("utf-8")
-        return await self._transport(certificate).round_trip(self._target, head, method, body or None)
+        return await self._transport(certificate).round_trip(self._place(), head, method, body or None)
 
     async def connect(self, certificate: KeyPair | None) -> Connection:
         """A connection of one's own. TransportError."""
-        return await self._transport(certificate).connect(self._target)
+        return await self._transport(certificate).connect(self._place())
+
+    def _place(self) -> Target:
+        """Who proved to be the server by other authorities proves it anew."""
+        found = self._authorities.current()
+        if found != self._target.ca_bundle:
+            self.close()
+            self._target = replace(self._target, ca_bundle=found)
+        return self._target
 
     def _transport(self, certificate: KeyPair | None) -> Transport:
         """Connections show the certificate they were made with."""
@@ -178,7 +195,7 @@ class RESTClient:
         self.config = config
         self._clock = clock
         self._sleep = sleep or asyncio.sleep
-        self._transport = transport or HTTPRoundTripper(config)
+        self._transport = transport or HTTPRoundTripper(config, clock)
         self._credentials: CredentialSource = source_of(config, clock, ExecPlugin)
         parts = urlsplit(config.host)
         self._base = parts.path.rstrip("/")

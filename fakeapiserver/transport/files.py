@@ -1,6 +1,44 @@
 """Files that a configuration names, and Go's words for those that can't be read."""
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from fakeapiserver.clock import Clock
+
+T = TypeVar("T")
+_SECONDS: Final = 1.0
+
+
+class Reread(Generic[T]):
+    """What `make` makes of files that something else may write anew: they are looked at again, once a second at most. While they
+    can't be read or don't fit together, what was made last stays good. Upstream: k8s.io/client-go/transport/transport.go."""
+
+    def __init__(self, paths: Sequence[Path], make: Callable[[], T], clock: Clock) -> None:
+        """OSError, ValueError: what `make` raises."""
+        self._paths = paths
+        self._make = make
+        self._clock = clock
+        self._contents: Sequence[bytes] = ()
+        self._next = clock.monotonic() + _SECONDS
+        self._known = make()
+        with suppress(OSError):
+            self._contents = self._read()
+
+    def current(self) -> T:
+        now = self._clock.monotonic()
+        if self._paths and now >= self._next:
+            self._next = now + _SECONDS
+            with suppress(OSError, ValueError):
+                contents = self._read()
+                if contents != self._contents:
+                    self._known = self._make()
+                    self._contents = contents
+        return self._known
+
+    def _read(self) -> Sequence[bytes]:
+        return [path.read_bytes() for path in self._paths]
 
 
 def read_file(path: Path) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.config import ExecConfig, ImpersonationConfig, RESTConfig
-from fakeapiserver.client.credentials import ClientCertificate
+from fakeapiserver.client.credentials import client_certificate
 from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.certificates import create_authority, issue_client, save
 from fakeapiserver.transport.clientcmd import Overrides
@@ -211,7 +211,7 @@ def test_a_certificate_in_files_is_read_again(tmp_path: Path) -> None:
     old, new = issue_client(authority, "old"), issue_client(authority, "new")
     save(tmp_path, "client", old)
     config = RESTConfig("https://one", cert_file=tmp_path / "client.crt", key_file=tmp_path / "client.key")
-    certificate = ClientCertificate(config, clock)
+    certificate = client_certificate(config, clock)
     (tmp_path / "client.crt").write_bytes(new.certificate)
     clock.seconds += 1
     assert certificate.current() == old  # the key isn't there yet

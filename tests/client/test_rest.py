@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 from fakeapiserver.client.config import ExecConfig, ImpersonationConfig, RESTConfig
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict, is_not_found
 from fakeapiserver.client.rest import RESTClient, encode_query, resource_path
+from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_server, save
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -299,6 +301,48 @@ def test_headers_say_who_asks(config: dict[str, Any], headers: list[str]) -> Non
         lines = heads[0].split("\r\n")
         assert lines[0] == "GET /x?watch=true&limit=0&labelSelector=a%3Db%2Cc HTTP/1.1"
         assert set(headers) <= set(lines)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"token": "t\nX-Remote-User: admin"}, {"impersonate": ImpersonationConfig("jane\r\nImpersonate-Group: a")}],
+)
+def test_headers_hold_no_lines(config: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with server([OK], **config) as (client, heads):
+            with pytest.raises(TransportError, match="invalid header field value"):
+                await client.request("GET", "/x")
+        assert not heads
+
+    asyncio.run(scenario())
+
+
+def test_new_authorities_are_trusted_when_their_file_is_written(tmp_path: Path) -> None:
+    clock, authorities = Elapsing(), [create_authority() for _ in range(2)]
+
+    async def serving(authority: KeyPair, port: int) -> asyncio.Server:
+        save(tmp_path, "server", issue_server(authority))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+        return await asyncio.start_server(Scripted([OK, OK]).serve, "127.0.0.1", port, ssl=context)
+
+    async def scenario() -> None:
+        file = tmp_path / "ca.crt"
+        file.write_bytes(authorities[0].certificate)
+        before = await serving(authorities[0], 0)
+        port = before.sockets[0].getsockname()[1]
+        async with RESTClient(RESTConfig(f"https://127.0.0.1:{port}", ca_file=file), clock=clock) as client:
+            await client.request("GET", "/x")
+            before.close()
+            client.close()
+            async with await serving(authorities[1], port):
+                with pytest.raises(TransportError, match="certificate signed by unknown authority"):
+                    await client.request("GET", "/x")
+                file.write_bytes(authorities[1].certificate)
+                clock.seconds += 1
+                await client.request("GET", "/x")
 
     asyncio.run(scenario())
 

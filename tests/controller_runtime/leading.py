@@ -20,7 +20,7 @@ from fakeapiserver.controller_runtime import (
     gvk,
 )
 
-LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 3.0, 2.0, 0.2
+LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 5.0, 4.0, 0.2
 _PAUSE = 0.005
 
 

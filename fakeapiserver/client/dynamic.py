@@ -204,6 +204,8 @@ class RawList:
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
+    """Of which revision a list is, and how it goes on."""
+
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None

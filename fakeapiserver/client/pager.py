@@ -13,6 +13,8 @@ PAGE_SIZE = 500
 
 
 class Lister(Protocol):
+    """What has lists: a dynamic.ResourceClient, say."""
+
     async def list_raw(self, **options: Unpack[ListOptions]) -> RawList:
         """A list, or a page of it."""
 

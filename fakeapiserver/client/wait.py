@@ -1,13 +1,13 @@
 """Until something is so (upstream: k8s.io/apimachinery/pkg/util/wait, k8s.io/client-go/util/retry, k8s.io/kubectl wait)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar, Unpack
 
 from fakeapiserver.client.cache.reflector import ListerWatcher
 from fakeapiserver.client.dynamic import ListOptions
-from fakeapiserver.client.errors import StatusError, is_conflict
+from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
 from fakeapiserver.client.flowcontrol import Backoff
 from fakeapiserver.client.pager import decode_items, whole
 from fakeapiserver.clock import SystemClock
@@ -16,13 +16,24 @@ T = TypeVar("T")
 Object = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
 _TRIES: Final = 5
+# Between a watch that ended and the next one.
+_PAUSE_SECONDS: Final = 0.1
+
+
+@asynccontextmanager
+async def _told(why: str) -> AsyncGenerator[None, None]:
+    """A time limit says nothing by itself."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise TimeoutError(why) from error
 
 
 async def poll_until(
     condition: Callable[[], Awaitable[bool]], *, interval: float, timeout: float, sleep: Sleep = asyncio.sleep
 ) -> None:
     """Asks at once and then every `interval` seconds. TimeoutError after `timeout` seconds; what `condition` raises."""
-    async with asyncio.timeout(timeout):
+    async with _told(f"the condition didn't hold within {timeout:g} seconds"), asyncio.timeout(timeout):
         while not await condition():
             await sleep(interval)
 
@@ -48,26 +59,30 @@ async def until(
     *,
     name: str,
     timeout: float = 30.0,
+    sleep: Sleep = asyncio.sleep,
     **selection: Unpack[ListOptions],
 ) -> Object | None:
     """Watches the object called `name` until `condition` holds for it (None when it isn't there), and answers it.
 
-    No event is missed and nothing is polled. TimeoutError after `timeout` seconds."""
+    No event is missed and nothing is polled; a watch that breaks off is begun anew. TimeoutError after `timeout` seconds, StatusError
+    and TransportError where the object can't be looked at, what `condition` raises."""
     selection["field_selector"] = f"metadata.name={name}"
-    async with asyncio.timeout(timeout):
+    async with _told(f"the condition didn't hold for {name} within {timeout:g} seconds"), asyncio.timeout(timeout):
         while True:
             page = await whole(source, 0, **selection)
             obj = next(iter(decode_items(page)), None)
             if condition(obj):
                 return obj
             options = ListOptions(**selection, resource_version=page.metadata.resource_version)
-            async with aclosing(source.watch(**options)) as events:
-                async for event in events:
-                    if event.type == "ERROR":
-                        break
-                    obj = None if event.type == "DELETED" else event.object
-                    if condition(obj):
-                        return obj
+            with suppress(TransportError):
+                async with aclosing(source.watch(**options)) as events:
+                    async for event in events:
+                        if event.type == "ERROR":
+                            break
+                        obj = None if event.type == "DELETED" else event.object
+                        if condition(obj):
+                            return obj
+            await sleep(_PAUSE_SECONDS)
 
 
 def has_condition(kind: str, status: str = "True") -> Callable[[Object | None], bool]:

@@ -34,6 +34,7 @@ class WebSocket:
 
     @property
     def subprotocol(self) -> str:
+        """Of those that were offered; empty for none."""
         return self._protocol.subprotocol or ""
 
     async def send(self, message: bytes) -> None:

@@ -31,6 +31,9 @@ _MODES: Final = ("Never", "IfAvailable", "Always")
 _BETA_PLUGINS: Final = ("client.authentication.k8s.io/v1beta1", "client.authentication.k8s.io/v1alpha1")
 
 
+# What stands in files, in its own words; the documentation of kubeconfig.v1 tells what each means.
+
+
 class ExecEnvVar(TypedDict, total=False):
     name: str
     value: str

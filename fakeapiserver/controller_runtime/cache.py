@@ -205,6 +205,7 @@ class Informers:
 
     @property
     def has_synced(self) -> bool:
+        """All have their first list."""
         return all(informer.has_synced for informer in self.by_namespace.values())
 
     def get(self, name: str, namespace: str) -> Object:

@@ -5,6 +5,7 @@ What goes wrong is told in Go's words. Upstream: net/http/transport.go, k8s.io/c
 
 import asyncio
 import os
+import socket
 import ssl
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -21,6 +22,8 @@ Headers = list[tuple[bytes, bytes]]
 
 _CHUNK: Final = 65536
 _BUFFER: Final = 1 << 20  # twice as much is read ahead of who takes a body, no more
+# Seconds until a quiet peer is asked, seconds between questions, and how many may go unanswered (upstream: net.KeepAliveConfig).
+_KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 9}
 _BODILESS: Final = frozenset((204, 304))
 
 
@@ -123,6 +126,7 @@ class Transport:
         except OSError as error:
             writer.close()
             raise TransportError(str(error)) from error
+        _ask_whether_alive(writer.get_extra_info("socket"))
         return Connection(reader, writer)
 
     async def _open(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -199,6 +203,14 @@ class Transport:
 
 class _Stale(Exception):
     """The kept connection was closed by the other side before it took the request."""
+
+
+def _ask_whether_alive(connection: socket.socket) -> None:
+    """A machine that is gone without a word is noticed, as Go's net.Dialer does: a connection may be quiet for hours."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # not every system has them all
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _present(context: ssl.SSLContext, client: KeyPair) -> None:

@@ -7,18 +7,22 @@ from typing import Any, Unpack
 
 import pytest
 
+from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.errors import new_forbidden, status_error
-from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
+from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object, deletion_handling_key
 from fakeapiserver.client.cache.shared_informer import (
     FilteringResourceEventHandler,
     ResourceEventHandlerFuncs,
     SharedInformer,
+    SharedInformerFactory,
     Tombstone,
     strip_managed_fields,
 )
-from fakeapiserver.client.dynamic import ListOptions, RawList
-from fakeapiserver.client.rest import WatchEvent
+from fakeapiserver.client.dynamic import DynamicClient, ListOptions, RawList
+from fakeapiserver.client.errors import StatusError
+from fakeapiserver.client.rest import RESTClient, WatchEvent
 from fakeapiserver.client.wait import poll_until
 
 
@@ -73,6 +77,7 @@ def seen(obj: Object) -> str:
     return "{name}@{resourceVersion}".format(**obj["metadata"])
 
 
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 Scenario = Callable[[SharedInformer, Scripted], Awaitable[None]]
 
 
@@ -298,3 +303,54 @@ def test_an_informer_runs_once() -> None:
             await informer.run()
 
     run(scenario)
+
+
+@pytest.mark.parametrize("use_watch_list", [True, False], ids=["stream", "list"])
+def test_a_factory_has_one_informer_for_everybody_who_asks(fake_cluster: Cluster, use_watch_list: bool) -> None:
+    """Here of metadata, in one namespace, with some labels."""
+
+    async def scenario() -> None:
+        async with RESTClient(kubeconfig.load(fake_cluster.kubeconfig)) as rest:
+            client = DynamicClient(rest)
+            maps = client.resource(CONFIG_MAPS, "default")
+            await maps.create(config_map("mine", "yes"))
+            await maps.create(config_map("other", "no"))
+            await client.resource(CONFIG_MAPS, "kube-system").create(config_map("mine", "yes"))
+            factory = SharedInformerFactory(
+                client,
+                namespace="default",
+                selection={"label_selector": "mine=yes"},
+                metadata_only=True,
+                use_watch_list=use_watch_list,
+            )
+            informer = factory.for_resource(CONFIG_MAPS)
+            assert factory.for_resource(CONFIG_MAPS) is informer
+            factory.start()
+            factory.start()
+            await factory.wait_for_sync()
+            (found,) = informer.indexer.list()
+            assert {*found} == {"kind", "apiVersion", "metadata"}
+            lister = informer.lister.namespaced("default")
+            assert lister.get("mine") is found
+            assert (lister.list("mine=yes"), lister.list("mine!=yes")) == ([found], [])
+            with pytest.raises(StatusError, match='configmaps "other" not found'):
+                lister.get("other")
+            # one that ceases to be selected is gone
+            await maps.patch("mine", {"metadata": {"labels": {"mine": "no"}}})
+
+            async def is_empty() -> bool:
+                return len(informer.indexer) == 0
+
+            await poll_until(is_empty, interval=0.01, timeout=10)
+            await factory.shutdown()
+
+    asyncio.run(scenario())
+
+
+def config_map(name: str, mine: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"mine": mine}},
+        "data": {"k": "v"},
+    }

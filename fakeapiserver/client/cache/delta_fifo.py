@@ -23,6 +23,8 @@ TransformFunc = Callable[[Object], Object]
 
 
 class DeltaType(StrEnum):
+    """What happened to an object."""
+
     ADDED = "Added"
     UPDATED = "Updated"
     DELETED = "Deleted"
@@ -33,6 +35,8 @@ class DeltaType(StrEnum):
 
 
 class Delta(NamedTuple):
+    """One change; `object` is the state after it, the last one known of a deleted object."""
+
     type: DeltaType
     object: Object | DeletedFinalStateUnknown
 
@@ -40,9 +44,11 @@ class Delta(NamedTuple):
 class KeyListerGetter(Protocol):
     """What was taken out of the queue before: the informer's indexer."""
 
-    def list_keys(self) -> Sequence[str]: ...
+    def list_keys(self) -> Sequence[str]:
+        """All, in any order."""
 
-    def get_by_key(self, key: str) -> Object | None: ...
+    def get_by_key(self, key: str) -> Object | None:
+        """None when it isn't there."""
 
 
 class Deltas(NamedTuple):
@@ -54,7 +60,10 @@ class Deltas(NamedTuple):
 
 
 class DeltaFIFO:
-    """`known` are the objects that were taken out already; deletions are found by comparing with them."""
+    """`known` are the objects that were taken out already; deletions are found by comparing with them.
+
+    transform: makes of each object that comes what is kept of it; what it raises, the method raises.
+    """
 
     def __init__(self, known: KeyListerGetter, transform: TransformFunc | None = None) -> None:
         self._known = known
@@ -74,10 +83,12 @@ class DeltaFIFO:
         return self._populated and self._initial == 0
 
     def add(self, obj: Object) -> None:
+        """It is new."""
         self._populated = True
         self._enqueue(DeltaType.ADDED, meta_namespace_key(obj), obj)
 
     def update(self, obj: Object) -> None:
+        """It changed."""
         self._populated = True
         self._enqueue(DeltaType.UPDATED, meta_namespace_key(obj), obj)
 

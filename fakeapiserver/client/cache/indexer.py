@@ -97,6 +97,7 @@ class Indexer:
         return [*self._items.values()]
 
     def list_keys(self) -> Sequence[str]:
+        """All keys, in a list of the caller's own."""
         return [*self._items]
 
     def replace(self, objects: Iterable[Object]) -> None:
@@ -121,6 +122,7 @@ class Indexer:
 
     @property
     def indexers(self) -> Mapping[str, IndexFunc]:
+        """The index functions by name."""
         return self._indexers
 
     def by_index(self, name: str, value: str) -> Sequence[Object]:

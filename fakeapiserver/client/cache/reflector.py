@@ -43,23 +43,30 @@ _FLOW_SCHEMA: Final = "x-kubernetes-pf-flowschema-uid"
 class ListerWatcher(Protocol):
     """What has lists and watches: a ResourceClient."""
 
-    async def list_raw(self, **options: Unpack[ListOptions]) -> RawList: ...
+    async def list_raw(self, **options: Unpack[ListOptions]) -> RawList:
+        """StatusError, TransportError, TimeoutError."""
 
-    def watch(self, **options: Unpack[ListOptions]) -> AsyncGenerator[WatchEvent, None]: ...
+    def watch(self, **options: Unpack[ListOptions]) -> AsyncGenerator[WatchEvent, None]:
+        """Ends when the server ends it. Raises what a list does, and ValueError for what is no event."""
 
 
 class ReflectorStore(Protocol):
     """What is told of everything that comes, in order."""
 
-    def add(self, obj: Object) -> None: ...
+    def add(self, obj: Object) -> None:
+        """It is new, as far as the server knows."""
 
-    def update(self, obj: Object) -> None: ...
+    def update(self, obj: Object) -> None:
+        """It changed."""
 
-    def delete(self, obj: Object) -> None: ...
+    def delete(self, obj: Object) -> None:
+        """It is gone; `obj` is its last state."""
 
-    def replace(self, objects: Iterable[Object]) -> None: ...
+    def replace(self, objects: Iterable[Object]) -> None:
+        """These are all there are."""
 
-    def resync(self) -> None: ...
+    def resync(self) -> None:
+        """Everything is to be looked at again."""
 
 
 class _Relist(Exception):

@@ -136,13 +136,16 @@ class Registration:
         self._informer.remove_event_handler(self)
 
     def added(self, obj: Object, initial: bool) -> None:
+        """For the informer: the handler is to be told. `initial`: `has_synced` waits for it."""
         self._initial += initial
         self._tell(("add", obj, initial))
 
     def updated(self, old: Object, new: Object) -> None:
+        """For the informer."""
         self._tell(("update", old, new))
 
     def deleted(self, obj: Tombstone) -> None:
+        """For the informer."""
         self._tell(("delete", obj, None))
 
     def _tell(self, notification: _Notification) -> None:
@@ -283,15 +286,18 @@ class SharedInformer:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._running = False
 
-    # ------------------------------------------------------- what the reflector tells
+    # ------------------------------------------------ what the reflector tells (ReflectorStore)
 
     def add(self, obj: Object) -> None:
+        """Stores it and tells the handlers: an update, if it is there already."""
         self._store(meta_namespace_key(obj), obj, False)
 
     def update(self, obj: Object) -> None:
+        """As `add`."""
         self._store(meta_namespace_key(obj), obj, False)
 
     def delete(self, obj: Tombstone) -> None:
+        """Forgets it and tells the handlers, also of one that never was there."""
         self.indexer.delete(obj)
         for registration in self._registrations:
             registration.deleted(obj)
@@ -308,6 +314,7 @@ class SharedInformer:
         self._synced.set()
 
     def resync(self) -> None:
+        """Nothing changed, but everything is looked at again."""
         for obj in self.indexer.list():
             self._updated(obj, obj)
 
@@ -386,7 +393,7 @@ class SharedInformerFactory:
         return self._informers[gvr]
 
     def start(self) -> None:
-        """Starts those that don't run yet, in the running event loop."""
+        """Starts those that don't run yet, in the running event loop; more than once does no harm."""
         for gvr, informer in self._informers.items():
             if gvr not in self._tasks:
                 self._tasks[gvr] = asyncio.ensure_future(informer.run())

@@ -24,11 +24,14 @@ class ShutDown(Exception):
 class QueueMetrics(Protocol):
     """What a queue tells of itself. Times in seconds."""
 
-    def added(self, priority: int) -> None: ...
+    def added(self, priority: int) -> None:
+        """An item is to be looked at."""
 
-    def taken(self, waited: float, priority: int) -> None: ...
+    def taken(self, waited: float, priority: int) -> None:
+        """It was got, so many seconds after it was added."""
 
-    def finished(self, worked: float) -> None: ...
+    def finished(self, worked: float) -> None:
+        """It is done, so many seconds after it was got."""
 
     def retried(self) -> None:
         """An item was added for later."""

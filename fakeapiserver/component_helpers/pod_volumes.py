@@ -5,12 +5,13 @@ from typing import Final
 
 from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
-from fakeapiserver.component_helpers.objects import controller_of
-from fakeapiserver.component_helpers.pods import add_indexer
+from fakeapiserver.component_helpers.objects import controller_of, is_terminating
+from fakeapiserver.component_helpers.pods import add_indexer, is_pod_terminal
 from fakeapiserver.controller_runtime.reconcile import Request
 
 # Index: pods by `namespace/name` of their claims, those that are made for them included.
 POD_PVC_INDEX: Final = "pod-pvc-index"
+_STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 def add_pod_pvc_indexer(informer: SharedInformer) -> Indexer:
@@ -43,3 +44,16 @@ def is_for_pod(pod: Object, claim: Object) -> bool:
     owner = controller_of(claim)
     same = claim["metadata"].get("namespace") == pod["metadata"].get("namespace")
     return same and owner is not None and owner["uid"] == pod["metadata"]["uid"]
+
+
+def has_pod_ended(pod: Object) -> bool:
+    """It is at its end, or being deleted without a container that runs; it needs its volumes no more."""
+    if is_pod_terminal(pod):
+        return True
+    status = pod.get("status", {})
+    statuses = (found for kind in _STATUSES for found in status.get(kind) or ())
+    return is_terminating(pod) and not any(_runs(found.get("state") or {}) for found in statuses)
+
+
+def _runs(state: Object) -> bool:
+    return state.get("terminated") is None and state.get("waiting") is None

@@ -127,8 +127,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "persistentvolume-binder-controller",
         "persistent-volume-binder",
+        "persistentvolume_binder",
         alias="persistentvolume-binder",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "persistentvolume-attach-detach-controller",
@@ -139,8 +139,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "persistentvolume-expander-controller",
         "expand-controller",
+        "persistentvolume_expander",
         alias="persistentvolume-expander",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "clusterrole-aggregation-controller",

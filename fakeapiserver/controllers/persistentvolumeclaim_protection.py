@@ -1,20 +1,22 @@
 """Claims stay as long as pods use them (upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go)."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PODS, is_terminating
-from fakeapiserver.component_helpers.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, claims_of, is_for_pod
-from fakeapiserver.component_helpers.pods import is_pod_terminal
+from fakeapiserver.component_helpers.pod_volumes import (
+    POD_PVC_INDEX,
+    add_pod_pvc_indexer,
+    claims_of,
+    has_pod_ended,
+    is_for_pod,
+)
 from fakeapiserver.component_helpers.protection import PVC_PROTECTION, Protection
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.source import Informer
-
-_STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 def _pod_changed(event: Event, queue: Queue) -> None:
@@ -29,20 +31,9 @@ def _pod_changed(event: Event, queue: Queue) -> None:
 
 
 def _enqueue(pod: Object, queue: Queue, *, deleted: bool) -> None:
-    if deleted or is_pod_terminal(pod) or _has_ended(pod) or not pod["spec"].get("nodeName"):
+    if deleted or has_pod_ended(pod) or not pod["spec"].get("nodeName"):
         for claim in claims_of(pod):
             queue.add(claim)
-
-
-def _has_ended(pod: Object) -> bool:
-    """It is being deleted, and no container of it runs."""
-    status = pod.get("status", {})
-    statuses = (found for kind in _STATUSES for found in status.get(kind) or ())
-    return is_terminating(pod) and not any(_runs(found.get("state") or {}) for found in statuses)
-
-
-def _runs(state: Object) -> bool:
-    return state.get("terminated") is None and state.get("waiting") is None
 
 
 def _uses(pod: Object, claim: Object) -> bool:

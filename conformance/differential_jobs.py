@@ -186,10 +186,12 @@ def happening(chance: random.Random, job: Object, pods: Sequence[Object]) -> lis
     going = [at for at in live if "deletionTimestamp" in pods[at]["metadata"]]
     active = [at for at in live if at not in going]
     spec = job["spec"]
+    # The same for all: which of several failures is looked at first, is chance.
+    code, disrupted = chance.choice([1, 3, 42]), chance.random() < 0.25
     chosen = chance.sample(active, min(len(active), chance.choice([1, 1, 2, 3]))) if active else []
     choices: list[tuple[int, list[tuple[Any, ...]]]] = [
         (5, [("succeed", at) for at in chosen]),
-        (5, [("fail", at, chance.choice([1, 3, 42]), chance.random() < 0.25) for at in chosen]),
+        (5, [("fail", at, code, disrupted) for at in chosen]),
         (2, [("run", at) for at in chosen]),
         (1, [("restart", at) for at in chosen]),
         (2, [("delete", at) for at in chosen[:1]]),

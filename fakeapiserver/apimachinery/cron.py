@@ -4,8 +4,9 @@ Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), spec.go (Next), p
 """
 
 import re
+from calendar import timegm
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, tzinfo
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
@@ -24,7 +25,7 @@ _DESCRIPTORS: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
-_FIVE_YEARS: Final = 5 * 366 * 86400
+_YEARS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +53,86 @@ class Schedule:
         """When it is due next, strictly after `moment`; both seconds since the Unix epoch. `zone` counts where the schedule names
         none. Hours that a clock skips are skipped, hours it repeats are due twice. None: not within five years."""
         if self.every:
-            return float(int(moment + self.every))
+            return float(int(moment) + int(self.every))
         from zoneinfo import ZoneInfo
 
         name = self.zone or zone
-        place = ZoneInfo(name) if name not in ("", "Local") else None
-        minutes, hours, _, _, _ = self.fields
-        found = moment // 60 * 60 + 60
-        limit = found + _FIVE_YEARS
-        while found < limit:
-            local = datetime.fromtimestamp(found, place).astimezone(place)
-            if not self._is_due_on(local):
-                tomorrow = local.replace(hour=0, minute=0, fold=0) + timedelta(days=1)
-                found = max(tomorrow.timestamp(), found + 60)
-            elif local.hour not in hours:
-                found += 3600 - local.minute * 60
-            elif local.minute not in minutes:
-                found += (
-                    60 * min((minute for minute in minutes if minute > local.minute), default=60) - local.minute * 60
-                )
-            else:
-                return found
+        place = _Place(ZoneInfo(name) if name not in ("", "Local") else None)
+        found = (int(moment) // 60 + 1) * 60
+        last_year = place.at(found).year + _YEARS
+        reset = False  # whether what is smaller than the field in question begins anew
+        while place.at(found).year <= last_year:
+            found, reset, wrapped = self._search(place, found, reset)
+            if not wrapped:
+                return float(found)
         return None
 
+    def _search(self, place: "_Place", found: int, reset: bool) -> tuple[int, bool, bool]:
+        """Goes on to a month, a day in it, an hour, a minute that fit; ends early (the last is True) where one of them begins anew, as
+        the greater ones have to be asked again. Upstream's steps one by one: they show where clocks are turned at midnight."""
+        minutes, hours, _, months, _ = self.fields
+        local = place.at(found)
+        while local.month not in months:
+            if not reset:
+                found, reset = place.seconds(local.year, local.month, 1), True
+                local = place.at(found)
+            found = place.seconds(
+                local.year + local.month // 12, local.month % 12 + 1, local.day, local.hour, local.minute
+            )
+            local = place.at(found)
+            if local.month == 1:
+                return found, reset, True
+        while not self._is_due_on(local):
+            if not reset:
+                found, reset = place.seconds(local.year, local.month, local.day), True
+                local = place.at(found)
+            found = place.seconds(local.year, local.month, local.day + 1, local.hour, local.minute)
+            hour = place.at(found).hour
+            found += 3600 * (24 - hour if hour > 12 else -hour)
+            local = place.at(found)
+            if local.day == 1:
+                return found, reset, True
+        while local.hour not in hours:
+            if not reset:
+                found, reset = place.seconds(local.year, local.month, local.day, local.hour), True
+            found += 3600
+            local = place.at(found)
+            if local.hour == 0:
+                return found, reset, True
+        while local.minute not in minutes:
+            reset = True
+            found += 60
+            local = place.at(found)
+            if local.minute == 0:
+                return found, reset, True
+        return found, reset, False
+
     def _is_due_on(self, day: datetime) -> bool:
-        _, _, days, months, weekdays = self.fields
-        if day.month not in months:
-            return False
+        _, _, days, _, weekdays = self.fields
         on_day, on_weekday = day.day in days, day.isoweekday() % 7 in weekdays
         return (on_day and on_weekday) if any(self.open_days) else (on_day or on_weekday)
+
+
+class _Place:
+    """Where clocks show a time zone's time; None: the machine's."""
+
+    __slots__ = ("_zone",)
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        self._zone = zone
+
+    def at(self, moment: int) -> datetime:
+        """What they show then."""
+        return datetime.fromtimestamp(moment, self._zone).astimezone(self._zone)
+
+    def seconds(self, year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+        """When they show that, `day` may be one too many for the month; where they skip or repeat it, as Go's time.Date chooses."""
+        shown = timegm((year, month, day, hour, minute, 0))
+        return shown - self._offset(shown - self._offset(shown))
+
+    def _offset(self, moment: int) -> int:
+        offset = self.at(moment).utcoffset()
+        return int(offset.total_seconds()) if offset is not None else 0
 
 
 def parse(text: str) -> Schedule:
@@ -103,7 +155,8 @@ def parse(text: str) -> Schedule:
             raise ValueError(f"provided bad location {zone}: {error}") from None
     if text.startswith(_EVERY):
         try:
-            return Schedule(every=parse_duration(text.removeprefix(_EVERY)), zone=zone)
+            # Whole seconds, and one at least.
+            return Schedule(every=max(1.0, float(int(parse_duration(text.removeprefix(_EVERY))))), zone=zone)
         except ValueError as error:
             raise ValueError(f"failed to parse duration {text}: {error}") from None
     if text.startswith("@"):

@@ -202,6 +202,25 @@ def sort_for_deletion(pods: Iterable[Object], ranks: Mapping[str, int], now: flo
     return [standing.pod for standing in sorted(standings, key=cmp_to_key(compare))]
 
 
+def sort_active(pods: Iterable[Object]) -> list[Object]:
+    """The pods, those first that should be deleted first, where neither costs nor nodes matter (upstream: ActivePods).
+
+    Those of equal standing stay in their order."""
+
+    def key(pod: Object) -> tuple[object, ...]:
+        standing = _standing(pod, {})
+        ready_since = _younger_first(standing.ready_since) if standing.is_ready else 0.0
+        restarts = tuple(-count for count in standing.restarts)
+        return (*standing.order[:3], ready_since, restarts, _younger_first(standing.created))
+
+    return sorted(pods, key=key)
+
+
+def _younger_first(moment: float | None) -> float:
+    """What has no time comes before that."""
+    return -math.inf if moment is None else -moment
+
+
 def _standing(pod: Object, ranks: Mapping[str, int]) -> _Standing:
     metadata, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName", "")
     condition = pod_condition(pod, "Ready")
@@ -273,6 +292,7 @@ __all__: Sequence[str] = (
     "objects_of_owner",
     "pod_condition",
     "pod_phase",
+    "sort_active",
     "sort_for_deletion",
     "transition_time",
 )

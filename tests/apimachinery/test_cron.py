@@ -45,6 +45,12 @@ def test_descriptors_and_zones() -> None:
         # an hour that is skipped is not due, one that is repeated is due twice
         ("CRON_TZ=Europe/Berlin 30 2 * * *", "2026-03-28T12:00:00+00:00", "2026-03-30T00:30:00+00:00"),
         ("CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-25T00:30:00+00:00", "2026-10-25T01:30:00+00:00"),
+        # where midnight is skipped, upstream takes the day after a Saturday for one
+        ("TZ=Asia/Beirut 27 13 * * 6", "2026-03-28T11:27:00+00:00", "2026-03-29T10:27:00+00:00"),
+        # clocks that are turned by half an hour
+        ("TZ=Australia/Lord_Howe 0-5 4 * * 0", "2025-03-31T00:00:00+00:00", "2025-04-12T17:30:00+00:00"),
+        ("@every 200ms", "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:01+00:00"),  # a second at least
+        ("@every 1.9s", "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:01+00:00"),
     ],
 )
 def test_when_a_schedule_is_due_next(schedule: str, after: str, due: str | None) -> None:

@@ -84,3 +84,24 @@ def test_who_goes_first(first: Object, second: Object) -> None:
     ranks = {"crowded": 3, "n1": 1}
     assert pods.sort_for_deletion([second, first], ranks, NOW) == [first, second]
     assert pods.sort_for_deletion([first, second], ranks, NOW) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pod(node=""), pod(phase="Pending")),
+        (pod(phase="Pending"), pod()),
+        (pod(), pod(ready=HOUR_AGO)),
+        (pod(ready="2027-01-15T07:01:00Z"), pod(ready="2027-01-15T06:59:00Z")),  # a minute is a minute, also long ago
+        (pod(restarts=2), pod(restarts=1)),
+        (pod(created=MINUTE_AGO), pod(created=HOUR_AGO)),
+    ],
+)
+def test_who_goes_first_where_neither_costs_nor_nodes_matter(first: Object, second: Object) -> None:
+    assert pods.sort_active([second, first]) == [first, second]
+    assert pods.sort_active([first, second]) == [first, second]
+
+
+def test_a_cost_does_not_matter_there() -> None:
+    found = [pod(), pod(annotations={pods.DELETION_COST: "-1"})]
+    assert pods.sort_active(found) == found

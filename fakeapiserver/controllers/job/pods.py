@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating
-from fakeapiserver.component_helpers.pods import pod_phase, sort_for_deletion
+from fakeapiserver.component_helpers.pods import pod_phase, sort_active
 from fakeapiserver.controllers.job.policies import failure_match
 
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
@@ -113,18 +113,18 @@ def _knowing(container: dict[str, Any]) -> dict[str, Any]:
     return {**container, "env": [*env, {"name": _INDEX_VARIABLE, "valueFrom": source}]}
 
 
-def for_removal(job: Object, active: Sequence[Object], at_least: int, now: float) -> list[Object]:
+def for_removal(job: Object, active: Sequence[Object], at_least: int) -> list[Object]:
     """Those of too many pods that should go: of an indexed job also all but one of each index, and those without one."""
     removed: list[Object] = []
     left: Iterable[Object] = active
     if is_indexed(job):
-        removed, left = _without_repetitions(active, job["spec"]["completions"], now)
+        removed, left = _without_repetitions(active, job["spec"]["completions"])
     if len(removed) < at_least:
-        removed += sort_for_deletion(left, {}, now)[: at_least - len(removed)]
+        removed += sort_active(left)[: at_least - len(removed)]
     return removed
 
 
-def _without_repetitions(active: Sequence[Object], completions: int, now: float) -> tuple[list[Object], list[Object]]:
+def _without_repetitions(active: Sequence[Object], completions: int) -> tuple[list[Object], list[Object]]:
     by_index: dict[int, list[Object]] = {}
     for pod in sorted(active, key=completion_index):
         by_index.setdefault(completion_index(pod), []).append(pod)
@@ -134,7 +134,7 @@ def _without_repetitions(active: Sequence[Object], completions: int, now: float)
         if index == UNKNOWN_INDEX or index >= completions:
             removed += pods
         else:
-            *others, last = sort_for_deletion(pods, {}, now) if len(pods) > 1 else pods
+            *others, last = sort_active(pods) if len(pods) > 1 else pods
             removed += others
             left.append(last)
     return removed, left

@@ -373,9 +373,9 @@ class JobSync:
         """As many pods as there should be; back-off is respected."""
         active, now = len(self._active), self._clock.now()
         if is_suspended(self._job):
-            return await self._remove(for_removal(self._job, self._active, active, now))
+            return await self._remove(for_removal(self._job, self._active, active))
         wanted = self._wanted()
-        excess = for_removal(self._job, self._active, max(0, active - wanted), now)
+        excess = for_removal(self._job, self._active, max(0, active - wanted))
         if excess:
             return await self._remove(excess[:_MAX_CREATED_OR_DELETED])
         missing = wanted - active - (self._terminating if replaces_failed_only(self._job) else 0)

@@ -146,7 +146,8 @@ class Client:
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
 
     async def get(self, kind: Kind, name: str, namespace: str = "") -> Any:
-        """StatusError (404) when it isn't there."""
+        """StatusError (404) when it isn't there, ValueError for what doesn't fit the kind's type, NoMatchError (a LookupError) for a
+        kind that isn't served."""
         found = await self._reader.get(gvk_for(kind), name, namespace or self._namespace)
         return _typed(found, kind)
 
@@ -157,7 +158,7 @@ class Client:
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None: ...
 
     async def find(self, kind: Kind, name: str, namespace: str = "") -> Any:
-        """`get`, but None when it isn't there."""
+        """`get`, but None when it isn't there. Raises as `get`."""
         try:
             return await self.get(kind, name, namespace)
         except StatusError as error:
@@ -237,7 +238,8 @@ class Client:
         return await self._write("patch", obj, subresource, patched)
 
     async def apply(self, obj: T, subresource: str = "", *, force: bool = False) -> T:
-        """Server-side apply: of `obj` only what the field owner is to own. `force` takes fields from others (ForceOwnership)."""
+        """Server-side apply: of `obj` only what the field owner is to own. `force` takes fields from others (ForceOwnership).
+        StatusError (409 when others own fields that differ), ValueError when there is no field owner."""
         if not self._field_owner:
             raise ValueError("apply needs a field owner: client.with_options(field_owner=…)")
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fakeapiserver import Cluster
 from fakeapiserver.client import kubeconfig
@@ -17,7 +16,7 @@ PROJECT = Path(__file__).parent.parent
 WEBHOOKS = PROJECT / "config/webhook"
 DEFINITIONS = [PROJECT / "config/crd/bases", PROJECT / "tests/crds"]
 # What a test's cluster is made with: `@pytest.mark.fake_cluster(**CLUSTER)`.
-CLUSTER: dict[str, Any] = {"crds": [path for path in DEFINITIONS if path.exists()]}
+CLUSTER: dict[str, object] = {"crds": [path for path in DEFINITIONS if path.exists()]}
 if WEBHOOKS.exists():
     CLUSTER["webhooks"] = WEBHOOKS
 

@@ -109,10 +109,10 @@ class ControllerContext:
         self._used[informer] = None
         return informer
 
-    def running_informer(self, resource: GroupVersionResource) -> SharedInformer:
-        """That of a resource that is found while controllers run, whose metadata is all that is wanted: whole objects where
-        somebody reads these anyway. It runs, and may not have its first list yet; `release` the resource when it is gone."""
-        whole = resource in self.shared.informers
+    def running_informer(self, resource: GroupVersionResource, *, whole: bool = False) -> SharedInformer:
+        """That of a resource that is found while controllers run, whose metadata is all that is wanted, unless `whole`: whole objects
+        where somebody reads these anyway. It runs, and may not have its first list yet; `release` the resource when it is gone."""
+        whole = whole or resource in self.shared.informers
         factory = self.shared.informers if whole else self.shared.metadata_informers
         informer = factory.for_resource(resource)
         factory.start()

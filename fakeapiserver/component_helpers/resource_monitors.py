@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.cache.shared_informer import Registration, ResourceEventHandler, SharedInformer
 from fakeapiserver.client.discovery import APIResource, preferred_resources
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
@@ -41,7 +41,8 @@ class Monitor:
 
 
 class ResourceMonitors:
-    """handler: made for each resource that has all of `verbs` and that `wanted` doesn't refuse."""
+    """handler: made for each resource that has all of `verbs` and that `wanted` doesn't refuse. whole: resources of which more than
+    the metadata is wanted."""
 
     def __init__(
         self,
@@ -49,11 +50,14 @@ class ResourceMonitors:
         verbs: Collection[str],
         wanted: Callable[[APIResource], bool],
         handler: Callable[[APIResource], ResourceEventHandler],
+        *,
+        whole: Collection[GroupResource] = (),
     ) -> None:
         self._context = context
         self._verbs = verbs
         self._wanted = wanted
         self._handler = handler
+        self._whole = whole
         self._monitors: dict[GroupVersionResource, Monitor] = {}
         self._kinds: dict[GroupVersionKind, Monitor] = {}
         self._synced = asyncio.Event()
@@ -122,7 +126,7 @@ class ResourceMonitors:
         return any(service["spec"].get("service") for service in self._context.informer(API_SERVICES).indexer.list())
 
     def _add(self, resource: APIResource) -> None:
-        informer = self._context.running_informer(resource.gvr)
+        informer = self._context.running_informer(resource.gvr, whole=resource.gvr.group_resource in self._whole)
         registration = informer.add_event_handler(self._handler(resource))
         monitor = Monitor(resource, informer, registration)
         self._monitors[resource.gvr] = monitor

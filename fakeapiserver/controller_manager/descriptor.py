@@ -64,7 +64,7 @@ _DESCRIPTORS: Final = (
     ),
     ControllerDescriptor("pod-garbage-collector-controller", "pod-garbage-collector", "podgc", alias="podgc"),
     ControllerDescriptor(
-        "resourcequota-controller", "resourcequota-controller", alias="resourcequota", left_out=_NOT_YET
+        "resourcequota-controller", "resourcequota-controller", "resourcequota", alias="resourcequota"
     ),
     ControllerDescriptor("namespace-controller", "namespace-controller", "namespace", alias="namespace"),
     ControllerDescriptor(

@@ -77,7 +77,7 @@ class Controller:
             raise ValueError(f"controller {name}: max_concurrent_reconciles must be at least 1")
         self.queue: WorkQueue[Request] = _queue(name, self.options, metrics, clock)
         self._reconciler = reconciler
-        self._metrics = metrics
+        self._metrics = metrics.of_controller(name, self.options.max_concurrent_reconciles)
         self._sources: list[Source] = []
         self._values = {"controller": name, **(values or {})}
         self._started = False
@@ -85,7 +85,6 @@ class Controller:
         self._starting: asyncio.Task[None] | None = None
         self._workers: list[asyncio.Task[None]] = []
         metrics.watch_queue(name, self.queue)
-        metrics.of_controller(name, self.options.max_concurrent_reconciles)
 
     @property
     def need_leader_election(self) -> bool:
@@ -167,7 +166,7 @@ class Controller:
             ) from None
 
     async def _work(self) -> None:
-        queue, active = self.queue, self._metrics.active_workers.labels(self.name)
+        queue, active = self.queue, self._metrics.active_workers
         with suppress(ShutDown):
             while True:
                 request, priority = await queue.get_with_priority()
@@ -179,7 +178,7 @@ class Controller:
                     queue.done(request)
 
     async def _reconcile(self, request: Request, priority: int) -> None:
-        metrics, name, start = self._metrics, self.name, perf_counter()
+        metrics, start = self._metrics, perf_counter()
         token = runtime_logging.values.set(self._of(request))
         try:
             result = await self._call(request) or Result()
@@ -187,22 +186,24 @@ class Controller:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             if isinstance(error, _PANICS):
-                metrics.panics.labels(name).inc()
+                metrics.panics.inc()
                 if not self.options.recover_panic:
                     raise
             if _is_terminal(error):
-                metrics.terminal_errors.labels(name).inc()
+                metrics.terminal_errors.inc()
             else:
                 self.queue.add_rate_limited(request, priority)
-            metrics.reconcile_errors.labels(name).inc()
-            metrics.reconcile_total.labels(name, "error").inc()
+            metrics.errors.inc()
+            metrics.results["error"].inc()
             # somebody wrote in between: no error, it is tried again with what there is then
             level = logging.INFO if is_conflict(error) else logging.ERROR
-            log.log(level, "reconciler error: %s of %s: %s", name, request, error, exc_info=isinstance(error, _PANICS))
+            log.log(
+                level, "reconciler error: %s of %s: %s", self.name, request, error, exc_info=isinstance(error, _PANICS)
+            )
         else:
             self._follow_up(request, result, priority if result.priority is None else result.priority)
         finally:
-            metrics.reconcile_time.labels(name).observe(perf_counter() - start)
+            metrics.time.observe(perf_counter() - start)
             runtime_logging.values.reset(token)
 
     def _of(self, request: Request) -> dict[str, object]:
@@ -223,7 +224,7 @@ class Controller:
         else:
             outcome = "success"
             self.queue.forget(request)
-        self._metrics.reconcile_total.labels(self.name, outcome).inc()
+        self._metrics.results[outcome].inc()
 
     async def _call(self, request: Request) -> Result | None:
         if not self.options.reconciliation_timeout:
@@ -233,7 +234,7 @@ class Controller:
                 return await self._reconciler.reconcile(request)
         except TimeoutError:
             if deadline.expired():
-                self._metrics.timeouts.labels(self.name).inc()
+                self._metrics.timeouts.inc()
             raise
 
 

@@ -5,6 +5,7 @@ pkg/webhook/{internal/metrics,admission/metrics,conversion/metrics}.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -84,14 +85,11 @@ class Metrics:
         self._queues = _Queues(registry)
         registry.register(self._queues)
 
-    def of_controller(self, controller: str, max_concurrent: int) -> None:
+    def of_controller(self, controller: str, max_concurrent: int) -> "ControllerMetrics":
         """Every series of a controller is there from the beginning, but for the time of reconciliations."""
-        for result in _RESULTS:
-            self.reconcile_total.labels(controller, result)
-        for counter in (self.reconcile_errors, self.terminal_errors, self.panics, self.timeouts):
-            counter.labels(controller)
         self.max_concurrent.labels(controller).set(max_concurrent)
         self.active_workers.labels(controller).set(0)
+        return ControllerMetrics(self, controller)
 
     def of_queue(self, name: str) -> "QueueMetrics":
         """For a WorkQueue of this name."""
@@ -183,6 +181,25 @@ class _Queues:
             unfinished.add_metric([name, name], queue.unfinished_seconds)
             longest.add_metric([name, name], queue.oldest_processing)
         yield from (depth, unfinished, longest)
+
+
+class ControllerMetrics:
+    """What one controller counts, found once."""
+
+    def __init__(self, metrics: Metrics, controller: str) -> None:
+        self._metrics = metrics
+        self._controller = controller
+        self.results = {result: metrics.reconcile_total.labels(controller, result) for result in _RESULTS}
+        self.errors = metrics.reconcile_errors.labels(controller)
+        self.terminal_errors = metrics.terminal_errors.labels(controller)
+        self.panics = metrics.panics.labels(controller)
+        self.timeouts = metrics.timeouts.labels(controller)
+        self.active_workers = metrics.active_workers.labels(controller)
+
+    @cached_property
+    def time(self) -> Histogram:
+        """There from the first reconciliation on."""
+        return self._metrics.reconcile_time.labels(self._controller)
 
 
 class QueueMetrics:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
+from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import RESTConfig
@@ -234,12 +235,17 @@ class RESTClient:
         Tried again where the server says when (Retry-After with 429 or 5xx, up to ten times) and, if it only reads, where the
         connection broke. Redirects within the server are followed where that changes nothing: those of GET, and 307 and 308.
         StatusError: the server refuses; TransportError: there is no server, or its answer broke off; TimeoutError: after `timeout`
-        seconds, or the config's; ValueError, OSError: an exec plugin or a token's file gives no credentials.
+        seconds, or the config's, of which the server is told; ValueError, OSError: an exec plugin or a token's file gives no
+        credentials.
         """
-        asked = _Request(method, self._base + path + encode_query(params), body, content_type, accept, headers)
+        limit = timeout if timeout is not None else self.config.timeout
+        target = self._base + path + encode_query(params)
+        if limit is not None:
+            target += f"{'&' if '?' in target else '?'}timeout={format_duration(limit)}"
+        asked = _Request(method, target, body, content_type, accept, headers)
         await self._wait_for_turn()
         try:
-            async with asyncio.timeout(timeout if timeout is not None else self.config.timeout):
+            async with asyncio.timeout(limit):
                 answer = await self._ask(asked, retries_broken=method == "GET")
                 content = await _whole(answer)
         except TimeoutError:

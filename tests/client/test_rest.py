@@ -208,10 +208,11 @@ def test_broken_watches_are_asked_for_again_and_streams_are_not() -> None:
 
 def test_a_late_answer_is_told() -> None:
     async def scenario() -> None:
-        async with server([OK.replace(b"Length: 2", b"Length: 3")]) as (client, _):
+        async with server([OK.replace(b"Length: 2", b"Length: 3")]) as (client, heads):
             reading = asyncio.ensure_future(client.request("GET", "/x", timeout=0.05))
-            with pytest.raises(TimeoutError, match=r'^Get "http://.*/x": context deadline exceeded$'):
+            with pytest.raises(TimeoutError, match=r'^Get "http://.*/x\?timeout=50ms": context deadline exceeded$'):
                 await reading
+            assert heads[0].startswith("GET /x?timeout=50ms ")
 
     asyncio.run(scenario())
 

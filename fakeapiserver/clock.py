@@ -28,8 +28,9 @@ class Timer(Protocol):
 class Timers(Clock, Protocol):
     """A clock that also wakes up who waits."""
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        """Calls it in the running event loop when so many of the clock's seconds are over."""
+    def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
+        """Calls it in the running event loop when so many of the clock's seconds are over; when somebody moves time on, up to
+        `slack` seconds later, so that things done over and over are done with others."""
 
 
 class SystemClock:
@@ -41,17 +42,18 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+    def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
         return asyncio.get_running_loop().call_later(seconds, callback)
 
 
 class _Waiting:
     """A callback of an AdjustableClock."""
 
-    __slots__ = ("callback", "due")
+    __slots__ = ("callback", "due", "latest")
 
-    def __init__(self, due: float, callback: Callable[[], object]) -> None:
+    def __init__(self, due: float, slack: float, callback: Callable[[], object]) -> None:
         self.due = due
+        self.latest = due + slack
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -80,8 +82,8 @@ class AdjustableClock:
     def monotonic(self) -> float:
         return (self._stopped[1] if self._stopped is not None else time.monotonic()) + self._ahead
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        waiting = _Waiting(self.monotonic() + seconds, callback)
+    def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
+        waiting = _Waiting(self.monotonic() + seconds, slack, callback)
         heapq.heappush(self._waiting, (waiting.due, next(self._count), waiting))
         self._set_timer()
         return waiting
@@ -105,8 +107,8 @@ class AdjustableClock:
         if seconds < 0:
             raise ValueError(f"time goes forward only, not by {seconds:g} s")
         target = self.monotonic() + seconds
-        while (due := self._next_due()) is not None and due <= target:
-            self._ahead += max(0.0, due - self.monotonic())
+        while (latest := self._next_latest()) is not None and latest <= target:
+            self._ahead += max(0.0, latest - self.monotonic())
             self._fire()
             await between()
         self._ahead += max(0.0, target - self.monotonic())
@@ -118,6 +120,10 @@ class AdjustableClock:
         """Seconds until something is called next; None: nothing waits."""
         due = self._next_due()
         return None if due is None else max(0.0, due - self.monotonic())
+
+    def _next_latest(self) -> float | None:
+        """When the next callback can wait no longer."""
+        return min((found.latest for _, _, found in self._waiting if found.callback is not None), default=None)
 
     def _next_due(self) -> float | None:
         while self._waiting and self._waiting[0][2].callback is None:

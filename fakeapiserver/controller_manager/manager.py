@@ -29,6 +29,7 @@ MODES: Final[Sequence[Mode]] = get_args(Mode)
 
 # Turns of the event loop without anything moving after which nothing will.
 _QUIET_TURNS: Final = 40
+_FEW_TURNS: Final = 5
 # Seconds within which a retry counts as something that moves.
 _SOON: Final = 1.5
 _LEAST: Final = 1e-6
@@ -108,6 +109,8 @@ class ControllerManager:
         self._extra = extra or {}
         self._modes |= dict.fromkeys(self._extra, "run")
         self._running: dict[str, _Running] = {}
+        # The revision at which nothing moved; -1: never.
+        self._settled_at = -1
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -181,20 +184,26 @@ class ControllerManager:
         await self._until_quiet(self.moving, timeout)
 
     async def _until_quiet(self, moving: Callable[[], Sequence[str]], timeout: float) -> None:
+        """Nothing moves, and nothing does after some turns of the event loop either."""
         loop = asyncio.get_running_loop()
-        deadline, quiet, last = loop.time() + timeout, 0, -1
-        while quiet < _QUIET_TURNS:
+        deadline, resting = loop.time() + timeout, -1
+        while True:
             what, revision = moving(), self._revision()
-            if not what and revision == last:
-                quiet += 1
-            else:
-                quiet, last = 0, revision
+            if not what and revision == resting:
+                self._settled_at = revision
+                return
+            resting = -1 if what else revision
+            if what:
                 if loop.time() > deadline:
-                    raise NotSettled(
-                        f"still moving after {timeout:g} s: {'; '.join(what) or 'somebody goes on writing'}"
-                    )
+                    raise NotSettled(f"still moving after {timeout:g} s: {'; '.join(what)}")
                 await self._hurry()
-            await asyncio.sleep(0 if quiet else 0.0005)
+                await asyncio.sleep(0.0005)
+                continue
+            if loop.time() > deadline:
+                raise NotSettled(f"still moving after {timeout:g} s: somebody goes on writing")
+            # where nothing was written, nothing is on its way
+            for _ in range(_FEW_TURNS if revision == self._settled_at else _QUIET_TURNS):
+                await asyncio.sleep(0)
 
     async def _hurry(self) -> None:
         """Retries don't wait for a clock that stands still."""
@@ -217,6 +226,8 @@ class ControllerManager:
         for name, running in self._running.items():
             for controller in running.controllers:
                 queue = controller.queue
+                if queue.at_rest and controller.ready and not queue.waiting:
+                    continue
                 if queue.processing:
                     found.append(f"{name} works on {', '.join(map(str, queue.worked_on))}")
                 if len(queue) and not queue.paused:

@@ -106,6 +106,7 @@ class Heartbeats:
         self._context = context
         self._simulation = simulation
         self._registered: set[str] = set()
+        self.nodes = context.informer(NODES)
         self._told: dict[str, float] = {}
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -123,12 +124,12 @@ class Heartbeats:
                     raise
             self._registered.add(state.name)
             self._told[state.name] = now
-        try:
             found = await nodes.get(state.name)
-        except StatusError as error:
-            if is_not_found(error):
+        else:
+            known = self.nodes.indexer.get_by_key(state.name)
+            if known is None:
                 return None  # somebody deleted it: a kubelet registers once
-            raise
+            found = known
         is_ready = any(
             row["type"] == "Ready" and row["status"] == "True" for row in found["status"].get("conditions") or ()
         )

@@ -80,7 +80,8 @@ class AccessLog:
 
     def granted(self, grant: "Grant") -> None:
         """Somebody has given rights away."""
-        self._grants.append(grant)
+        if grant.user not in self._bundled:
+            self._grants.append(grant)
 
     def _keep(self, access: Access, attributes: Attributes) -> None:
         if access.user not in self._bundled and access not in self._allowed and len(self._allowed) < _MOST:

@@ -31,7 +31,7 @@ class TestClock:
     def monotonic(self) -> float:
         return self.time
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+    def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
         return asyncio.get_running_loop().call_later(seconds, callback)
 
 

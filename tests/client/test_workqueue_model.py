@@ -25,7 +25,7 @@ class TurnedClock:
     def monotonic(self) -> float:
         return self.time
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+    def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
         return asyncio.get_running_loop().call_later(1e9, callback)
 
 

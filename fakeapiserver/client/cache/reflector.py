@@ -104,6 +104,8 @@ class Reflector:
         self.name = name
         # The revision up to which the store has everything; "" before the first list.
         self.last_sync_resource_version = ""
+        # Something went wrong, and it waits before it asks the server again.
+        self.pausing = False
         self._source = source
         self._store = store
         self._selection: ListOptions = {**(selection or {})}
@@ -125,10 +127,18 @@ class Reflector:
             while True:
                 pause = await self._list_and_watch()
                 if pause:
-                    await self._sleep(self._backoff.step(self._clock.monotonic()))
+                    await self._pause()
         finally:
             if resync is not None:
                 resync.cancel()
+
+    async def _pause(self) -> None:
+        """After a failure: longer with each."""
+        self.pausing = True
+        try:
+            await self._sleep(self._backoff.step(self._clock.monotonic()))
+        finally:
+            self.pausing = False
 
     async def _list_and_watch(self) -> bool:
         """Whether to wait before the next time."""
@@ -231,7 +241,7 @@ class Reflector:
                     seen = await self._follow(events)
             except StatusError as error:
                 if is_too_many_requests(error):
-                    await self._sleep(self._backoff.step(self._clock.monotonic()))
+                    await self._pause()
                     continue
                 if _too_old(error):
                     raise _Relist(str(error), at_once=True) from None

@@ -246,8 +246,13 @@ class SharedInformer:
 
     @property
     def idle(self) -> bool:
-        """What came so far is in the indexer, and every handler was told."""
-        return all(registration.idle for registration in self._registrations)
+        """What came so far is in the indexer, every handler was told, and the server is being watched."""
+        if self._reflector.pausing:
+            return False
+        for registration in self._registrations:  # no generator: this is asked over and over
+            if not registration.idle:
+                return False
+        return True
 
     @property
     def has_handlers(self) -> bool:

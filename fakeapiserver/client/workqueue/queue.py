@@ -66,6 +66,8 @@ class WorkQueue(Generic[T]):
         clock: Timers | None = None,
     ) -> None:
         self.name = name
+        # Seconds by which what waits for its time may come later when somebody moves the clock on.
+        self.slack = 0.0
         # How many items were got so far.
         self.taken = 0
         self._clock = clock or SystemClock()
@@ -131,6 +133,11 @@ class WorkQueue(Generic[T]):
     def soonest(self) -> float | None:
         """Seconds until the next item's time has come; None: nothing waits for a time."""
         return max(0.0, min(due for due, _ in self._due.values()) - self._clock.monotonic()) if self._due else None
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing can be got, and nothing is worked on."""
+        return not self._processing and (self._paused or not self._dirty)
 
     @property
     def paused(self) -> bool:
@@ -304,7 +311,7 @@ class WorkQueue(Generic[T]):
             self._timer = None
         if self._delayed:
             wait = max(0.0, self._delayed[0][0] - self._clock.monotonic())
-            self._timer = self._clock.call_later(wait, self.advance)
+            self._timer = self._clock.call_later(wait, self.advance, self.slack)
 
     def advance(self) -> None:
         """Adds what is due by the clock; called by a timer, and by tests that turn the clock."""

@@ -247,12 +247,7 @@ class SharedInformer:
     @property
     def idle(self) -> bool:
         """What came so far is in the indexer, every handler was told, and the server is being watched."""
-        if self._reflector.pausing:
-            return False
-        for registration in self._registrations:  # no generator: this is asked over and over
-            if not registration.idle:
-                return False
-        return True
+        return not self._reflector.pausing and all(registration.idle for registration in self._registrations)
 
     @property
     def has_handlers(self) -> bool:

@@ -73,7 +73,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "garbage-collector-controller", "generic-garbage-collector", "garbage_collector", alias="garbagecollector"
     ),
-    ControllerDescriptor("daemonset-controller", "daemon-set-controller", alias="daemonset", left_out=_NOT_YET),
+    ControllerDescriptor("daemonset-controller", "daemon-set-controller", "daemonset", alias="daemonset"),
     ControllerDescriptor("job-controller", "job-controller", "job", alias="job"),
     ControllerDescriptor("podgroup-protection-controller", "podgroup-protection-controller", left_out=_GATED),
     ControllerDescriptor("deployment-controller", "deployment-controller", "deployment", alias="deployment"),

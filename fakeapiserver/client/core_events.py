@@ -129,7 +129,9 @@ class CoreEventBroadcaster:
         if len(similar.messages) < _MAX_SIMILAR:
             return event, (*key, event["involvedObject"].get("fieldPath", ""), event["message"])
         similar.messages.popitem()  # the first ones go on being told apart; upstream forgets any of them
-        return {**event, "message": f"(combined from similar events): {event['message']}"}, key
+        message = f"(combined from similar events): {event['message']}"
+        # Upstream leaves out who reports it.
+        return {**event, "message": message, "reportingComponent": "", "reportingInstance": ""}, key
 
     def _allows(self, event: Object, now: float) -> bool:
         key = _source_and_object(event)

@@ -63,6 +63,11 @@ class _Events(ResourceClient):
 
 def core_events(messages: Sequence[tuple[float, str]]) -> list[tuple[str, int, str]]:
     """What is written of events with these messages, each so many seconds after the one before: method, count and message."""
+    return [(method, event["count"], event["message"]) for method, event in written_events(messages)]
+
+
+def written_events(messages: Sequence[tuple[float, str]]) -> list[tuple[str, Object]]:
+    """As `core_events`, with the whole of what is written."""
     written, clock = Written(), Still()
 
     async def scenario() -> None:
@@ -78,7 +83,7 @@ def core_events(messages: Sequence[tuple[float, str]]) -> list[tuple[str, int, s
         running.cancel()
 
     asyncio.run(scenario())
-    return [(method, event["count"], event["message"]) for method, event in written.rows]
+    return written.rows
 
 
 def test_what_happens_again_is_counted() -> None:
@@ -100,6 +105,11 @@ def test_from_the_tenth_text_on_events_are_combined() -> None:
         ("patch", 2, "m0"),
         ("create", 1, "m20"),
     ]
+
+
+def test_an_event_that_stands_for_many_is_nobodys() -> None:
+    rows = written_events([(1, f"m{i}") for i in range(10)])
+    assert [event["reportingComponent"] for _, event in rows] == ["controller"] * 9 + [""]
 
 
 def test_what_is_left_out_is_counted() -> None:

@@ -78,7 +78,8 @@ class APIReader:
 class Interceptor(Protocol):
     """Stands before every write: looks at it, changes it, refuses it by raising, or does something else.
 
-    `write` does what was asked; `verb` is create, update, patch, apply, delete or deletecollection."""
+    `write` does what was asked; `verb` is create, update, patch, apply, delete or deletecollection. Who wants to stand before reads
+    gives the client another Reader: `client.with_options(reader=Mine(client.reader))`."""
 
     async def __call__(
         self, verb: str, obj: Object, subresource: str, write: Callable[[Object], Awaitable[Object]]
@@ -89,7 +90,7 @@ class Client:
     """Objects are dicts, or of types that `scheme.kind` decorates: what goes in as one comes out as one.
 
     reader: the manager's cache, or an APIReader. What was written shows in the cache a moment later only.
-    namespace: of namespaced objects that name none.
+    namespace: the only one of namespaced objects; they needn't name it. "" is any.
     field_owner: the fieldManager of every write.
     field_validation: Strict, Warn or Ignore, for every write.
     dry_run: nothing is stored.
@@ -124,18 +125,24 @@ class Client:
         field_validation: str | None = None,
         dry_run: bool | None = None,
         interceptor: Interceptor | None = None,
+        reader: Reader | None = None,
     ) -> "Client":
         """The same client with some of its options changed."""
         return Client(
             self._client,
             self._mapper,
-            self._reader,
+            reader or self._reader,
             namespace=self._namespace if namespace is None else namespace,
             field_owner=self._field_owner if field_owner is None else field_owner,
             field_validation=self._field_validation if field_validation is None else field_validation,
             dry_run=self._dry_run if dry_run is None else dry_run,
             interceptor=interceptor or self._interceptor,
         )
+
+    @property
+    def reader(self) -> Reader:
+        """Where reads come from."""
+        return self._reader
 
     # ------------------------------------------------------------------------- reads
 
@@ -146,9 +153,9 @@ class Client:
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
 
     async def get(self, kind: Kind, name: str, namespace: str = "") -> Any:
-        """StatusError (404) when it isn't there, ValueError for what doesn't fit the kind's type, NoMatchError (a LookupError) for a
-        kind that isn't served."""
-        found = await self._reader.get(gvk_for(kind), name, namespace or self._namespace)
+        """StatusError (404) when it isn't there, ValueError for what doesn't fit the kind's type or isn't in the client's namespace,
+        NoMatchError (a LookupError) for a kind that isn't served."""
+        found = await self._reader.get(gvk_for(kind), name, self._within(namespace))
         return _typed(found, kind)
 
     @overload
@@ -201,7 +208,7 @@ class Client:
         from the cache. `limit`: not more than so many, 0 is all. StatusError, ValueError."""
         found = await self._reader.list(
             gvk_for(kind),
-            namespace=namespace or self._namespace,
+            namespace=self._within(namespace),
             label_selector=_selector(labels),
             fields=fields,
             limit=limit,
@@ -334,10 +341,16 @@ class Client:
         metadata = obj.setdefault("metadata", {})
         if not mapping.namespaced:
             return self._client.resource(mapping.gvr)
-        namespace = metadata.get("namespace") or self._namespace
+        namespace = self._within(metadata.get("namespace") or "")
         if not namespace:
             raise ValueError(f"{obj['kind']} {metadata.get('name')!r} names no namespace")
         return self._client.resource(mapping.gvr, namespace)
+
+    def _within(self, namespace: str) -> str:
+        """The namespace that is meant. ValueError: it isn't the client's."""
+        if self._namespace and namespace not in ("", self._namespace):
+            raise ValueError(f"namespace {namespace} does not match the namespace {self._namespace} on the client")
+        return namespace or self._namespace
 
 
 _Write = Callable[[ResourceClient, Object, WriteOptions], Awaitable[Object]]

@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.errors import new_forbidden
-from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
@@ -27,7 +27,7 @@ from fakeapiserver.client.errors import (
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime import gvk
-from fakeapiserver.controller_runtime.client import Client
+from fakeapiserver.controller_runtime.client import Client, Reader
 from fakeapiserver.controller_runtime.scheme import kind
 
 CONFIG_MAP, DEPLOYMENT, POD, NAMESPACE = (
@@ -172,18 +172,25 @@ def test_field_validation(run: Callable[[Scenario], None], validation: str, refu
     run(scenario)
 
 
-def test_the_clients_namespace_is_that_of_objects_that_name_none(run: Callable[[Scenario], None]) -> None:
+def test_the_clients_namespace_is_the_only_one(run: Callable[[Scenario], None]) -> None:
     async def scenario(client: Client) -> None:
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
         team = client.with_options(namespace="team")
         assert (await team.create(config_map("a")))["metadata"]["namespace"] == "team"
         assert (await team.get(CONFIG_MAP, "a"))["metadata"]["namespace"] == "team"
         assert await client.find(CONFIG_MAP, "a") is None
-        assert (await client.get(CONFIG_MAP, "a", "team"))["metadata"]["namespace"] == "team"
+        nowhere = client.with_options(namespace="")
+        assert (await nowhere.get(CONFIG_MAP, "a", "team"))["metadata"]["namespace"] == "team"
+        for refused in (
+            team.get(CONFIG_MAP, "a", "default"),
+            team.list(CONFIG_MAP, namespace="default"),
+            team.create({**config_map("b"), "metadata": {"name": "b", "namespace": "default"}}),
+        ):
+            with pytest.raises(ValueError, match="namespace default does not match the namespace team on the client"):
+                await refused
         assert [obj["metadata"]["name"] for obj in await team.list(CONFIG_MAP)] == ["a"]
         # what is in no namespace stays so
         assert (await team.get(NAMESPACE, "team"))["metadata"]["name"] == "team"
-        nowhere = client.with_options(namespace="")
         with pytest.raises(ValueError, match="ConfigMap 'a' names no namespace"):
             await nowhere.create(config_map("a"))
         assert "a" in [obj["metadata"]["name"] for obj in await nowhere.list(CONFIG_MAP)]
@@ -322,5 +329,32 @@ def test_refusals_are_the_servers(run: Callable[[Scenario], None]) -> None:
         with pytest.raises(StatusError, match="a lowercase RFC 1123 subdomain") as caught:
             await client.create(config_map("No Name"))
         assert is_invalid(caught.value)
+
+    run(scenario)
+
+
+def test_another_reader_stands_before_reads(run: Callable[[Scenario], None]) -> None:
+    class Counting:
+        """Counts what is read."""
+
+        def __init__(self, inner: Reader) -> None:
+            self.inner = inner
+            self.read: list[str] = []
+
+        async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object:
+            self.read.append(name)
+            return await self.inner.get(kind, name, namespace)
+
+        async def list(self, kind: GroupVersionKind, **options: Any) -> Sequence[Object]:
+            self.read.append(kind.kind)
+            return await self.inner.list(kind, **options)
+
+    async def scenario(client: Client) -> None:
+        await client.create(config_map("a"))
+        counting = Counting(client.reader)
+        counted = client.with_options(reader=counting)
+        await counted.get(CONFIG_MAP, "a")
+        await counted.list(CONFIG_MAP)
+        assert counting.read == ["a", "ConfigMap"]
 
     run(scenario)

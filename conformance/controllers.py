@@ -9,7 +9,9 @@ own, which `${namespace}` stands for. A step is one of
 `{"patch": path, "body": object, "type"?: "merge" | "json" | "strategic"}`,
 `{"delete": path, "options"?: DeleteOptions}`,
 `{"pods": selector, "status": object, "count"?: n}`: the status of the (first n) pods that match, as a kubelet would write it,
-`{"finish": selector}`: pods that are being deleted end, as a kubelet would let them.
+`{"finish": selector}`: pods that are being deleted end, as a kubelet would let them,
+A step with `"wait": seconds` is followed by so much time, for what a controller does later.
+`${uid:path}` is the uid of an object that is there.
 Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
 After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
 times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
@@ -42,6 +44,7 @@ _HASHES: Final = ("pod-template-hash", "controller-revision-hash", "controller.k
 # What a server or a controller chooses freely; that there is something must be equal.
 _FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
+_OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 
@@ -63,8 +66,10 @@ class Run:
         before: dict[str, Any] = {}
         try:
             for step in self._steps:
-                problem = self._do(json.loads(json.dumps(step).replace("${namespace}", self.namespace)))
+                problem = self._do(self._filled(step)).replace(self.namespace, "NAMESPACE")
                 self._wait()
+                if "wait" in step:
+                    self._pass(step["wait"])
                 state = self._state()
                 changed = {path: found for path, found in state.items() if found != before.get(path)}
                 yield {**({"refused": problem} if problem else {}), **changed}
@@ -73,6 +78,10 @@ class Run:
             self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
 
     # ------------------------------------------------------------------------- steps
+
+    def _filled(self, step: Mapping[str, Any]) -> Any:
+        text = json.dumps(step).replace("${namespace}", self.namespace)
+        return json.loads(_OF_UID.sub(lambda found: self._ask("GET", self._path(found[1]))[0]["metadata"]["uid"], text))
 
     def _do(self, step: Mapping[str, Any]) -> str:
         """What a server says against it."""
@@ -155,11 +164,20 @@ class Run:
             if now != before:
                 before, since = now, time.monotonic()
 
+    def _pass(self, seconds: int) -> None:
+        """Time; that of a server whose clock can be turned at once."""
+        if self._settles:
+            self._ask("PUT", "/fakeapiserver/clock", {"advance": f"{seconds}s"})
+        else:
+            time.sleep(seconds)
+        self._wait()
+
     def _versions(self) -> set[str]:
         return {obj["metadata"]["resourceVersion"] for path in self._show for obj in self._listed(path)}
 
     def _listed(self, path: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask("GET", self._path(path))[0].get("items", [])
+        path = self._path(path.replace("${namespace}", self.namespace))
+        found: list[dict[str, Any]] = self._ask("GET", path)[0].get("items", [])
         return found
 
     # ------------------------------------------------------------------------- states

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_invalid, is_not_found
 from fakeapiserver.component_helpers.objects import controller_of, is_terminating
+from fakeapiserver.component_helpers.pods import selects
 
 # Sends a strategic merge patch of the object of this name.
 Patch = Callable[[str, Object], Awaitable[object]]
@@ -74,20 +75,19 @@ class ControllerRefManager:
         self._finalizers = finalizers
         self._refusal: str | None = None
 
-    async def claim(
-        self, objects: Iterable[Object], wanted: Callable[[Object], bool] = lambda obj: True
-    ) -> list[Object]:
+    async def claim(self, objects: Iterable[Object], wanted: Callable[[Object], bool] | None = None) -> list[Object]:
         """Those of `objects` that are the controller's now; they are as they were before an adoption. `wanted`: asked of what the
         selector matches. StatusError or AdoptionRefused when an adoption or a release failed, after all were tried."""
-        uid, matches = self._controller["metadata"]["uid"], self._selector.matches
+        uid, selected = self._controller["metadata"]["uid"], selects(self._selector)
         claimed: list[Object] = []
         failures: list[Exception] = []
         for obj in objects:
             owner = controller_of(obj)
-            matching = matches(obj["metadata"].get("labels") or {}) and wanted(obj)
-            if owner is not None and (owner["uid"] != uid or matching):
-                if owner["uid"] == uid:
-                    claimed.append(obj)
+            if owner is not None and owner["uid"] != uid:
+                continue
+            matching = selected(obj) and (wanted is None or wanted(obj))
+            if owner is not None and matching:
+                claimed.append(obj)
                 continue
             if is_terminating(self._controller) or (owner is None and not self._adoptable(obj, matching)):
                 continue

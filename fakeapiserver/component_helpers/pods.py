@@ -5,7 +5,7 @@ Pods are an informer's objects: read, never changed.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, Final, NamedTuple
 
@@ -49,8 +49,11 @@ def pod_condition(pod: Object, condition_type: str) -> Mapping[str, Any] | None:
 
 
 def is_pod_ready(pod: Object) -> bool:
-    condition = pod_condition(pod, "Ready")
-    return condition is not None and condition["status"] == "True"
+    # As pod_condition, without the call: controllers ask this of all their pods each time that one changes.
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "Ready":
+            return bool(condition["status"] == "True")
+    return False
 
 
 def is_pod_available(pod: Object, min_ready_seconds: int, now: float) -> bool:
@@ -77,28 +80,37 @@ def is_pod_terminal(pod: Object) -> bool:
 
 def is_pod_active(pod: Object) -> bool:
     """It runs, or will, and nobody deletes it."""
-    return not pod["metadata"].get("deletionTimestamp") and pod_phase(pod) not in _TERMINAL
+    return "deletionTimestamp" not in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 
 def is_pod_terminating(pod: Object) -> bool:
     """It is being deleted, and hasn't ended yet."""
-    return bool(pod["metadata"].get("deletionTimestamp")) and pod_phase(pod) not in _TERMINAL
+    return "deletionTimestamp" in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 
 def active_pods(pods: Iterable[Object]) -> list[Object]:
     return [pod for pod in pods if is_pod_active(pod)]
 
 
+def selects(selector: Selector) -> Callable[[Object], bool]:
+    """Whether the selector matches an object; a controller's objects mostly have the same labels, which are looked at once."""
+    known: Mapping[str, str] | None = None
+    answer = False
+
+    def matches(obj: Object) -> bool:
+        nonlocal known, answer
+        labels = obj["metadata"].get("labels") or {}
+        if labels != known:
+            known, answer = labels, selector.matches(labels)
+        return answer
+
+    return matches
+
+
 def claimed_pods(controller: Object, selector: Selector, pods: Iterable[Object]) -> list[Object]:
     """Those that the controller owns and selects."""
-    uid = controller["metadata"]["uid"]
-    return [
-        pod
-        for pod in pods
-        if (owner := controller_of(pod)) is not None
-        and owner["uid"] == uid
-        and selector.matches(pod["metadata"].get("labels") or {})
-    ]
+    uid, selected = controller["metadata"]["uid"], selects(selector)
+    return [pod for pod in pods if (owner := controller_of(pod)) is not None and owner["uid"] == uid and selected(pod)]
 
 
 def next_availability_check(
@@ -292,6 +304,7 @@ __all__: Sequence[str] = (
     "objects_of_owner",
     "pod_condition",
     "pod_phase",
+    "selects",
     "sort_active",
     "sort_for_deletion",
     "transition_time",

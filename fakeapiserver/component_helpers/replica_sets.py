@@ -289,15 +289,15 @@ class ReplicaSetController:
         spec = replica_set["spec"]
         template = (spec["template"].get("metadata") or {}).get("labels") or {}
         wait = spec.get("minReadySeconds", 0)
+        labeled = pod_facts.selects(from_label_selector({"matchLabels": template}))
         ready = [pod for pod in active if pod_facts.is_pod_ready(pod)]
         available = sum(pod_facts.is_pod_available(pod, wait, now) for pod in ready) if wait else len(ready)
-        labeled = sum(template.items() <= labels_of(pod).items() for pod in active)
         status: dict[str, Any] = {
             **replica_set["status"],
             "replicas": len(active),
             "observedGeneration": replica_set["metadata"]["generation"],
         }
-        for name, count in zip(_COUNTS, (labeled, len(ready), available), strict=True):
+        for name, count in zip(_COUNTS, (sum(map(labeled, active)), len(ready), available), strict=True):
             status[name] = count
             if not count:
                 del status[name]

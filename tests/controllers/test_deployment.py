@@ -320,6 +320,18 @@ def test_two_templates_of_one_hash_are_told_apart() -> None:
     run(scenario)
 
 
+def test_a_cache_that_lags_behind_holds_nothing_up() -> None:
+    async def scenario(cluster: Harness) -> None:
+        await cluster.create(DEPLOYMENTS, deployment(1))
+        replica_sets = cluster.manager._shared.informers.for_resource(REPLICA_SETS).indexer
+        (found,) = replica_sets.list()
+        replica_sets.add({**found, "metadata": {**found["metadata"], "resourceVersion": "1"}})
+        await change(cluster, replicas=2)
+        assert await sizes(cluster) == {"web:1": 2}
+
+    run(scenario)
+
+
 def test_a_failure_of_the_replica_set_is_the_deployments_too() -> None:
     async def scenario(cluster: Harness) -> None:
         broken = template()

@@ -7,7 +7,7 @@ from typing import Final
 from fakeapiserver.apimachinery.labels import Selector, from_label_selector
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
-from fakeapiserver.client.errors import StatusError
+from fakeapiserver.client.errors import StatusError, is_conflict
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
@@ -134,31 +134,47 @@ class DeploymentController:
 
     async def reconcile(self, request: Request) -> Result | None:
         try:
-            return await self._sync(request)
-        except Exception as error:
-            if isinstance(error, StatusError) and is_namespace_terminating(error):
+            return await self._sync_asking(request)
+        except StatusError as error:
+            if is_namespace_terminating(error):
                 return None
-            if self.tries(request) >= _MAX_RETRIES:
-                log.error("dropping deployment %s out of the queue: %s", request, error)
-                return None
-            raise
+            if self.tries(request) < _MAX_RETRIES:
+                raise
+            log.error("dropping deployment %s out of the queue: %s", request, error)
+            return None
 
-    async def _sync(self, request: Request) -> Result | None:
+    async def _sync_asking(self, request: Request) -> Result | None:
+        """The status of a big replica set changes faster than the cache follows: then the server is asked."""
+        try:
+            return await self._sync(request)
+        except StatusError as error:
+            if not is_conflict(error):
+                raise
+        return await self._sync(request, asks=True)
+
+    async def _sync(self, request: Request, *, asks: bool = False) -> Result | None:
+        """`asks`: the server, as the cache lags behind."""
         deployment = self._deployments.get_by_key(str(request))
         if deployment is None:
             self._consistency.clear(request)
             return None
-        if not self._consistency.is_ready(request):
+        if asks:
+            deployment = await self._client.resource(DEPLOYMENTS, request.namespace).get(request.name)
+        elif not self._consistency.is_ready(request):
             return NOT_READY
         if deployment["spec"].get("selector") == {}:
             await self._refuse(deployment)
             return None
+        replica_sets = pod_facts.objects_of_owner(self._replica_sets, deployment, KIND.kind, orphans=True)
+        if asks:
+            client = self._client.resource(REPLICA_SETS, request.namespace)
+            replica_sets = [await client.get(found["metadata"]["name"]) for found in replica_sets]
         rollout = Rollout(
             self._client,
             self._recorder,
             self._clock.now(),
             deployment,
-            await self._claim(deployment),
+            await self._claim(deployment, replica_sets),
             self._has_pods,
             lambda name: self._replica_sets.get_by_key(f"{request.namespace}/{name}"),
             lambda obj: self._wrote(request, obj),
@@ -178,20 +194,19 @@ class DeploymentController:
             client = self._client.resource(DEPLOYMENTS, deployment["metadata"]["namespace"])
             await client.update_status({**deployment, "status": {**status, "observedGeneration": generation}})
 
-    async def _claim(self, deployment: Object) -> list[Object]:
+    async def _claim(self, deployment: Object, replica_sets: Iterable[Object]) -> list[Object]:
         """The replica sets that are the deployment's."""
         namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
-        replica_sets = self._client.resource(REPLICA_SETS, namespace)
+        client = self._client.resource(REPLICA_SETS, namespace)
         manager = ControllerRefManager(
             deployment,
             KIND,
             _selector_of(deployment),
             _REPLICA_SET,
-            lambda found, patch: replica_sets.patch(found, patch, patch_type=STRATEGIC_MERGE_PATCH),
+            lambda found, patch: client.patch(found, patch, patch_type=STRATEGIC_MERGE_PATCH),
             lambda: self._client.resource(DEPLOYMENTS, namespace).get(name),
         )
-        found = pod_facts.objects_of_owner(self._replica_sets, deployment, KIND.kind, orphans=True)
-        return await manager.claim(found)
+        return await manager.claim(replica_sets)
 
 
 def _selector_of(deployment: Object) -> Selector:

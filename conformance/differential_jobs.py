@@ -58,7 +58,7 @@ class Side:
 
     def versions(self) -> set[str]:
         """Of all that this run is about."""
-        paths = ("/apis/batch/v1/jobs", "/api/v1/pods")
+        paths = ("/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/events")
         return {
             obj["metadata"]["resourceVersion"]
             for path in paths

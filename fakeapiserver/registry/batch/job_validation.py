@@ -10,6 +10,11 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
+from fakeapiserver.registry.batch.job_policy_validation import (
+    pod_failure_policy_errors,
+    shown_policy,
+    success_policy_errors,
+)
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 
@@ -24,6 +29,9 @@ _COUNTS: Final = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
+_MAX_INDEXES: Final = 100_000
+_MAX_OF_MANY: Final = 10_000
+_MAX_MANAGED_BY: Final = 63
 _MODES: Final = ("NonIndexed", "Indexed")
 _REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
 _IMMUTABLE: Final = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
@@ -67,7 +75,17 @@ def job_spec_errors(spec: Object, path: Path) -> ErrorList:
         errors += non_negative_errors(spec.get(name, 0), path.child(name))
     if "maxFailedIndexes" in spec and "backoffLimitPerIndex" not in spec:
         errors.append(field.required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"))
+    if "managedBy" in spec:
+        errors += _managed_by_errors(spec["managedBy"], path.child("managedBy"))
     errors += _mode_errors(spec, path)
+    if "podFailurePolicy" in spec:
+        errors += pod_failure_policy_errors(spec, path.child("podFailurePolicy"))
+    if "successPolicy" in spec:
+        at = path.child("successPolicy")
+        if spec.get("completionMode", "NonIndexed") != "Indexed":
+            errors.append(field.invalid(at, shown_policy(spec["successPolicy"]), "requires indexed completion mode"))
+        elif "completions" in spec:
+            errors += success_policy_errors(spec, at)
     errors += _replacement_errors(spec, path.child("podReplacementPolicy"))
     errors += pod_template_errors(spec["template"], path.child("template"))
     return errors + _restart_errors(spec, path.child("template", "spec", "restartPolicy"))
@@ -79,13 +97,49 @@ def _mode_errors(spec: Object, path: Path) -> ErrorList:
         return [field.not_supported(path.child("completionMode"), mode, _MODES)]
     if mode == "Indexed":
         if "completions" in spec:
-            return []
+            return _index_limit_errors(spec, path)
         return [field.required(path.child("completions"), "when completion mode is Indexed")]
     return [
         field.invalid(path.child(name), spec[name], "requires indexed completion mode")
-        for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes")
         if name in spec
     ]
+
+
+def _index_limit_errors(spec: Object, path: Path) -> ErrorList:
+    """What keeps the text of a status' indexes short."""
+    errors: ErrorList = []
+    completions, parallelism, failed = spec["completions"], spec.get("parallelism", 0), spec.get("maxFailedIndexes")
+    if parallelism > _MAX_INDEXES:
+        detail = f"must be less than or equal to {_MAX_INDEXES} when completion mode is Indexed"
+        errors.append(field.invalid(path.child("parallelism"), parallelism, detail))
+    if failed is not None and failed > completions:
+        errors.append(
+            field.invalid(path.child("maxFailedIndexes"), failed, "must be less than or equal to completions")
+        )
+    if failed is not None and failed > _MAX_INDEXES:
+        detail = f"must be less than or equal to {_MAX_INDEXES}"
+        errors.append(field.invalid(path.child("maxFailedIndexes"), failed, detail))
+    if completions <= _MAX_INDEXES or "backoffLimitPerIndex" not in spec:
+        return errors
+    if failed is None:
+        detail = f"must be specified when completions is above {_MAX_INDEXES}"
+        errors.append(field.required(path.child("maxFailedIndexes"), detail))
+    for name, value in (("parallelism", parallelism), ("maxFailedIndexes", failed or 0)):
+        if value > _MAX_OF_MANY:
+            detail = (
+                f"must be less than or equal to {_MAX_OF_MANY} when completions are above {_MAX_INDEXES} and used with backoff "
+                "limit per index"
+            )
+            errors.append(field.invalid(path.child(name), value, detail))
+    return errors
+
+
+def _managed_by_errors(value: str, path: Path) -> ErrorList:
+    errors = names.validate_domain_prefixed_path(value, path)
+    if len(value) > _MAX_MANAGED_BY:
+        errors = [*errors, field.too_long(path, _MAX_MANAGED_BY)]
+    return errors
 
 
 def _replacement_errors(spec: Object, path: Path) -> ErrorList:

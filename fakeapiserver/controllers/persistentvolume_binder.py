@@ -20,6 +20,7 @@ from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUMES,
     PODS,
     STORAGE_CLASSES,
+    is_terminating,
     key_of,
 )
 from fakeapiserver.component_helpers.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, has_pod_ended
@@ -353,7 +354,7 @@ class VolumeController:
         if isinstance(event, DeleteEvent):
             if obj["spec"].get("claimRef") is not None:
                 self._claim_queue.add(claim_of(obj))
-        elif obj.get("status", {}).get("phase") == "Available":
+        elif _is_free(obj) and not (isinstance(event, UpdateEvent) and _is_free(event.object_old)):
             for claim in self._binder.waiting_claims(obj):
                 self._claim_queue.add(claim)
 
@@ -468,6 +469,10 @@ class _Resync:
         assert request == EVERYTHING
         self._look()
         return Result(requeue_after=self._period)
+
+
+def _is_free(volume: Object) -> bool:
+    return volume.get("status", {}).get("phase") == "Available" and not is_terminating(volume)
 
 
 def _policy(volume: Object) -> str:

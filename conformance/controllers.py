@@ -58,6 +58,8 @@ class Run:
         self._steps: Sequence[Mapping[str, Any]] = script["steps"]
         self._settles = settles
         self.namespace = f"script-{uuid.uuid4().hex[:8]}"
+        # What hashes were last called: events tell of what is gone.
+        self._names: dict[str, str] = {}
 
     def states(self) -> Iterator[dict[str, Any]]:
         """What there is after each step, as far as it isn't as it was before."""
@@ -184,8 +186,9 @@ class Run:
 
     def _state(self) -> dict[str, Any]:
         objects = {path: self._listed(path) for path in self._show}
-        names = _hashes([obj for found in objects.values() for obj in found])
+        names = self._names | _hashes([obj for found in objects.values() for obj in found])
         names[self.namespace] = "NAMESPACE"
+        self._names = names
         return {
             path: sorted({_event(obj, names) for obj in found})
             if path == "v1/events"

@@ -205,7 +205,9 @@ _DESCRIPTORS: Final = (
         alias="legacy-service-account-token-cleaner",
     ),
     ControllerDescriptor(
-        "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", left_out=_NOT_YET
+        "validatingadmissionpolicy-status-controller",
+        "validatingadmissionpolicy-status-controller",
+        left_out="runs within the API server (server/policy_status.py) where --controllers names it",
     ),
     ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
     ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", "servicecidr"),
@@ -238,13 +240,18 @@ def canonical(name: str) -> str:
 
 
 def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
-    """Those that `--controllers` names, in the order in which they start: `*` all that are on by default, `name`, `-name`; `none`,
-    or nothing at all, is none. ValueError for a name that nobody has."""
+    """Those that are here and that `--controllers` names, in the order in which they start: `*` all that are on by default, `name`,
+    `-name`; `none`, or nothing at all, is none. ValueError for a name that nobody has."""
+    return [found for found in named(controllers) if found.module]
+
+
+def named(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
+    """`selected`, with those that aren't here."""
     wanted = {canonical(name) for name in controllers if name not in ("*", "none") and not name.startswith("-")}
     unwanted = {canonical(name[1:]) for name in controllers if name.startswith("-")}
     everything = "*" in controllers
     return [
         found
-        for found in AVAILABLE.values()
+        for found in _DESCRIPTORS
         if found.name not in unwanted and (found.name in wanted or (everything and not found.disabled_by_default))
     ]

@@ -15,7 +15,7 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import AdjustableClock, Clock, SystemClock
-from fakeapiserver.controller_manager.descriptor import selected, users
+from fakeapiserver.controller_manager.descriptor import named, selected, users
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
@@ -261,8 +261,8 @@ class APIServer:
         self._tasks = [asyncio.create_task(run()) for run in background]
 
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
-        """Those of kube-controller-manager's that are here and were asked for by name."""
-        if POLICY_STATUS in self.config.controllers:
+        """The one of kube-controller-manager's that runs in here."""
+        if any(found.name == POLICY_STATUS for found in named(self.config.controllers)):
             from fakeapiserver.server.policy_status import PolicyStatus
 
             yield PolicyStatus(self.scopes).run

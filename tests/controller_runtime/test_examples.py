@@ -128,12 +128,12 @@ def test_the_cron_job_operator(server: str) -> None:
             sample["spec"] |= {"schedule": "@every 1s", "concurrencyPolicy": "Forbid"}
             client.apply(sample, field_manager="test")
             name = sample["metadata"]["name"]
-            cron_jobs = client.resource("cronjobs.batch.tutorial.example.com", "default")
+            cron_jobs = client.resource("cronjobs.v1.batch.tutorial.example.com", "default")
             found = cron_jobs.until(lambda obj: bool(((obj or {}).get("status") or {}).get("active")), name=name)
             assert found is not None
             job = found["status"]["active"][0]["name"]
             assert job.startswith(f"{name}-")
             stored = client.resource("jobs.batch", "default").get(job)
             assert stored["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
-        removed(client, ("cronjobs.batch.tutorial.example.com", name), ("jobs.batch", job))
+        removed(client, ("cronjobs.v1.batch.tutorial.example.com", name), ("jobs.batch", job))
         client.resource("crd").delete("cronjobs.batch.tutorial.example.com")

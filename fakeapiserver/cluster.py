@@ -37,7 +37,9 @@ class Cluster:
     """A private API server with ports, certificates and storage of its own.
 
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
-    kube-controller-manager; this version bundles none yet. `kubernetes_version` defaults to the newest, v1.36.
+    kube-controller-manager: `*`, names, `-name`; none run by default. `step_controllers` are those of them that wait for
+    `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `kubernetes_version` defaults to the newest,
+    v1.36.
     `crds` and `webhooks` are files, folders or objects (one or several) whose definitions and webhook configurations are there from
     the start; a webhook that names a Service is asked on this machine, at `cluster.webhooks` (`webhook_port` 0: a free port).
     Raises OSError or ValueError with one sentence that says what to do.

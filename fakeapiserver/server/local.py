@@ -6,6 +6,7 @@ Used by Cluster and by `fakeapiserver serve`.
 import asyncio
 import errno
 import ipaddress
+import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from fakeapiserver.transport.certificates import (
     save,
 )
 from fakeapiserver.transport.files import read_file
+
+log = logging.getLogger(__name__)
 
 ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
@@ -139,6 +142,7 @@ class LocalServer:
             revision=lambda: api.storage.revision,
         )
         self._controllers = asyncio.create_task(self.controllers.run())
+        self._controllers.add_done_callback(_tell_failure)
 
     def _wanted_controllers(self) -> Sequence[str]:
         """Simulated nodes bring the one along that lets pods onto them when they are ready."""
@@ -211,6 +215,12 @@ class LocalServer:
     def token_kubeconfig(self, token: str, user: str, namespace: str) -> dict[str, Any]:
         """Of whoever the token is for."""
         return kubeconfig.render(self.url, authority=self.ca, token=token, user=user, namespace=namespace)
+
+
+def _tell_failure(controllers: "asyncio.Task[None]") -> None:
+    """Nobody waits for them while the server runs."""
+    if not controllers.cancelled() and (error := controllers.exception()) is not None:
+        log.error("the controllers can't go on: %s", error)
 
 
 def _bind_problem(config: Config, error: OSError) -> str:

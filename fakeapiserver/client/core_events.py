@@ -8,32 +8,25 @@ Upstream: k8s.io/client-go/tools/record/{event,events_cache}.go.
 import asyncio
 import logging
 import random
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
-from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.client.event_correlator import CACHE_SIZE, EventCorrelator, Recent, combined
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import SystemClock, Timers, sleep
 
 log = logging.getLogger(__name__)
-V = TypeVar("V")
 
 EVENTS: Final = GroupVersionResource("", "v1", "events")
 _MAX_QUEUED: Final = 1000
 _MAX_TRIES: Final = 12
 _RETRY_SECONDS: Final = 10.0
-_CACHE_SIZE: Final = 4096
-_SPAM_BURST: Final = 25
-_SPAM_QPS: Final = 1 / 300
-_MAX_SIMILAR: Final = 10
-_SIMILAR_SECONDS: Final = 600.0
 
 
 class CoreEventBroadcaster:
@@ -45,9 +38,8 @@ class CoreEventBroadcaster:
         self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
         self._last_stamp = 0
-        self._told: _Recent[_Told] = _Recent(_CACHE_SIZE)
-        self._spam: _Recent[TokenBucket] = _Recent(_CACHE_SIZE)
-        self._similar: _Recent[_Similar] = _Recent(_CACHE_SIZE)
+        self._told: Recent[_Told] = Recent(CACHE_SIZE)
+        self._correlator = EventCorrelator()
 
     def new_recorder(self, component: str, host: str = "") -> "CoreEventRecorder":
         """`component` is the source of the events, `deployment-controller` say."""
@@ -91,7 +83,7 @@ class CoreEventBroadcaster:
             event["metadata"] = {**event["metadata"], "name": told.name}
         # what isn't told is counted
         self._told.put(key, _Told(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
-        if not self._allows(event, now):
+        if not self._correlator.allows(_source_and_object(event), now):
             return
         for _ in range(_MAX_TRIES):
             try:
@@ -120,26 +112,11 @@ class CoreEventBroadcaster:
     def _aggregated(self, event: Object, now: float) -> tuple[Object, Hashable]:
         """The event or the one that stands for many like it, and what it is counted under."""
         key = (*_source_and_object(event), event["reason"], event["reportingComponent"], event["reportingInstance"])
-        similar = self._similar.get(key)
-        if similar is None or now - similar.last > _SIMILAR_SECONDS:
-            similar = _Similar()
-            self._similar.put(key, similar)
-        similar.messages[event["message"]] = None
-        similar.last = now
-        if len(similar.messages) < _MAX_SIMILAR:
+        if not self._correlator.combines(key, event["message"], now):
             return event, (*key, event["involvedObject"].get("fieldPath", ""), event["message"])
-        similar.messages.popitem()  # the first ones go on being told apart; upstream forgets any of them
-        message = f"(combined from similar events): {event['message']}"
+        message = combined(event["message"])
         # Upstream leaves out who reports it.
         return {**event, "message": message, "reportingComponent": "", "reportingInstance": ""}, key
-
-    def _allows(self, event: Object, now: float) -> bool:
-        key = _source_and_object(event)
-        bucket = self._spam.get(key)
-        if bucket is None:
-            bucket = TokenBucket(_SPAM_QPS, _SPAM_BURST)
-            self._spam.put(key, bucket)
-        return bucket.accepts(now)
 
 
 class CoreEventRecorder:
@@ -184,31 +161,6 @@ class _Told:
     name: str
     count: int
     first: str
-
-
-class _Similar:
-    def __init__(self) -> None:
-        self.messages: dict[str, None] = {}
-        self.last = 0.0
-
-
-class _Recent(Generic[V]):
-    """The values that were used last, `size` of them."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._values: OrderedDict[Hashable, V] = OrderedDict()
-
-    def get(self, key: Hashable) -> V | None:
-        found = self._values.get(key)
-        if found is not None:
-            self._values.move_to_end(key)
-        return found
-
-    def put(self, key: Hashable, value: V) -> None:
-        self._values[key] = value
-        if len(self._values) > self._size:
-            self._values.popitem(last=False)
 
 
 def _source_and_object(event: Object) -> tuple[Hashable, ...]:

@@ -10,22 +10,20 @@ import asyncio
 import logging
 import random
 import socket
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.names import is_dns1123_subdomain
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
-from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.client.event_correlator import EventCorrelator, combined
 from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
-V = TypeVar("V")
 
 EVENTS: Final = GroupVersionResource("events.k8s.io", "v1", "events")
 NORMAL: Final = "Normal"
@@ -35,11 +33,6 @@ _MAX_TRIES: Final = 12
 _RETRY_SECONDS: Final = 10.0
 _FINISH_SECONDS: Final = 6 * 60.0
 _REFRESH_SECONDS: Final = 30 * 60.0
-_CACHE_SIZE: Final = 4096
-_SPAM_BURST: Final = 25
-_SPAM_QPS: Final = 1 / 300
-_MAX_SIMILAR: Final = 10
-_SIMILAR_SECONDS: Final = 600.0
 _MAX_NOTE: Final = 1024
 
 
@@ -58,8 +51,7 @@ class EventBroadcaster:
         self._sleep = sleep
         self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
         self._series: dict[Hashable, Object] = {}
-        self._spam: _Recent[TokenBucket] = _Recent(_CACHE_SIZE)
-        self._similar: _Recent[_Similar] = _Recent(_CACHE_SIZE)
+        self._correlator = EventCorrelator()
 
     def new_recorder(self, reporting_controller: str, reporting_instance: str = "") -> "EventRecorder":
         """`reporting_controller` as in `example.com/widget-controller`; the instance is named for this host by default."""
@@ -98,27 +90,14 @@ class EventBroadcaster:
     # ------------------------------------------------------------- what is let through
 
     def _allows(self, event: Object) -> bool:
-        """25 events of one source about one object at once, then one every five minutes."""
         key = (event["reportingController"], event["reportingInstance"], event["type"], _frozen(event["regarding"]))
-        bucket = self._spam.get(key)
-        if bucket is None:
-            bucket = TokenBucket(_SPAM_QPS, _SPAM_BURST)
-            self._spam.put(key, bucket)
-        return bucket.accepts(self.clock.monotonic())
+        return self._correlator.allows(key, self.clock.monotonic())
 
     def _combined(self, event: Object) -> Object:
-        """From the tenth text in ten minutes on, all that differ in nothing else are one."""
-        key, note, now = _key(event), event.get("note", ""), self.clock.monotonic()
-        similar = self._similar.get(key)
-        if similar is None or now - similar.last > _SIMILAR_SECONDS:
-            similar = _Similar()
-            self._similar.put(key, similar)
-        similar.notes[note] = None
-        similar.last = now
-        if len(similar.notes) < _MAX_SIMILAR:
+        note = event.get("note", "")
+        if not self._correlator.combines(_key(event), note, self.clock.monotonic()):
             return event
-        similar.notes.popitem()  # the first ones go on being told apart; upstream forgets any of them
-        return {**event, "note": _cut(f"(combined from similar events): {note}")}
+        return {**event, "note": _cut(combined(note))}
 
     # ------------------------------------------------------------------------- writing
 
@@ -262,31 +241,6 @@ async def _patched(patch: Callable[..., Awaitable[Object]], event: Object) -> No
         if is_not_found(error):
             raise _Missing from None
         raise
-
-
-class _Similar:
-    def __init__(self) -> None:
-        self.notes: dict[str, None] = {}
-        self.last = 0.0
-
-
-class _Recent(Generic[V]):
-    """The values that were used last, `size` of them."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._values: OrderedDict[Hashable, V] = OrderedDict()
-
-    def get(self, key: Hashable) -> V | None:
-        found = self._values.get(key)
-        if found is not None:
-            self._values.move_to_end(key)
-        return found
-
-    def put(self, key: Hashable, value: V) -> None:
-        self._values[key] = value
-        if len(self._values) > self._size:
-            self._values.popitem(last=False)
 
 
 def _key(event: Object) -> Hashable:

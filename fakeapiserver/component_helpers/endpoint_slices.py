@@ -13,6 +13,7 @@ from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.deep_hash import fnv128a, spew
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.component_helpers.pods import add_indexer
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.reconcile import Request
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -170,6 +171,21 @@ class EndpointSliceTracker:
         """It is gone; whether that was expected."""
         generation = self._services.get(_tracked_as(found), {}).pop(found["metadata"]["uid"], None)
         return generation is None or generation == _DELETION_EXPECTED
+
+    def concerned(self, event: Event, manager: str) -> Sequence[Request]:
+        """The services to which a change of a slice is news for `manager`, since somebody else made it."""
+        found = event.object_new if isinstance(event, UpdateEvent) else event.object
+        service, ours = service_of(found), is_managed_by(found, manager)
+        services = [] if service is None else [service]
+        if isinstance(event, DeleteEvent):
+            return services if ours and self.has(found) and not self.handle_deletion(found) else ()
+        if isinstance(event, UpdateEvent):
+            before = service_of(event.object_old)
+            if before != service:
+                return services if before is None else [*services, before]
+            if is_managed_by(event.object_old, manager) != ours:
+                return services
+        return services if ours and self.should_sync(found) else ()
 
     def forget(self, service: Request) -> None:
         """The service is gone."""

@@ -22,10 +22,8 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     endpoint_key,
     endpoint_ports,
     endpoints_equal_beyond_key,
-    is_managed_by,
     name_prefix,
     port_map_key,
-    service_of,
     slices_of,
 )
 from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
@@ -40,7 +38,7 @@ from fakeapiserver.component_helpers.objects import (
 )
 from fakeapiserver.component_helpers.service_pods import LAST_CHANGE_TRIGGER_TIME, LEADER
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -94,22 +92,8 @@ class EndpointSliceMirroringController:
 
     def slice_changed(self, event: Event, queue: Queue) -> None:
         """By somebody else than us."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
-        for service in self._concerned(event, obj, service_of(obj)):
+        for service in self._tracker.concerned(event, _NAME):
             queue.add_after(service, self._batch_period)
-
-    def _concerned(self, event: Event, obj: Object, service: Request | None) -> Sequence[Request]:
-        ours = is_managed_by(obj, _NAME)
-        services = [] if service is None else [service]
-        if isinstance(event, DeleteEvent):
-            return services if ours and self._tracker.has(obj) and not self._tracker.handle_deletion(obj) else ()
-        if isinstance(event, UpdateEvent):
-            before = service_of(event.object_old)
-            if before != service:
-                return services if before is None else [*services, before]
-            if is_managed_by(event.object_old, _NAME) != ours:
-                return services
-        return services if ours and self._tracker.should_sync(obj) else ()
 
     async def reconcile(self, request: Request) -> None:
         endpoints = self.endpoints.indexer.get_by_key(str(request))

@@ -6,7 +6,6 @@ Upstream: pkg/controller/endpointslice/endpointslice_controller.go.
 from collections.abc import Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.workqueue import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -17,7 +16,6 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     EndpointSliceTracker,
     StaleInformerCache,
     add_service_indexer,
-    is_managed_by,
     service_of,
     slices_of,
 )
@@ -29,7 +27,7 @@ from fakeapiserver.component_helpers.service_pods import (
     services_of_event,
 )
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.handler import enqueue_request_for_object as enqueue
 from fakeapiserver.controller_runtime.reconcile import Request
@@ -79,21 +77,8 @@ class EndpointSliceController:
         if service in self._meanwhile:
             self._meanwhile[service].append((event, queue))
             return
-        for changed in self._concerned(event, obj, service):
+        for changed in self._tracker.concerned(event, CONTROLLER_NAME):
             queue.add_after(changed, max(_SLICE_CHANGE_DELAY, self._batch_period))
-
-    def _concerned(self, event: Event, obj: Object, service: Request | None) -> Sequence[Request]:
-        ours = is_managed_by(obj, CONTROLLER_NAME)
-        services = [] if service is None else [service]
-        if isinstance(event, DeleteEvent):
-            return services if ours and self._tracker.has(obj) and not self._tracker.handle_deletion(obj) else ()
-        if isinstance(event, UpdateEvent):
-            before = service_of(event.object_old)
-            if before != service:
-                return services if before is None else [*services, before]
-            if is_managed_by(event.object_old, CONTROLLER_NAME) != ours:
-                return services
-        return services if ours and self._tracker.should_sync(obj) else ()
 
     async def reconcile(self, request: Request) -> None:
         self._meanwhile[request] = []

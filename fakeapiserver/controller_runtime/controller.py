@@ -176,6 +176,8 @@ class Controller:
                 finally:
                     active.dec()
                     queue.done(request)
+                # a turn of the event loop for each: a full queue keeps neither timers, probes nor a lost leadership waiting
+                await asyncio.sleep(0)
 
     async def _reconcile(self, request: Request, priority: int) -> None:
         metrics, start = self._metrics, perf_counter()

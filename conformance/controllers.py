@@ -2,6 +2,7 @@
 
     python -m conformance.controllers record --server URL --token T [NAME ...]     beside a running kube-controller-manager
     python -m conformance.controllers replay [--server URL --token T] [NAME ...]   by default a `fakeapiserver serve` of its own
+    python -m conformance.controllers cross --assets DIR [--pair SERVER/MANAGER ...] [NAME ...]   each server with the other's manager
 
 A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`. Every script has a namespace of its
 own, which `${namespace}` stands for. A step is one of
@@ -16,6 +17,10 @@ Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/pe
 After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
 times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
 each once.
+`cross` starts pairs itself: `real/ours` is kube-apiserver with `fakeapiserver controller-manager`, `ours/real` this server without
+controllers and kube-controller-manager; these two unless `--pair` names others. DIR holds kube-apiserver, etcd and
+kube-controller-manager. Its last lines are a table: how many states of each controller's scripts are equal.
+`--flag=--use-service-account-credentials` goes to the managers.
 """
 
 import argparse
@@ -26,11 +31,13 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client, plain
+from conformance.pairs import WITHOUT_NODES, Pair
 
 HERE: Final = Path(__file__).parent / "controller_scripts"
 _CHANGE: Final = {
@@ -78,6 +85,16 @@ class Run:
                 before = state
         finally:
             self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
+
+    def wait_for_controllers(self) -> None:
+        """Until a manager that was just started works: a namespace has its account."""
+        self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        deadline = time.monotonic() + _MAX_SECONDS
+        while self._ask("GET", self._path("v1/serviceaccounts/default"))[1]:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the controller manager does nothing")
+            time.sleep(0.1)
+        self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
 
     # ------------------------------------------------------------------------- steps
 
@@ -273,17 +290,21 @@ def record(client: Client, names: Sequence[str]) -> None:
 
 def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int, int, list[str]]:
     """(equal states, all states, what differs)."""
-    equal, total, misses = 0, 0, []
-    for path in scripts(names):
-        expected = json.loads(recording_of(path).read_text())
-        run = Run(client, json.loads(path.read_text()), settles=settles)
-        for number, (want, got) in enumerate(zip(expected, run.states(), strict=True), 1):
-            total += 1
-            found = difference(want, json.loads(json.dumps(got)), "")
-            equal += not found
-            if found:
-                misses.append(f"{path.parent.name}/{path.stem}, after step {number}: {found}")
-    return equal, total, misses
+    found = [replay_one(client, path, settles=settles) for path in scripts(names)]
+    misses = [miss for _, of_one in found for miss in of_one]
+    total = sum(states for states, _ in found)
+    return total - len(misses), total, misses
+
+
+def replay_one(client: Client, path: Path, *, settles: bool) -> tuple[int, list[str]]:
+    """(how many states the script has, what differs: at most one line of each)."""
+    expected = json.loads(recording_of(path).read_text())
+    run = Run(client, json.loads(path.read_text()), settles=settles)
+    misses = []
+    for number, (want, got) in enumerate(zip(expected, run.states(), strict=True), 1):
+        if found := difference(want, json.loads(json.dumps(got)), ""):
+            misses.append(f"{path.parent.name}/{path.stem}, after step {number}: {found}")
+    return len(expected), misses
 
 
 def difference(want: Any, got: Any, at: str) -> str:
@@ -314,14 +335,65 @@ def replay_fresh(names: Sequence[str] = ()) -> tuple[int, int, list[str]]:
         server.stop()
 
 
+def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int, int]]:
+    """(equal, all) states of each controller's scripts, with a pair that is started for it. What differs is printed."""
+    found: dict[str, tuple[int, int]] = {}
+    pair.start()
+
+    def replayed(path: Path) -> None:
+        total, misses = replay_one(Client(pair.url, TOKEN), path, settles=False)
+        for miss in misses:
+            print(f"{pair.name}: {miss}", flush=True)
+        equal, others = found.get(path.parent.name, (0, 0))
+        found[path.parent.name] = (equal + total - len(misses), others + total)
+
+    try:
+        Run(Client(pair.url, TOKEN), {"show": [], "steps": []}, settles=False).wait_for_controllers()
+        paths = [*scripts(names)]
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(replayed, [path for path in paths if not _is_of_all(path)]))
+        for path in filter(_is_of_all, paths):
+            replayed(path)
+    finally:
+        pair.stop()
+    return found
+
+
+def _is_of_all(path: Path) -> bool:
+    """It shows what isn't its namespace's: it has to be alone."""
+    return any(shown.startswith("/") for shown in json.loads(path.read_text())["show"])
+
+
+def table(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> str:
+    """Markdown: a row for each controller, a column for each pair."""
+    rows = [f"| equal states | {' | '.join(found)} |", "|---" * (len(found) + 1) + "|"]
+    for controller in sorted({name for of_pair in found.values() for name in of_pair}):
+        cells = ("{} of {}".format(*of_pair.get(controller, (0, 0))) for of_pair in found.values())
+        rows.append(f"| {controller} | {' | '.join(cells)} |")
+    sums = ("{} of {}".format(*map(sum, zip(*of_pair.values(), strict=True))) for of_pair in found.values())
+    return "\n".join([*rows, f"| all | {' | '.join(sums)} |"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("record", "replay"))
+    parser.add_argument("command", choices=("record", "replay", "cross"))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--server", default="")
     parser.add_argument("--token", default="")
     parser.add_argument("--polls", action="store_true", help="the server isn't ours: wait until nothing changes")
+    parser.add_argument("--assets", type=Path, help="cross: folder of the real binaries")
+    parser.add_argument("--pair", action="append", help="cross: real/ours, ours/real, real/real or ours/ours")
+    parser.add_argument("--flag", action="append", default=[], help="cross: for the managers")
+    parser.add_argument("--workers", type=int, default=4, help="cross: how many scripts run at a time")
     arguments = parser.parse_intermixed_args()
+    if arguments.command == "cross":
+        crossed = {}
+        for words in arguments.pair or ("real/ours", "ours/real"):
+            server, manager = words.split("/")
+            pair = Pair(arguments.assets, server, manager, flags=(WITHOUT_NODES, *arguments.flag))
+            crossed[pair.name] = cross(pair, arguments.names, arguments.workers)
+        print(table(crossed))
+        return 0 if all(equal == total for of in crossed.values() for equal, total in of.values()) else 1
     client = Client(arguments.server, arguments.token)
     if arguments.command == "record":
         record(client, arguments.names)

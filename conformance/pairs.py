@@ -1,0 +1,90 @@
+"""API servers with a controller manager beside them: real ones and ours, in each combination."""
+
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.bench.clients.__main__ import write_kubeconfig
+from conformance.bench.servers import Ours, Reference, Server, end, free_port, rss_of
+
+# What a script's pods, which no kubelet has, would fall victim to.
+WITHOUT_NODES: Final = "--controllers=*,-nodelifecycle,-podgc"
+
+
+@dataclass
+class Pair:
+    """`server` and `manager`: "real" or "ours". `flags` are the manager's, which both have."""
+
+    assets: Path
+    server: str
+    manager: str
+    flags: Sequence[str] = (WITHOUT_NODES,)
+    _server: Server | None = None
+    _manager: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _folder: TemporaryDirectory[str] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.server} server, {self.manager} manager"
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return self._server.url
+
+    @property
+    def folder(self) -> Path:
+        """Has the manager's kubeconfig, `kubeconfig`, and its log, `manager.log`."""
+        assert self._folder is not None
+        return Path(self._folder.name)
+
+    def start(self) -> None:
+        self._folder = TemporaryDirectory()
+        found: Server = Reference(self.assets) if self.server == "real" else Ours(flags=["--controllers=none"])
+        self._server = found
+        found.start()
+        config = write_kubeconfig(self.folder, found.url)
+        parts = urlsplit(found.url)
+        authority = self.folder / "ca.crt"
+        authority.write_text(ssl.get_server_certificate((str(parts.hostname), int(parts.port or 443))))
+        key = self.folder / "sa.key"
+        subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+        program = (
+            [str(self.assets / "kube-controller-manager")]
+            if self.manager == "real"
+            else [sys.executable, "-m", "fakeapiserver", "controller-manager"]
+        )
+        flags = [
+            f"--kubeconfig={config}",
+            f"--secure-port={free_port()}",
+            f"--root-ca-file={authority}",
+            f"--service-account-private-key-file={key}",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=1000",
+            *self.flags,
+        ]
+        with (self.folder / "manager.log").open("wb") as log:
+            self._manager = [
+                subprocess.Popen(
+                    [*program, *flags], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)
+                )
+            ]
+
+    def stop(self) -> None:
+        end(self._manager)
+        if self._server is not None:
+            self._server.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def rss_bytes(self) -> int:
+        """Of both."""
+        assert self._server is not None
+        return self._server.rss_bytes() + rss_of(self._manager)

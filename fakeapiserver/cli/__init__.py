@@ -11,6 +11,7 @@ USAGE = """\
 usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
        fakeapiserver run [the same flags] -- COMMAND [ARGUMENT ...]
        fakeapiserver controller-manager --kubeconfig FILE [kube-controller-manager's flags]
+       fakeapiserver nodes --kubeconfig FILE [--nodes N] [--scheduler=false] [--control-port N]
        fakeapiserver envtest-assets [DIR] [--output json] [--detached]
        fakeapiserver init --domain DOMAIN --repo NAME
        fakeapiserver create api|webhook --group GROUP --version VERSION --kind KIND
@@ -20,6 +21,7 @@ usage: fakeapiserver serve [kube-apiserver's flags] [--write-kubeconfig FILE]
 serve   starts an API server on this machine and prints how to reach it; Ctrl-C ends it
 run     starts one, runs COMMAND with KUBECONFIG set, stops it, and exits as COMMAND did
 controller-manager  runs the bundled controllers against any API server
+nodes   simulates nodes and a scheduler for any API server
 envtest-assets  writes kube-apiserver, etcd and kubectl for Go's envtest, and prints the KUBEBUILDER_ASSETS to set
 init, create, manifests  begin an operator in Python, add kinds, controllers and webhooks to it, and keep its manifests
 
@@ -49,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fakeapiserver.cli import controller_manager
 
         return controller_manager.main(rest)
+    if command == "nodes":
+        from fakeapiserver.cli import nodes
+
+        return nodes.main(rest)
     if command == "envtest-assets":
         from fakeapiserver.cli import envtest_assets
 

@@ -31,16 +31,24 @@ class ClientBuilder(Protocol):
 
 
 class SimpleClientBuilder:
-    """Everybody is who the config says."""
+    """Everybody is who the config says, but for the user agent: managedFields show which component has written."""
 
     def __init__(self, config: RESTConfig, transport: RoundTripper | None = None, clock: Clock | None = None) -> None:
-        self._client = RESTClient(config.with_(user_agent=USER_AGENT), transport, clock)
+        self._config = config
+        self._transport = transport
+        self._clock = clock
+        self._clients: dict[str, RESTClient] = {}
 
     def client(self, account: str) -> RESTClient:
-        return self._client
+        user_agent = identity_of(account)[2]
+        if user_agent not in self._clients:
+            config = self._config.with_(user_agent=user_agent)
+            self._clients[user_agent] = RESTClient(config, self._transport, self._clock)
+        return self._clients[user_agent]
 
     def close(self) -> None:
-        self._client.close()
+        for client in self._clients.values():
+            client.close()
 
 
 def identity_of(account: str) -> tuple[str, Sequence[str], str]:

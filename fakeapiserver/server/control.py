@@ -6,18 +6,16 @@ server's whole start.
 """
 
 import itertools
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Protocol
 
 from fastapi import FastAPI, HTTPException, Path
 from pydantic import BaseModel, Field
 
 from fakeapiserver.server import control_controllers
-from fakeapiserver.server.fixed_paths import CONTROL
+from fakeapiserver.server.control_controllers import PREFIX
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
-
-_PREFIX: Final = f"/{CONTROL}"
 
 
 class Controlled(control_controllers.Controlled, Protocol):
@@ -63,7 +61,7 @@ SnapshotId = Annotated[int, Path(ge=1)]
 
 def control(server: Controlled) -> FastAPI:
     """The application for one server; snapshots live as long as it does."""
-    app = FastAPI(title="fakeapiserver test control", docs_url=f"{_PREFIX}/docs", openapi_url=f"{_PREFIX}/openapi.json")
+    app = FastAPI(title="fakeapiserver test control", docs_url=f"{PREFIX}/docs", openapi_url=f"{PREFIX}/openapi.json")
     snapshots: dict[int, tuple[SnapshotTaken, Snapshot]] = {}
     numbers = itertools.count(1)
 
@@ -76,36 +74,36 @@ def control(server: Controlled) -> FastAPI:
         storage = server.storage
         return State(revision=storage.revision, compacted=storage.compacted, watches=storage.watchers)
 
-    @app.get(f"{_PREFIX}/state")
+    @app.get(f"{PREFIX}/state")
     async def state() -> State:
         """Where the storage stands."""
         return state_now()
 
-    @app.post(f"{_PREFIX}/snapshots", status_code=201)
+    @app.post(f"{PREFIX}/snapshots", status_code=201)
     async def take_snapshot() -> SnapshotTaken:
         """Remembers everything that is stored now."""
         taken = SnapshotTaken(id=next(numbers), revision=server.storage.revision)
         snapshots[taken.id] = (taken, server.snapshot())
         return taken
 
-    @app.get(f"{_PREFIX}/snapshots")
+    @app.get(f"{PREFIX}/snapshots")
     async def list_snapshots() -> list[SnapshotTaken]:
         """The snapshots there are, oldest first."""
         return [taken for taken, _ in snapshots.values()]
 
-    @app.post(f"{_PREFIX}/snapshots/{{number}}/restore")
+    @app.post(f"{PREFIX}/snapshots/{{number}}/restore")
     async def restore_snapshot(number: SnapshotId) -> State:
         """Brings that state back. Revisions go on rising; every open watch ends, so its client lists anew."""
         await server.restore(found(number)[1])
         return state_now()
 
-    @app.delete(f"{_PREFIX}/snapshots/{{number}}", status_code=204)
+    @app.delete(f"{PREFIX}/snapshots/{{number}}", status_code=204)
     async def delete_snapshot(number: SnapshotId) -> None:
         """Forgets a snapshot."""
         found(number)
         del snapshots[number]
 
-    @app.post(f"{_PREFIX}/compact")
+    @app.post(f"{PREFIX}/compact")
     async def compact(compaction: Compaction) -> State:
         """Forgets history, so that older watches and pages get 410 Gone as they would after etcd's compaction."""
         try:
@@ -115,10 +113,10 @@ def control(server: Controlled) -> FastAPI:
             raise HTTPException(400, detail) from error
         return state_now()
 
-    @app.post(f"{_PREFIX}/watches/lose")
+    @app.post(f"{PREFIX}/watches/lose")
     async def lose_watches() -> WatchesLost:
         """Ends every open watch, as a restarted server or a cut connection would."""
         return WatchesLost(watches=server.storage.lose_watches())
 
-    app.include_router(control_controllers.router(server), prefix=_PREFIX)
+    app.include_router(control_controllers.router(server), prefix=PREFIX)
     return app

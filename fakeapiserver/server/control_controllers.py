@@ -1,19 +1,22 @@
 """The part of the test control that is about time and controllers (see control.py)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, FastAPI, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import AdjustableClock, Clock
+from fakeapiserver.server.fixed_paths import CONTROL
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
+
+PREFIX: Final = f"/{CONTROL}"
 
 
 class Controlled(Protocol):
@@ -178,18 +181,25 @@ def router(server: Controlled) -> APIRouter:
             await server.advance(seconds)
         return time_now()
 
-    found.include_router(_nodes(server))
-    return found
-
-
-def _nodes(server: Controlled) -> APIRouter:
-    """The paths about simulated nodes."""
-    found = APIRouter()
-
     def simulation() -> "Simulation":
         if server.simulation is None:
             raise HTTPException(404, "there are no simulated nodes here: start the server with --nodes=3")
         return server.simulation
+
+    found.include_router(_nodes(simulation))
+    return found
+
+
+def nodes_control(simulation: "Simulation") -> FastAPI:
+    """An application that is about simulated nodes only."""
+    app = FastAPI(title="simulated nodes", docs_url=f"{PREFIX}/docs", openapi_url=f"{PREFIX}/openapi.json")
+    app.include_router(_nodes(lambda: simulation), prefix=PREFIX)
+    return app
+
+
+def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
+    """The paths about simulated nodes."""
+    found = APIRouter()
 
     @found.get("/nodes")
     async def list_nodes() -> list[SimulatedNode]:

@@ -1,0 +1,113 @@
+"""`fakeapiserver nodes`: simulated nodes and a scheduler for a server of another process."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.cli import nodes
+from fakeapiserver.cli.flags import UsageError
+from fakeapiserver.client import kubeconfig, wait
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.rest import RESTClient
+from tests.cli.test_controller_manager import _free_port
+
+PODS = GroupVersionResource("", "v1", "pods")
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"containers": [{"name": "c", "image": "x"}]},
+}
+
+
+def test_flags() -> None:
+    options = nodes.parse(["--kubeconfig=k", "--nodes", "5", "--scheduler=false", "--control-port=8080"])
+    assert (options.kubeconfig, options.simulation.count, options.scheduler, options.control_port) == (
+        "k",
+        5,
+        False,
+        8080,
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--node=3", "unknown flag: --node"),
+        ("--nodes=0", "--nodes: from 1 to 1024 nodes can be simulated, not 0"),
+        (
+            "--nodes=some",
+            'invalid argument "some" for "--nodes" flag: strconv.ParseInt: parsing "some": invalid syntax',
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_refused(argument: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        nodes.parse([argument])
+    assert str(raised.value) == message
+
+
+@contextmanager
+def _simulated(cluster: Cluster, *flags: str) -> Iterator[None]:
+    command = [sys.executable, "-m", "fakeapiserver", "nodes", f"--kubeconfig={cluster.kubeconfig}", *flags]
+    process = subprocess.Popen(command)
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+async def _pod(config: str, condition: str) -> Object:
+    """`web`, which is made, once a container of it is in this state."""
+    async with RESTClient(kubeconfig.load(config)) as rest:
+        pods = DynamicClient(rest).resource(PODS, "default")
+        await pods.create(POD)
+
+        def holds(pod: Object | None) -> bool:
+            statuses = (pod or {}).get("status", {}).get("containerStatuses") or ()
+            return any(condition in json.dumps(status["state"]) for status in statuses)
+
+        found = await wait.until(pods, holds, name="web")
+        assert found is not None
+        return found
+
+
+def test_pods_live_on_nodes_of_another_process() -> None:
+    with Cluster(controllers=("node-lifecycle-controller",)) as cluster:
+        with _simulated(cluster, "--nodes=1"):
+            pod = asyncio.run(_pod(cluster.kubeconfig, "running"))
+        assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("node-1", "Running")
+        assert {row["manager"] for row in pod["metadata"]["managedFields"]} >= {"kubelet"}
+
+
+def test_what_containers_do_is_scripted_over_http() -> None:
+    port = _free_port()
+    with (
+        Cluster(controllers=("node-lifecycle-controller",)) as cluster,
+        _simulated(cluster, f"--control-port={port}"),
+    ):
+        asyncio.run(_node(cluster.kubeconfig))
+        body = json.dumps({"pull_error": "no such image"}).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/fakeapiserver/scripts", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.status == 201
+        pod = asyncio.run(_pod(cluster.kubeconfig, "ImagePull"))
+        assert "no such image" in json.dumps(pod["status"])
+
+
+async def _node(config: str) -> None:
+    async with RESTClient(kubeconfig.load(config)) as rest:
+        found = DynamicClient(rest).resource(GroupVersionResource("", "v1", "nodes"))
+        await wait.until(found, lambda node: node is not None, name="node-1")

@@ -38,8 +38,9 @@ class Cluster:
 
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
     kube-controller-manager: `*`, names, `-name`; none run by default. `step_controllers` are those of them that wait for
-    `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `kubernetes_version` defaults to the newest,
-    v1.36.
+    `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `local_storage`: a default storage class whose
+    volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses.
+    `kubernetes_version` defaults to the newest, v1.36.
     `crds` and `webhooks` are files, folders or objects (one or several) whose definitions and webhook configurations are there from
     the start; a webhook that names a Service is asked on this machine, at `cluster.webhooks` (`webhook_port` 0: a free port).
     Raises OSError or ValueError with one sentence that says what to do.
@@ -53,6 +54,8 @@ class Cluster:
         controllers: Sequence[str] = ("none",),
         step_controllers: Sequence[str] = (),
         nodes: int = 0,
+        local_storage: bool = False,
+        load_balancers: bool = False,
         kubernetes_version: str = "v1.36",
         crds: Sources = (),
         webhooks: Sources = (),
@@ -64,6 +67,8 @@ class Cluster:
             controllers=tuple(controllers),
             step_controllers=tuple(step_controllers),
             nodes=nodes,
+            local_storage=local_storage,
+            load_balancers=load_balancers,
             kubernetes_version=kubernetes_version,
             records_access=True,
             crds=crds,

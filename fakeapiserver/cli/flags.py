@@ -202,6 +202,8 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "client-ca-file": ("client_ca_file", _file),
     "controllers": ("controllers", read_list),
     "nodes": ("nodes", _count),
+    "local-storage": ("local_storage", read_boolean),
+    "load-balancers": ("load_balancers", read_boolean),
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
@@ -252,6 +254,8 @@ _OWN: Final = {
     "step-controllers": "strings",
     "crds": "strings",
     "help": "bool",
+    "load-balancers": "bool",
+    "local-storage": "bool",
     "nodes": "int",
     "output": "string",
     "webhook-cert-dir": "string",
@@ -370,6 +374,8 @@ def help_text() -> str:
         "--controllers LIST       what runs of kube-controller-manager, with its syntax: *, name, -name; none\n"
         "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
         "--nodes N                so many simulated nodes, with a kubelet each\n"
+        "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"
+        "--load-balancers         services of type LoadBalancer get addresses\n"
         "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
         "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"

@@ -228,7 +228,8 @@ def users(nodes: int) -> Collection[str]:
     """Who asks the server in the name of controllers and of so many simulated nodes."""
     accounts = {f"system:serviceaccount:kube-system:{found.account}" for found in _DESCRIPTORS}
     simulated = {f"system:node:node-{number}" for number in range(1, nodes + 1)}
-    return {*accounts, *simulated, "system:kube-controller-manager", "system:kube-scheduler"}
+    provisioner = "system:serviceaccount:kube-system:local-path-provisioner-service-account"
+    return {*accounts, *simulated, provisioner, "system:kube-controller-manager", "system:kube-scheduler"}
 
 
 def canonical(name: str) -> str:

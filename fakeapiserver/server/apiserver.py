@@ -54,6 +54,8 @@ _NO_FLAGS: Final = frozenset(
         "crds",
         "given",
         "kubernetes-version",
+        "load-balancers",
+        "local-storage",
         "nodes",
         "records-access",
         "step-controllers",
@@ -77,7 +79,7 @@ def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 def _bundled(config: Config) -> Collection[str]:
     """Whose requests are the cluster's own."""
-    if not config.nodes and not selected(config.controllers):
+    if not (config.nodes or config.local_storage or config.load_balancers or selected(config.controllers)):
         return frozenset()
     return users(config.nodes)
 

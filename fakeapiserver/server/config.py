@@ -88,6 +88,8 @@ class Config:
     controllers: tuple[str, ...] = ("none",)
     step_controllers: tuple[str, ...] = ()
     nodes: int = 0
+    local_storage: bool = False  # a default storage class, and who makes its volumes
+    load_balancers: bool = False  # services of that type get addresses
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import AdjustableClock, Timers
+from fakeapiserver.server import bootstrap
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.authentication import check_options
 from fakeapiserver.server.config import Config
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 _NODE_LIFECYCLE: Final = "node-lifecycle-controller"
+_VOLUME_BINDER: Final = "persistentvolume-binder-controller"
 _STOP_GRACE: Final = 2.0
 
 
@@ -102,6 +104,10 @@ class LocalServer:
             front_proxy=certificates.front_proxy,
         )
         await api.start()
+        if self.config.local_storage:
+            from fakeapiserver.nodes import local_storage
+
+            await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
         context = server_context(certificates.serving.certificate, certificates.serving.key)
         api.client_authorities.subscribe(context.announce)
         self._server = Server(
@@ -124,7 +130,8 @@ class LocalServer:
         """Begins to; they find their way while the server answers already."""
         from fakeapiserver.controller_manager.descriptor import selected
 
-        if not selected(self.config.controllers) and not self.config.nodes:
+        extra = self._local_components(api)
+        if not selected(self.config.controllers) and not extra:
             return
         from fakeapiserver.controller_manager.manager import ControllerManager
         from fakeapiserver.server.in_process import InProcessClients
@@ -134,7 +141,7 @@ class LocalServer:
             clients,
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
-            extra=self._node_components(api),
+            extra=extra,
             clock=self.clock,
             root_ca=self.ca,
             signing=self._signing(api),
@@ -145,11 +152,15 @@ class LocalServer:
         self._controllers.add_done_callback(_tell_failure)
 
     def _wanted_controllers(self) -> Sequence[str]:
-        """Simulated nodes bring the one along that lets pods onto them when they are ready."""
-        wanted = self.config.controllers
-        if self.config.nodes and not any(name.endswith(_NODE_LIFECYCLE) for name in wanted):
-            return [*(name for name in wanted if name != "none"), _NODE_LIFECYCLE]
-        return wanted
+        """Simulated nodes bring the one along that lets pods onto them when they are ready, local storage the one that binds
+        claims."""
+        wanted, config = self.config.controllers, self.config
+        brought = [
+            name
+            for name, needed in ((_NODE_LIFECYCLE, config.nodes), (_VOLUME_BINDER, config.local_storage))
+            if needed and not any(known.endswith(name) for known in wanted)
+        ]
+        return [*(name for name in wanted if name != "none" or not brought), *brought]
 
     def _signing(self, api: APIServer) -> "Signing":
         """What controllers sign with: the keys of the server's tokens, and its own authority."""
@@ -159,19 +170,29 @@ class LocalServer:
         assert self._certificates is not None
         return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
-    def _node_components(self, api: APIServer) -> "dict[str, Extra]":
-        """What runs for simulated nodes."""
-        if not self.config.nodes:
+    def _local_components(self, api: APIServer) -> "dict[str, Extra]":
+        """What runs for simulated nodes, and in place of what a cloud would have."""
+        if not (self.config.nodes or self.config.local_storage or self.config.load_balancers):
             return {}
         from fakeapiserver.controller_manager.manager import Extra
-        from fakeapiserver.nodes import kubelet, scheduler
-        from fakeapiserver.nodes.simulation import Simulation
 
-        simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
-        return {
-            "kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation)),
-            "kube-scheduler": Extra(scheduler.USER, scheduler.new),
-        }
+        found: dict[str, Extra] = {}
+        if self.config.nodes:
+            from fakeapiserver.nodes import kubelet, scheduler
+            from fakeapiserver.nodes.simulation import Simulation
+
+            simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
+            found["kubelet"] = Extra("system:nodes", lambda context: kubelet.new(context, simulation))
+            found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
+        if self.config.local_storage:
+            from fakeapiserver.nodes import local_storage
+
+            found[local_storage.NAME] = Extra(local_storage.ACCOUNT, local_storage.new)
+        if self.config.load_balancers:
+            from fakeapiserver.nodes import load_balancers
+
+            found[load_balancers.NAME] = Extra(load_balancers.ACCOUNT, load_balancers.new)
+        return found
 
     async def _install(self, api: APIServer) -> None:
         from fakeapiserver.server.local_webhooks import LocalWebhooks, install

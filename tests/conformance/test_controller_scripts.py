@@ -2,11 +2,13 @@
 
 import pytest
 
-from conformance.controllers import replay_fresh, scripts
+from conformance.controllers import FLAGS, replay_fresh, scripts
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
 
 # The controllers that have scripts, by the folder's name, which is an alias of theirs.
-SCRIPTED = sorted({path.parent.name for path in scripts(()) if canonical(path.parent.name) in AVAILABLE})
+SCRIPTED = sorted(
+    {path.parent.name for path in scripts(()) if path.parent.name in FLAGS or canonical(path.parent.name) in AVAILABLE}
+)
 
 
 @pytest.mark.parametrize("controller", SCRIPTED)

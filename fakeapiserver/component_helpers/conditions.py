@@ -57,6 +57,18 @@ def set_pod_condition(pod: Object, condition: Condition, now: float) -> tuple[li
     return _with(conditions, new), changed
 
 
+def pod_condition_patch(pod: Object, condition: Condition, now: float) -> Object:
+    """The status of a strategic merge patch that sets it; empty if nothing in it is new."""
+    conditions, changed = set_pod_condition(pod, condition, now)
+    if not changed:
+        return {}
+    return {
+        "conditions": [find_condition(conditions, condition["type"])],
+        # without it a new one would come first
+        "$setElementOrder/conditions": [{"type": found["type"]} for found in conditions],
+    }
+
+
 def _with(conditions: Sequence[Condition] | None, new: Condition) -> list[Condition]:
     kept = list(conditions or ())
     for at, found in enumerate(kept):

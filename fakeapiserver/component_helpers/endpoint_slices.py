@@ -13,7 +13,7 @@ from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.deep_hash import fnv128a, spew
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.component_helpers.pods import add_indexer
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.reconcile import Request
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -174,7 +174,7 @@ class EndpointSliceTracker:
 
     def concerned(self, event: Event, manager: str) -> Sequence[Request]:
         """The services to which a change of a slice is news for `manager`, since somebody else made it."""
-        found = event.object_new if isinstance(event, UpdateEvent) else event.object
+        found = object_of(event)
         service, ours = service_of(found), is_managed_by(found, manager)
         services = [] if service is None else [service]
         if isinstance(event, DeleteEvent):

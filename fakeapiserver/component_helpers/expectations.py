@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.clock import Clock
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 
 # Seconds after which somebody who waits in vain goes on.
 EXPECTATIONS_TIMEOUT: Final = 300.0
@@ -18,6 +19,13 @@ class _Expected:
     additions: int
     deletions: int
     since: float
+
+
+def is_over(event: Event) -> bool:
+    """The controller is gone, and maybe another one of its name there: nothing is expected any more."""
+    if isinstance(event, UpdateEvent):
+        return bool(event.object_old["metadata"]["uid"] != event.object_new["metadata"]["uid"])
+    return isinstance(event, DeleteEvent)
 
 
 class ControllerExpectations:

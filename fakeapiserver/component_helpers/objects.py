@@ -1,9 +1,10 @@
 """Names of resources that several controllers act on, and what is read from their objects."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.errors import StatusError
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
@@ -68,18 +69,23 @@ def controller_of(obj: Object) -> dict[str, Any] | None:
     return None
 
 
-def object_reference(obj: Object, kind: GroupVersionKind) -> Object:
-    """An ObjectReference, for events: what a list holds doesn't say its kind."""
-    metadata = obj["metadata"]
-    found = {
-        "kind": kind.kind,
-        "namespace": metadata.get("namespace"),
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "apiVersion": str(kind.group_version),
-        "resourceVersion": metadata["resourceVersion"],
-    }
-    return {key: value for key, value in found.items() if value}
+def resolve_reference(indexer: Indexer, namespace: str, reference: Mapping[str, Any]) -> Object | None:
+    """What an owner reference means, of the indexer's kind; None if it is gone, or another one has its name now."""
+    found = indexer.get_by_key(f"{namespace}/{reference['name']}")
+    return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+
+
+def resolve_controller(indexer: Indexer, obj: Object, kind: str) -> Object | None:
+    """What controls the object, if it is of this kind, which is the indexer's, and still the same."""
+    reference = controller_of(obj)
+    if reference is None or reference["kind"] != kind:
+        return None
+    return resolve_reference(indexer, obj["metadata"]["namespace"], reference)
+
+
+def node_reference(name: str, uid: str) -> Object:
+    """Of a node that isn't at hand, for events and owners."""
+    return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
 
 
 def is_namespace_terminating(error: StatusError) -> bool:

@@ -11,7 +11,7 @@ from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_ref_manager import Patch, new_controller_ref
-from fakeapiserver.component_helpers.objects import PODS, is_namespace_terminating, object_reference
+from fakeapiserver.component_helpers.objects import PODS, is_namespace_terminating
 
 SLOW_START_INITIAL_BATCH_SIZE: Final = 1
 
@@ -21,39 +21,36 @@ class DeletionFailed(Exception):
 
 
 class PodControl:
-    """For controllers of one kind. StatusError, TransportError, TimeoutError as the server answers."""
+    """StatusError, TransportError, TimeoutError as the server answers."""
 
-    def __init__(self, client: DynamicClient, recorder: CoreEventRecorder, kind: GroupVersionKind) -> None:
+    def __init__(self, client: DynamicClient, recorder: CoreEventRecorder) -> None:
         self._client = client
         self._recorder = recorder
-        self._kind = kind
 
     async def create(self, namespace: str, pod: Object, owner: Object) -> Object:
         """ValueError for a pod without labels: no selector would find it again. StatusError."""
         if not pod["metadata"].get("labels"):
             raise ValueError("unable to create pods, no labels")
-        reference = object_reference(owner, self._kind)
         try:
             created = await self._client.resource(PODS, namespace).create(pod)
         except StatusError as error:
             if not is_namespace_terminating(error):
-                self._recorder.event(reference, "Warning", "FailedCreate", f"Error creating: {error}")
+                self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error}")
             raise
         name = created["metadata"]["name"]
-        self._recorder.event(reference, "Normal", "SuccessfulCreate", f"Created pod: {name}")
+        self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name}")
         return created
 
     async def delete(self, namespace: str, name: str, owner: Object) -> None:
         """StatusError (is_not_found) for one that is gone already, of which no event tells; DeletionFailed."""
-        reference = object_reference(owner, self._kind)
         try:
             await self._client.resource(PODS, namespace).delete(name)
         except StatusError as error:
             if is_not_found(error):
                 raise
-            self._recorder.event(reference, "Warning", "FailedDelete", f"Error deleting: {error}")
+            self._recorder.event(owner, "Warning", "FailedDelete", f"Error deleting: {error}")
             raise DeletionFailed(f"unable to delete pods: {error}") from error
-        self._recorder.event(reference, "Normal", "SuccessfulDelete", f"Deleted pod: {name}")
+        self._recorder.event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {name}")
 
     def patcher(self, namespace: str) -> Patch:
         """For a ControllerRefManager."""

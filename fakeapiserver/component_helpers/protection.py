@@ -6,7 +6,7 @@ from typing import Final
 from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.dynamic import ResourceClient
 from fakeapiserver.component_helpers.objects import is_terminating
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 
@@ -32,7 +32,7 @@ class Protection:
 
     def changed(self, event: Event, queue: Queue) -> None:
         """It has no protection yet, or waits for it to end."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if not isinstance(event, DeleteEvent) and is_terminating(obj) == self._is_protected(obj):
             queue.add(request_for(obj))
 

@@ -18,7 +18,7 @@ from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
-from fakeapiserver.component_helpers.expectations import UIDTrackingControllerExpectations
+from fakeapiserver.component_helpers.expectations import UIDTrackingControllerExpectations, is_over
 from fakeapiserver.component_helpers.objects import (
     PODS,
     controller_of,
@@ -26,6 +26,7 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     key_of,
     labels_of,
+    resolve_controller,
 )
 from fakeapiserver.component_helpers.pod_control import (
     SLOW_START_INITIAL_BATCH_SIZE,
@@ -34,7 +35,7 @@ from fakeapiserver.component_helpers.pod_control import (
     slow_start_batch,
 )
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -71,7 +72,7 @@ class ReplicaSetController:
         self._clock = context.clock
         self._selector_of = selector_of
         self._counts_terminating = counts_terminating
-        self._pod_control = PodControl(context.client, context.recorder(component), kind)
+        self._pod_control = PodControl(context.client, context.recorder(component))
         self._expectations = UIDTrackingControllerExpectations(context.clock)
         self._consistency = ConsistencyStore()
         self._replica_sets = context.informer(resource)
@@ -88,10 +89,8 @@ class ReplicaSetController:
 
     def replica_set_changed(self, event: Event, queue: Queue) -> None:
         """Every change is looked at; one of the same name that came anew waits for nothing."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
-        if isinstance(event, DeleteEvent) or (
-            isinstance(event, UpdateEvent) and event.object_old["metadata"]["uid"] != obj["metadata"]["uid"]
-        ):
+        obj = object_of(event)
+        if is_over(event):
             self._expectations.forget(key_of(obj))
         queue.add(request_for(obj))
 
@@ -144,11 +143,7 @@ class ReplicaSetController:
 
     def _controller(self, pod: Object) -> Object | None:
         """The replica set that the pod's owner reference means."""
-        reference = controller_of(pod)
-        if reference is None or reference["kind"] != self._kind.kind:
-            return None
-        found = self._sets.get_by_key(f"{pod['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self._sets, pod, self._kind.kind)
 
     def _selecting(self, pod: Object) -> Sequence[Object]:
         """Replica sets that would adopt the pod."""

@@ -37,3 +37,8 @@ class GenericEvent:
 
 
 Event = CreateEvent | UpdateEvent | DeleteEvent | GenericEvent
+
+
+def object_of(event: Event) -> Object:
+    """As it is now; if it is gone, as it was last seen."""
+    return event.object_new if isinstance(event, UpdateEvent) else event.object

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, object_of
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def objects(keeps: Callable[[Object], bool]) -> Predicate:
     """By the object alone; of an update, by the new one (upstream: NewPredicateFuncs)."""
 
     def wanted(event: Event) -> bool:
-        return keeps(event.object_new if isinstance(event, UpdateEvent) else event.object)
+        return keeps(object_of(event))
 
     return wanted
 

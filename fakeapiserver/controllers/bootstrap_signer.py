@@ -15,7 +15,7 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, SECRETS
 from fakeapiserver.component_helpers.secret_data import bootstrap_token_expires_in, secret_text
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -40,12 +40,12 @@ class Signer:
         self.secrets = context.informer(SECRETS)
 
     def config_map_changed(self, event: Event, queue: Queue) -> None:
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if not isinstance(event, DeleteEvent) and request_for(obj) == _CLUSTER_INFO:
             queue.add(_CLUSTER_INFO)
 
     def secret_changed(self, event: Event, queue: Queue) -> None:
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if obj.get("type") == _TYPE and obj["metadata"]["namespace"] == _TOKENS:
             queue.add(_CLUSTER_INFO)
 

@@ -9,9 +9,9 @@ from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import NODES
+from fakeapiserver.component_helpers.objects import NODES, node_reference
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -82,7 +82,7 @@ class NodeIPAM:
 
     def changed(self, event: Event, queue: Queue) -> None:
         """A node that is gone gives its ranges back."""
-        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        node = object_of(event)
         if isinstance(event, DeleteEvent):
             for found, text in zip(self._sets, node["spec"].get("podCIDRs") or (), strict=False):
                 found.release(ipaddress.ip_network(text, strict=False))
@@ -126,7 +126,7 @@ class NodeIPAM:
 
     def _tell(self, node: Object, status: str) -> None:
         metadata = node["metadata"]
-        about = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
+        about = node_reference(metadata["name"], metadata["uid"])
         self._recorder.event(about, "Normal", status, f"Node {metadata['name']} status is now: {status}")
 
 

@@ -43,7 +43,7 @@ from fakeapiserver.component_helpers.volumes import (
     why_not,
 )
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.handler import enqueue_request_for_object as enqueue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
@@ -350,7 +350,7 @@ class VolumeController:
     def volume_changed(self, event: Event, queue: Queue) -> None:
         """The claim of one that is gone has lost it; one that is free may be what claims wait for."""
         enqueue(event, queue)
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if isinstance(event, DeleteEvent):
             if obj["spec"].get("claimRef") is not None:
                 self._claim_queue.add(claim_of(obj))

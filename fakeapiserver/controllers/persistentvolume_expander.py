@@ -13,7 +13,7 @@ from fakeapiserver.component_helpers.csi_migration import DRIVERS, PLUGINS
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from fakeapiserver.component_helpers.volumes import annotations_of, requested_storage, storage_of
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -41,7 +41,7 @@ class ExpandController:
             old, new = event.object_old, event.object_new
             if requested_storage(new) <= requested_storage(old) and _capacity(new) <= _capacity(old):
                 return
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if obj.get("status", {}).get("phase") == "Bound":
             queue.add(request_for(obj))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
-from fakeapiserver.component_helpers.conditions import Condition, find_condition, set_pod_condition
+from fakeapiserver.component_helpers.conditions import Condition, find_condition, pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
 from fakeapiserver.component_helpers.objects import NODES, PODS, is_terminating
 from fakeapiserver.component_helpers.pods import (
@@ -21,7 +21,7 @@ from fakeapiserver.component_helpers.pods import (
     pod_phase,
 )
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -61,7 +61,7 @@ class PodGCController:
         """What may have to go."""
         if isinstance(event, DeleteEvent):
             return
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         node = pod["spec"].get("nodeName")
         known = self.nodes.indexer.get_by_key(node) if node else None
         if (
@@ -73,7 +73,7 @@ class PodGCController:
 
     def node_changed(self, event: Event, queue: Queue) -> None:
         """One that is gone, or out of service, and has pods."""
-        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        node = object_of(event)
         if (isinstance(event, DeleteEvent) or _is_out_of_service(node)) and self._pods.index_keys(
             POD_NODE_NAME_INDEX, node["metadata"]["name"]
         ):
@@ -156,10 +156,7 @@ class PodGCController:
             if generation := metadata.get("generation"):
                 status["observedGeneration"] = generation
             if condition is not None:
-                conditions, _ = set_pod_condition(pod, condition, self._clock.now())
-                status["conditions"] = [find_condition(conditions, condition["type"])]
-                # Without it the new one would come first.
-                status["$setElementOrder/conditions"] = [{"type": found["type"]} for found in conditions]
+                status |= pod_condition_patch(pod, condition, self._clock.now())
             patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
             await resource.patch(metadata["name"], patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
         await resource.delete(metadata["name"], grace_period_seconds=0)

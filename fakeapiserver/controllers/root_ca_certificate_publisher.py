@@ -7,7 +7,7 @@ from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NAMESPACES, is_namespace_terminating
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -38,7 +38,7 @@ class Publisher:
 
     def config_map_changed(self, event: Event, queue: Queue) -> None:
         """What somebody else made of it doesn't stay."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if isinstance(event, UpdateEvent | DeleteEvent) and obj["metadata"]["name"] == _NAME:
             queue.add(Request("", obj["metadata"]["namespace"]))
 

@@ -7,7 +7,7 @@ from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_f
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, SERVICE_ACCOUNTS, is_namespace_terminating
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -26,7 +26,7 @@ class ServiceAccountsController:
     def namespace_changed(self, event: Event, queue: Queue) -> None:
         """What is gone needs none."""
         if not isinstance(event, DeleteEvent):
-            obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+            obj = object_of(event)
             queue.add(Request("", obj["metadata"]["name"]))
 
     def account_changed(self, event: Event, queue: Queue) -> None:

@@ -12,7 +12,7 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import SECRETS, SERVICE_ACCOUNTS
 from fakeapiserver.component_helpers.secret_data import encoded, secret_bytes
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -40,7 +40,7 @@ class TokensController:
         self._account_of: dict[Request, tuple[str, str]] = {}
 
     def secret_changed(self, event: Event, queue: Queue) -> None:
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         annotations = obj["metadata"].get("annotations") or {}
         if obj.get("type") == _TYPE and annotations.get(_NAME):
             self._account_of[request_for(obj)] = annotations[_NAME], annotations.get(_UID, "")
@@ -140,7 +140,7 @@ class _DeletedAccounts:
         self._uids: dict[Request, set[str]] = {}
 
     def account_changed(self, event: Event, queue: Queue) -> None:
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         self._uids.setdefault(request_for(obj), set()).add(obj["metadata"]["uid"])
         queue.add(request_for(obj))
 

@@ -14,7 +14,7 @@ from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import IP_ADDRESSES, SERVICE_CIDRS, is_terminating, labels_of
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -49,7 +49,7 @@ class ServiceCIDRController:
 
     def range_changed(self, event: Event, queue: Queue) -> None:
         """A new one may make up for others that go."""
-        queue.add(request_for(event.object_new if isinstance(event, UpdateEvent) else event.object))
+        queue.add(request_for(object_of(event)))
         if isinstance(event, CreateEvent):
             for network in _networks(event.object):
                 for other in self._overlapping(network):

@@ -6,22 +6,28 @@ Upstream: pkg/controller/tainteviction/taint_eviction.go.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.conditions import Condition, pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer
 from fakeapiserver.component_helpers.scheduling import tolerates
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 
 _WORKERS: Final = 8
 _REASON: Final = "TaintManagerEviction"
+_DELETED: Final[Condition] = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByTaintManager",
+    "message": "Taint manager: deleting due to NoExecute taint",
+}
 
 
 class TaintEviction:
@@ -40,7 +46,7 @@ class TaintEviction:
         """Its taints did."""
         if isinstance(event, DeleteEvent):
             return
-        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        node = object_of(event)
         if isinstance(event, UpdateEvent) and _taints(event.object_old) == _taints(node):
             return
         for pod in self.pods.indexer.by_index(POD_NODE_NAME_INDEX, node["metadata"]["name"]):
@@ -48,7 +54,7 @@ class TaintEviction:
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
         """It has come to a node, or tolerates something else."""
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         if isinstance(event, UpdateEvent):
             old, new = event.object_old["spec"], pod["spec"]
             if all(old.get(name) == new.get(name) for name in ("nodeName", "tolerations")):
@@ -83,19 +89,12 @@ class TaintEviction:
 
     async def _delete(self, request: Request, pod: Object) -> None:
         self._recorder.event(pod, "Normal", _REASON, f"Marking for deletion Pod {request}")
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastProbeTime": None,
-            "lastTransitionTime": rfc3339(self._context.clock.now()),
-            "observedGeneration": pod["metadata"].get("generation", 1),
-        }
         pods = self._context.client.resource(PODS, request.namespace)
-        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [condition]}}
+        status = pod_condition_patch(pod, _DELETED, self._context.clock.now())
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         try:
-            await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+            if status:
+                await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             await pods.delete(request.name)
         except StatusError as error:
             if not is_not_found(error):

@@ -9,7 +9,7 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import SECRETS
 from fakeapiserver.component_helpers.secret_data import bootstrap_token_expires_in
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -31,7 +31,7 @@ class TokenCleaner:
     def secret_changed(self, event: Event, queue: Queue) -> None:
         if isinstance(event, DeleteEvent):
             return
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if obj.get("type") == _TYPE and obj["metadata"]["namespace"] == _NAMESPACE:
             queue.add(request_for(obj))
 

@@ -7,7 +7,7 @@ from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, key_of
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -51,7 +51,7 @@ class TTLController:
         if isinstance(event, CreateEvent):
             self._count += 1
             self._step += self._count > _BOUNDARIES[self._step].most
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         queue.add(Request("", key_of(obj)))
 
     async def reconcile(self, request: Request) -> None:

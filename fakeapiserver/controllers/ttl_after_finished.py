@@ -9,7 +9,7 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.jobs import finished_condition
 from fakeapiserver.component_helpers.objects import JOBS, is_terminating
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -27,7 +27,7 @@ class TTLAfterFinishedController:
         """Those that have finished, and are to live so long."""
         if isinstance(event, DeleteEvent):
             return
-        job = event.object_new if isinstance(event, UpdateEvent) else event.object
+        job = object_of(event)
         if expires_at(job) is not None:
             queue.add(request_for(job))
 

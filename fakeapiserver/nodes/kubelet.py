@@ -9,7 +9,7 @@ from fakeapiserver.client.errors import StatusError, is_already_exists, is_confl
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -54,7 +54,7 @@ class Pods:
 
     def changed(self, event: Event, queue: Queue) -> None:
         """What is on our nodes is to be looked at; what is gone gives its address back."""
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         if pod["spec"].get("nodeName") in self._simulation.nodes:
             queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.objects import node_reference
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40
@@ -106,11 +107,10 @@ def status(number: int, now: float, old: Object | None = None) -> Object:
 
 def lease(name: str, uid: str, now: float) -> Object:
     """What tells that the node lives."""
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [node_reference(name, uid)]},
         "spec": {
             "holderIdentity": name,
             "leaseDurationSeconds": LEASE_SECONDS,

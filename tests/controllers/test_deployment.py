@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
+from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.objects import DEPLOYMENTS, PODS, REPLICA_SETS, controller_of
-from fakeapiserver.controllers.deployment import conditions, counts, revisions
+from fakeapiserver.controllers.deployment import counts, revisions
 from tests.controllers.harness import Harness, Object
 from tests.controllers.harness import run as run_with
 from tests.controllers.workloads import make_ready, pods, selecting, template
@@ -40,7 +41,7 @@ async def status(cluster: Harness) -> Object:
 
 async def condition(cluster: Harness, condition_type: str) -> tuple[str, str, str]:
     """(status, reason, message)."""
-    found = conditions.condition_of(await status(cluster), condition_type)
+    found = find_condition((await status(cluster)).get("conditions"), condition_type)
     assert found is not None
     return found["status"], found["reason"], found["message"]
 

@@ -22,6 +22,7 @@ from fakeapiserver.component_helpers.objects import (
     is_namespace_terminating,
     is_terminating,
     key_of,
+    resolve_controller,
 )
 from fakeapiserver.component_helpers.pods import add_indexer
 from fakeapiserver.controller_runtime.controller import Controller
@@ -102,11 +103,7 @@ class CronJobController:
 
     def _owner(self, job: Object) -> Object | None:
         """The cron job that controls it, if it is still the same."""
-        reference = controller_of(job)
-        if reference is None or reference["kind"] != "CronJob":
-            return None
-        found = self.cron_jobs.indexer.get_by_key(f"{job['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self.cron_jobs.indexer, job, "CronJob")
 
     # ------------------------------------------------------------------------------- one of them
 

@@ -13,7 +13,7 @@ from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager, Patch
-from fakeapiserver.component_helpers.expectations import CountingExpectations
+from fakeapiserver.component_helpers.expectations import CountingExpectations, is_over
 from fakeapiserver.component_helpers.objects import (
     CONTROLLER_REVISIONS,
     DAEMON_SETS,
@@ -24,7 +24,7 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     key_of,
     labels_of,
-    object_reference,
+    resolve_controller,
 )
 from fakeapiserver.component_helpers.pod_control import (
     SLOW_START_INITIAL_BATCH_SIZE,
@@ -34,7 +34,7 @@ from fakeapiserver.component_helpers.pod_control import (
 )
 from fakeapiserver.component_helpers.replica_sets import label_selector_of
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -68,7 +68,7 @@ class DaemonSetsController:
         self._client = context.client
         self._clock = context.clock
         self._recorder = context.recorder("daemonset-controller")
-        self._pod_control = PodControl(context.client, self._recorder, KIND)
+        self._pod_control = PodControl(context.client, self._recorder)
         self._expectations = CountingExpectations(context.clock)
         self._consistency = ConsistencyStore()
         self._set_informer = context.informer(DAEMON_SETS)
@@ -94,10 +94,8 @@ class DaemonSetsController:
 
     def set_changed(self, event: Event, queue: Queue) -> None:
         """Every change is looked at; one of the same name that came anew waits for nothing."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
-        if isinstance(event, DeleteEvent) or (
-            isinstance(event, UpdateEvent) and event.object_old["metadata"]["uid"] != obj["metadata"]["uid"]
-        ):
+        obj = object_of(event)
+        if is_over(event):
             self._expectations.forget(key_of(obj))
         queue.add(request_for(obj))
 
@@ -154,7 +152,7 @@ class DaemonSetsController:
         """Sets that should begin or cease to have a pod there look."""
         if isinstance(event, DeleteEvent):
             return
-        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        node = object_of(event)
         if isinstance(event, UpdateEvent) and _place(event.object_old) == _place(node):
             return
         pods = self._pods.by_index(pod_facts.POD_NODE_NAME_INDEX, node["metadata"]["name"])
@@ -168,11 +166,7 @@ class DaemonSetsController:
 
     def _owner(self, obj: Object) -> Object | None:
         """The set that the owner reference means."""
-        reference = controller_of(obj)
-        if reference is None or reference["kind"] != KIND.kind:
-            return None
-        found = self._sets.get_by_key(f"{obj['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self._sets, obj, KIND.kind)
 
     def _enqueue_selecting(self, obj: Object, queue: Queue) -> None:
         """Sets that may adopt it."""
@@ -346,7 +340,7 @@ class DaemonSetsController:
                 found = await client.get(daemon_set["metadata"]["name"])
 
     def _event(self, daemon_set: Object, event_type: str, reason: str, message: str) -> None:
-        self._recorder.event(object_reference(daemon_set, KIND), event_type, reason, message)
+        self._recorder.event(daemon_set, event_type, reason, message)
 
 
 class _Delays:

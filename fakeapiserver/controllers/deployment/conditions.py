@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.conditions import Condition, find_condition
 from fakeapiserver.controllers.deployment import counts
 
-Condition = dict[str, Any]
 _NEVER: Final = 2**31 - 1
 
 # Reasons of the condition Progressing.
@@ -21,7 +21,7 @@ PAUSED: Final = "DeploymentPaused"
 RESUMED: Final = "DeploymentResumed"
 
 
-def new_condition(condition_type: str, status: str, reason: str, message: str, now: float) -> Condition:
+def new_condition(condition_type: str, status: str, reason: str, message: str, now: float) -> dict[str, Any]:
     time = rfc3339(now)
     return {
         "type": condition_type,
@@ -33,17 +33,9 @@ def new_condition(condition_type: str, status: str, reason: str, message: str, n
     }
 
 
-def condition_of(status: Mapping[str, Any], condition_type: str) -> Condition | None:
-    for condition in status.get("conditions") or ():
-        if condition["type"] == condition_type:
-            found: Condition = condition
-            return found
-    return None
-
-
 def with_condition(status: Object, condition: Condition) -> Object:
     """The status with the condition, unless it has it with the same status and reason."""
-    known = condition_of(status, condition["type"])
+    known = find_condition(status.get("conditions"), condition["type"])
     if known is not None and known["status"] == condition["status"]:
         if known.get("reason", "") == condition.get("reason", ""):
             return status
@@ -119,7 +111,7 @@ def is_progressing(deployment: Object, status: Mapping[str, Any]) -> bool:
 
 def is_timed_out(deployment: Object, status: Mapping[str, Any], now: float) -> bool:
     """Nothing has happened for longer than the deadline."""
-    condition = condition_of(status, "Progressing")
+    condition = find_condition(status.get("conditions"), "Progressing")
     if condition is None or condition.get("reason") == NEW_AVAILABLE:
         return False
     return condition.get("reason") == TIMED_OUT or deadline(deployment, condition) < now
@@ -137,7 +129,7 @@ def rollout_status(deployment: Object, replica_sets: Sequence[Object], new: Obje
 
 
 def _with_progress(deployment: Object, status: Object, new: Object | None, now: float) -> Object:
-    current = condition_of(deployment["status"], "Progressing")
+    current = find_condition(deployment["status"].get("conditions"), "Progressing")
     if (
         current is not None
         and current.get("reason") == NEW_AVAILABLE
@@ -167,7 +159,7 @@ def _with_progress(deployment: Object, status: Object, new: Object | None, now: 
 def _failure(replica_sets: Sequence[Object], new: Object | None) -> Condition | None:
     """A replica set's failure as the deployment's; the new one's before others'."""
     for replica_set in [*([new] if new is not None else []), *replica_sets]:
-        condition = condition_of(replica_set["status"], "ReplicaFailure")
+        condition = find_condition(replica_set["status"].get("conditions"), "ReplicaFailure")
         if condition is not None:
             times = {"lastUpdateTime": condition["lastTransitionTime"]} if "lastTransitionTime" in condition else {}
             return {**condition, **times}

@@ -19,7 +19,7 @@ from fakeapiserver.component_helpers.objects import (
     controller_of,
     is_namespace_terminating,
     labels_of,
-    object_reference,
+    resolve_controller,
 )
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
@@ -87,14 +87,8 @@ class DeploymentController:
         """With its last pod gone, a deployment that recreates them goes on."""
         if not isinstance(event, DeleteEvent):
             return
-        reference = controller_of(event.object)
-        if reference is None or reference["kind"] != _REPLICA_SET:
-            return
-        namespace = event.object["metadata"]["namespace"]
-        replica_set = self._replica_sets.get_by_key(f"{namespace}/{reference['name']}")
-        if replica_set is None or replica_set["metadata"]["uid"] != reference["uid"]:
-            return
-        found = self._owner(replica_set)
+        replica_set = resolve_controller(self._replica_sets, event.object, _REPLICA_SET)
+        found = self._owner(replica_set) if replica_set is not None else None
         if found is not None and found["spec"]["strategy"]["type"] == "Recreate" and not self._any_pods(found):
             queue.add(request_for(found))
 
@@ -114,11 +108,7 @@ class DeploymentController:
 
     def _owner(self, replica_set: Object) -> Object | None:
         """The deployment that the replica set's owner reference means."""
-        reference = controller_of(replica_set)
-        if reference is None or reference["kind"] != KIND.kind:
-            return None
-        found = self._deployments.get_by_key(f"{replica_set['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self._deployments, replica_set, KIND.kind)
 
     def _selecting(self, replica_set: Object) -> Sequence[Object]:
         """Deployments that would adopt the replica set."""
@@ -186,9 +176,8 @@ class DeploymentController:
         self._consistency.wrote_at(request, informer, obj)
 
     async def _refuse(self, deployment: Object) -> None:
-        reference = object_reference(deployment, KIND)
         text = "This deployment is selecting all pods. A non-empty selector is required."
-        self._recorder.event(reference, "Warning", "SelectingAll", text)
+        self._recorder.event(deployment, "Warning", "SelectingAll", text)
         generation, status = deployment["metadata"]["generation"], deployment["status"]
         if status.get("observedGeneration", 0) < generation:
             client = self._client.resource(DEPLOYMENTS, deployment["metadata"]["namespace"])

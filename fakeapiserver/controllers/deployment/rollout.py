@@ -9,6 +9,7 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
+from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
 from fakeapiserver.component_helpers.objects import (
     DEPLOYMENTS,
@@ -16,7 +17,6 @@ from fakeapiserver.component_helpers.objects import (
     controller_of,
     is_namespace_terminating,
     is_terminating,
-    object_reference,
 )
 from fakeapiserver.component_helpers.pod_template import compute_hash, same_templates
 from fakeapiserver.controller_runtime.reconcile import Result
@@ -113,7 +113,7 @@ class Rollout:
         """Time stands still for a paused deployment's deadline."""
         if not conditions.has_progress_deadline(self._deployment):
             return
-        condition = conditions.condition_of(self._deployment["status"], "Progressing") or {}
+        condition = find_condition(self._deployment["status"].get("conditions"), "Progressing") or {}
         reason, paused = condition.get("reason"), bool(self._deployment["spec"].get("paused"))
         if reason == conditions.TIMED_OUT or paused == (reason == conditions.PAUSED):
             return
@@ -142,7 +142,7 @@ class Rollout:
             self._wrote(self._new)
             return
         changed_revision = self._set_revision(annotations.get(REVISION, ""))
-        unknown = conditions.condition_of(self._deployment["status"], "Progressing") is None
+        unknown = find_condition(self._deployment["status"].get("conditions"), "Progressing") is None
         if unknown and conditions.has_progress_deadline(self._deployment):
             message = f'Found new replica set "{new["metadata"]["name"]}"'
             self._set_progressing("True", conditions.FOUND_NEW, message)
@@ -417,7 +417,7 @@ class Rollout:
 
     def _next_progress_check(self, status: Object) -> Result | None:
         """When nothing happens until then, the deadline is over."""
-        condition = conditions.condition_of(status, "Progressing")
+        condition = find_condition(status.get("conditions"), "Progressing")
         if (
             condition is None
             or not conditions.has_progress_deadline(self._deployment)
@@ -461,7 +461,7 @@ class Rollout:
         return True
 
     def _event(self, event_type: str, reason: str, message: str) -> None:
-        self._recorder.event(object_reference(self._deployment, KIND), event_type, reason, message)
+        self._recorder.event(self._deployment, event_type, reason, message)
 
     def _required_new(self) -> Object:
         assert self._new is not None

@@ -15,7 +15,7 @@ from fakeapiserver.component_helpers.int_or_percent import scaled_value
 from fakeapiserver.component_helpers.objects import POD_DISRUPTION_BUDGETS, PODS, is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_ready, is_pod_terminal
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -54,14 +54,14 @@ class DisruptionController:
     # -------------------------------------------------------------------------- what happened
 
     def budget_changed(self, event: Event, queue: Queue) -> None:
-        budget = event.object_new if isinstance(event, UpdateEvent) else event.object
+        budget = object_of(event)
         if isinstance(event, DeleteEvent):
             self._selectors.pop(budget["metadata"]["uid"], None)
         queue.add(request_for(budget))
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
         """The budget that it counts in; one of them, if there are several: nobody may disrupt it then."""
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         namespace, own = pod["metadata"]["namespace"], labels_of(pod)
         found = [
             budget
@@ -84,7 +84,7 @@ class DisruptionController:
         """Pods that are to be disrupted, when that is long enough."""
         if isinstance(event, DeleteEvent):
             return
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         wait = self._until_stale(pod)
         if wait is not None:
             queue.add_after(request_for(pod), wait)

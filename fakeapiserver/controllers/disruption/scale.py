@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionResource
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.component_helpers.controller_context import ControllerContext
@@ -17,6 +16,7 @@ from fakeapiserver.component_helpers.objects import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
     controller_of,
+    resolve_reference,
 )
 
 _APPS: Final = ("apps", "extensions")
@@ -70,17 +70,17 @@ class ScaleFinder:
         """Of the controller that the reference names, or of the deployment that controls that one in turn."""
         group, kind = GroupVersion.parse(reference["apiVersion"]).group, reference["kind"]
         if kind == "ReplicationController" and group == "":
-            found = _same(self._replication_controllers, namespace, reference)
+            found = resolve_reference(self._replication_controllers.indexer, namespace, reference)
         elif kind == "ReplicaSet" and group in _APPS:
             found = self._of_replica_set(namespace, reference)
         elif kind == "StatefulSet" and group == "apps":
-            found = _same(self._stateful_sets, namespace, reference)
+            found = resolve_reference(self._stateful_sets.indexer, namespace, reference)
         else:
             found = None
         return _of(found) if found is not None else await self._by_subresource(reference, namespace)
 
     def _of_replica_set(self, namespace: str, reference: dict[str, Any]) -> Object | None:
-        replica_set = _same(self._replica_sets, namespace, reference)
+        replica_set = resolve_reference(self._replica_sets.indexer, namespace, reference)
         if replica_set is None:
             return None
         owner = controller_of(replica_set)
@@ -88,7 +88,7 @@ class ScaleFinder:
             return replica_set
         if GroupVersion.parse(owner["apiVersion"]).group not in _APPS:
             return None
-        return _same(self._deployments, namespace, owner)
+        return resolve_reference(self._deployments.indexer, namespace, owner)
 
     async def _by_subresource(self, reference: dict[str, Any], namespace: str) -> Scale | None:
         version, kind = GroupVersion.parse(reference["apiVersion"]), reference["kind"]
@@ -115,12 +115,6 @@ class ScaleFinder:
             for resources in group.versions.values()
             for found in resources
         )
-
-
-def _same(informer: SharedInformer, namespace: str, reference: dict[str, Any]) -> Object | None:
-    """What the reference names, if it isn't another one of the same name."""
-    found = informer.indexer.get_by_key(f"{namespace}/{reference['name']}")
-    return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
 
 def _of(obj: Object) -> Scale:

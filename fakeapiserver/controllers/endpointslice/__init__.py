@@ -27,7 +27,7 @@ from fakeapiserver.component_helpers.service_pods import (
     services_of_event,
 )
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.handler import enqueue_request_for_object as enqueue
 from fakeapiserver.controller_runtime.reconcile import Request
@@ -72,7 +72,7 @@ class EndpointSliceController:
 
     def slice_changed(self, event: Event, queue: Queue) -> None:
         """By somebody else than us."""
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         service = service_of(obj)
         if service in self._meanwhile:
             self._meanwhile[service].append((event, queue))

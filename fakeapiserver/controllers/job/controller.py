@@ -13,11 +13,19 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
 from fakeapiserver.component_helpers.expectations import CountingExpectations
 from fakeapiserver.component_helpers.jobs import finished_as
-from fakeapiserver.component_helpers.objects import JOBS, PODS, controller_of, is_terminating, key_of, labels_of
+from fakeapiserver.component_helpers.objects import (
+    JOBS,
+    PODS,
+    controller_of,
+    is_terminating,
+    key_of,
+    labels_of,
+    resolve_controller,
+)
 from fakeapiserver.component_helpers.pod_control import PodControl
 from fakeapiserver.component_helpers.pods import add_controller_indexer, objects_of_owner
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -41,7 +49,7 @@ class JobController:
         self._pods = add_controller_indexer(self.pods)
         self._selectors: dict[str, Selector] = {}
         events = context.recorder("job-controller")
-        self._pod_control = PodControl(context.client, events, KIND)
+        self._pod_control = PodControl(context.client, events)
         self._expectations = CountingExpectations(context.clock)
         self._tracking = Tracking(context.client, events, context.clock, self._pod_control, self._expectations)
 
@@ -134,7 +142,7 @@ class JobController:
 
     def pod_orphaned(self, event: Event, queue: Queue) -> None:
         """A pod that no job counts any more must not be held by one."""
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         if not is_tracked(pod):
             return
         reference = controller_of(pod)
@@ -147,11 +155,7 @@ class JobController:
 
     def _job_of(self, pod: Object) -> Object | None:
         """The job that controls it, if it is still the same."""
-        reference = controller_of(pod)
-        if reference is None or reference["kind"] != KIND.kind:
-            return None
-        found = self.jobs.indexer.get_by_key(f"{pod['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self.jobs.indexer, pod, KIND.kind)
 
     def _offer(self, pod: Object, queue: Queue) -> None:
         """Whoever selects an orphan may adopt it."""

@@ -25,7 +25,7 @@ from fakeapiserver.client.workqueue import (
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, PODS, is_terminating
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -64,7 +64,7 @@ class NamespaceController:
         """Some seconds after its deletion was asked for."""
         if isinstance(event, DeleteEvent):
             return
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if is_terminating(obj):
             queue.add_after(Request("", obj["metadata"]["name"]), _GRACE)
 

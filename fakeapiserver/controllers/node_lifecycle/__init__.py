@@ -12,18 +12,18 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
+from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext
-from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS
+from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS, node_reference
 from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer, pod_condition
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.node_lifecycle.health import (
     NodeHealth,
     Zones,
-    condition_of,
     conditions_unknown,
     first_seen,
     zone_of,
@@ -109,7 +109,7 @@ class NodeLifecycle:
         name = node["metadata"]["name"]
         configuration, now = self._context.configuration, self._context.clock.now()
         self._zones.of(node)
-        observed = condition_of(node, "Ready")
+        observed = find_condition(node["status"].get("conditions"), "Ready")
         health = self._health.get(name)
         if health is None:
             health = self._health[name] = first_seen(node, now)
@@ -126,7 +126,7 @@ class NodeLifecycle:
                     if is_conflict(error) or is_not_found(error):
                         return None  # the next look sees more
                     raise
-                current = condition_of(node, "Ready")
+                current = find_condition(node["status"].get("conditions"), "Ready")
         if current is None:
             return None
         status: str = current["status"]
@@ -148,14 +148,13 @@ class NodeLifecycle:
                 health.seen_at = now
 
     def _tell(self, name: str, uid: str, reason: str, text: str) -> None:
-        about = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-        self._recorder.event(about, "Normal", reason, f"Node {name} {text}")
+        self._recorder.event(node_reference(name, uid), "Normal", reason, f"Node {name} {text}")
 
     # ------------------------------------------------------------------------- taints
 
     def node_changed(self, event: Event, queue: Queue) -> None:
         if not isinstance(event, DeleteEvent):
-            node = event.object_new if isinstance(event, UpdateEvent) else event.object
+            node = object_of(event)
             queue.add(Request("", node["metadata"]["name"]))
 
     async def taint(self, request: Request) -> None:
@@ -200,7 +199,7 @@ class NodeLifecycle:
     async def evict(self, request: Request) -> Result | None:
         """NoExecute, one node after the other, as fast as its zone may."""
         node = self.node(request.name)
-        ready = condition_of(node, "Ready") if node is not None else None
+        ready = find_condition(node["status"].get("conditions"), "Ready") if node is not None else None
         if node is None or ready is None or ready["status"] == "True":
             return None
         limiter = self._zones.of(node).limiter
@@ -256,7 +255,7 @@ class NodeLifecycle:
         """It has come to a node."""
         if isinstance(event, DeleteEvent):
             return
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         old = event.object_old["spec"].get("nodeName") if isinstance(event, UpdateEvent) else None
         if pod["spec"].get("nodeName") and pod["spec"]["nodeName"] != old:
             queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
@@ -266,7 +265,7 @@ class NodeLifecycle:
         node = self.node(pod["spec"].get("nodeName", "")) if pod is not None else None
         if pod is None or node is None or node["metadata"]["name"] not in self._health:
             return
-        ready = condition_of(node, "Ready")
+        ready = find_condition(node["status"].get("conditions"), "Ready")
         if ready is not None and ready["status"] != "True":
             await self._mark_not_ready(pod)
 

@@ -5,24 +5,16 @@ Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.flowcontrol import TokenBucket
+from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 
 State = Literal["Initial", "Normal", "PartialDisruption", "FullDisruption"]
 _TYPES: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
-
-
-def condition_of(node: Object, kind: str) -> Mapping[str, Any] | None:
-    """The node's condition of this type."""
-    for found in node["status"].get("conditions") or ():
-        if found["type"] == kind:
-            condition: Mapping[str, Any] = found
-            return condition
-    return None
 
 
 def zone_of(node: Object) -> str:
@@ -43,7 +35,7 @@ class NodeHealth:
 
     def notice(self, node: Object, lease: Object | None, now: float) -> None:
         """A newer heartbeat in the status, or a renewed lease."""
-        ready = condition_of(node, "Ready")
+        ready = find_condition(node["status"].get("conditions"), "Ready")
         heartbeat = ready.get("lastHeartbeatTime") or "" if ready else ""
         renewed = (lease or {}).get("spec", {}).get("renewTime") or ""
         if (ready and heartbeat != self.heartbeat) or renewed > self.renewed:
@@ -53,7 +45,7 @@ class NodeHealth:
 
 def first_seen(node: Object, now: float) -> NodeHealth:
     """Of a node nobody has looked at before: what never told its status counts from its creation."""
-    if condition_of(node, "Ready") is not None:
+    if find_condition(node["status"].get("conditions"), "Ready") is not None:
         return NodeHealth(now)
     return NodeHealth(seconds_of(node["metadata"]["creationTimestamp"]) or now)
 

@@ -17,6 +17,7 @@ from fakeapiserver.component_helpers.objects import (
     STATEFUL_SETS,
     controller_of,
     labels_of,
+    resolve_controller,
 )
 from fakeapiserver.component_helpers.pod_control import PodControl
 from fakeapiserver.component_helpers.replica_sets import label_selector_of
@@ -43,7 +44,7 @@ class StatefulSetController:
         self._pod_informer = context.informer(PODS)
         self._sets = self._set_informer.indexer
         self._pods = pod_facts.add_controller_indexer(self._pod_informer)
-        self._pod_control = PodControl(context.client, recorder, KIND)
+        self._pod_control = PodControl(context.client, recorder)
         claims = context.informer(PERSISTENT_VOLUME_CLAIMS).indexer
         self._consistency = ConsistencyStore()
         self._control = StatefulPodControl(context.client, self._pods, claims, recorder, self._wrote_pod)
@@ -81,11 +82,7 @@ class StatefulSetController:
 
     def _owner(self, pod: Object) -> Object | None:
         """The set that the pod's owner reference means."""
-        reference = controller_of(pod)
-        if reference is None or reference["kind"] != KIND.kind:
-            return None
-        found = self._sets.get_by_key(f"{pod['metadata']['namespace']}/{reference['name']}")
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        return resolve_controller(self._sets, pod, KIND.kind)
 
     def _enqueue_selecting(self, pod: Object, queue: Queue) -> None:
         """Sets that may adopt the pod."""

@@ -7,10 +7,9 @@ from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
-from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PODS, is_terminating, object_reference
+from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PODS, is_terminating
 from fakeapiserver.controllers.statefulset import claims
 from fakeapiserver.controllers.statefulset.identity import (
-    KIND,
     claim_name,
     claim_templates,
     identity_matches,
@@ -151,7 +150,7 @@ class StatefulPodControl:
                     f"PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, "
                     "the retention policy is ignored for this claim"
                 )
-                self._recorder.event(object_reference(stateful_set, KIND), "Warning", "ConflictingController", text)
+                self._recorder.event(stateful_set, "Warning", "ConflictingController", text)
             if claims.is_owner_up_to_date(claim, stateful_set, pod):
                 continue
             try:
@@ -203,8 +202,7 @@ class StatefulPodControl:
         self._event(stateful_set, "create", text, failure)
 
     def _event(self, stateful_set: Object, verb: str, text: str, failure: Exception | None) -> None:
-        reference = object_reference(stateful_set, KIND)
         if failure is None:
-            self._recorder.event(reference, "Normal", f"Successful{verb.title()}", text)
+            self._recorder.event(stateful_set, "Normal", f"Successful{verb.title()}", text)
         else:
-            self._recorder.event(reference, "Warning", f"Failed{verb.title()}", text)
+            self._recorder.event(stateful_set, "Warning", f"Failed{verb.title()}", text)

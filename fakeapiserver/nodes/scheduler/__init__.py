@@ -6,16 +6,16 @@ for their first consumer, resource claims and extenders are not considered.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
+from fakeapiserver.component_helpers.conditions import Condition, pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, labels_of
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
@@ -26,6 +26,12 @@ from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
 NAME: Final = "default-scheduler"
 USER: Final = "system:kube-scheduler"
 _TERMINAL: Final = ("Succeeded", "Failed")
+_PREEMPTED: Final[Condition] = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "PreemptionByScheduler",
+    "message": f"{NAME}: preempting to accommodate a higher priority pod",
+}
 _BACK_OFF: Final = 1.0
 _MAX_BACK_OFF: Final = 10.0
 
@@ -46,7 +52,7 @@ class Scheduler:
     # ------------------------------------------------------------------------- events
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        pod = event.object_new if isinstance(event, UpdateEvent) else event.object
+        pod = object_of(event)
         request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
         gone = isinstance(event, DeleteEvent)
         node = pod["spec"].get("nodeName")
@@ -75,13 +81,13 @@ class Scheduler:
         if isinstance(event, DeleteEvent):
             self._snapshot.remove_node(event.object["metadata"]["name"])
             return
-        node = event.object_new if isinstance(event, UpdateEvent) else event.object
+        node = object_of(event)
         self._snapshot.set_node(node)
         if not isinstance(event, UpdateEvent) or _shape(event.object_old) != _shape(node):
             self._try_again(queue)
 
     def namespace_changed(self, event: Event, queue: Queue) -> None:
-        obj = event.object_new if isinstance(event, UpdateEvent) else event.object
+        obj = object_of(event)
         if isinstance(event, DeleteEvent):
             self._snapshot.namespaces.pop(obj["metadata"]["name"], None)
         else:
@@ -170,17 +176,10 @@ class Scheduler:
             if metadata.get("deletionTimestamp"):
                 continue
             pods = self._context.client.resource(PODS, victim.namespace)
-            condition = {
-                "type": "DisruptionTarget",
-                "status": "True",
-                "reason": "PreemptionByScheduler",
-                "message": f"{NAME}: preempting to accommodate a higher priority pod",
-                "lastProbeTime": None,
-                "lastTransitionTime": rfc3339(self._context.clock.now()),
-                "observedGeneration": metadata.get("generation", 1),
-            }
+            status = pod_condition_patch(victim.pod, _PREEMPTED, self._context.clock.now())
             try:
-                await self._patch(victim.pod, {"conditions": [condition]})
+                if status:
+                    await self._patch(victim.pod, status)
                 await pods.delete(metadata["name"])
             except StatusError as error:
                 if not is_not_found(error):
@@ -191,23 +190,8 @@ class Scheduler:
 
     async def _say(self, pod: Object, message: str, nominated: str) -> None:
         """Writes why, if it doesn't say so already."""
-        old: Mapping[str, Any] = next(
-            (row for row in (pod.get("status") or {}).get("conditions") or () if row["type"] == "PodScheduled"), {}
-        )
-        status: Object = {}
-        if (old.get("status"), old.get("reason"), old.get("message")) != ("False", "Unschedulable", message):
-            since = old["lastTransitionTime"] if old.get("status") == "False" else rfc3339(self._context.clock.now())
-            status["conditions"] = [
-                {
-                    "type": "PodScheduled",
-                    "status": "False",
-                    "reason": "Unschedulable",
-                    "message": message,
-                    "lastProbeTime": None,
-                    "lastTransitionTime": since,
-                    "observedGeneration": pod["metadata"].get("generation", 1),
-                }
-            ]
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        status = pod_condition_patch(pod, refused, self._context.clock.now())
         if nominated and (pod.get("status") or {}).get("nominatedNodeName") != nominated:
             status["nominatedNodeName"] = nominated
         if status:

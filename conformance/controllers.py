@@ -53,6 +53,8 @@ _FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healt
 # How a server of ours has what a recording had beside the real manager, by the scripts' folder.
 FLAGS: Final = {"service": ("--load-balancers",)}
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
+# What the real controllers put into an order of chance.
+_UNORDERED: Final = frozenset({"endpoints"})
 _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
@@ -205,18 +207,18 @@ class Run:
 
     def _state(self) -> dict[str, Any]:
         objects = {path: self._listed(path) for path in self._show}
-        names = self._names | _hashes([obj for found in objects.values() for obj in found])
+        names = self._names | hashes_of([obj for found in objects.values() for obj in found])
         names[self.namespace] = "NAMESPACE"
         self._names = names
         return {
             path: sorted({_event(obj, names) for obj in found})
             if path == "v1/events"
-            else _counted(_neutral(obj, names) for obj in found)
+            else counted(neutral(obj, names) for obj in found)
             for path, found in objects.items()
         }
 
 
-def _counted(objects: Iterable[Any]) -> list[Any]:
+def counted(objects: Iterable[Any]) -> list[Any]:
     """Each once, in order; with how many there are of it where it isn't one."""
     found = Counter(json.dumps(obj, sort_keys=True) for obj in objects)
     return [
@@ -225,7 +227,7 @@ def _counted(objects: Iterable[Any]) -> list[Any]:
     ]
 
 
-def _hashes(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def hashes_of(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Hash -> a name for it: by the revision of what has it, else in order of appearance."""
     ranked: dict[str, tuple[int, str]] = {}
     for obj in objects:
@@ -241,16 +243,17 @@ def _hashes(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {value: f"HASH{number}" for number, value in enumerate(ordered, 1)}
 
 
-def _neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
+def neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
     if key in _FREE:
         return "*"
     if key == "ingress":
         value = [{**row, "ip": "*"} if "ip" in row else row for row in value]
     if isinstance(value, dict):
         shown = {name: item for name, item in value.items() if name not in _GONE}
-        return {name: _neutral(item, names, name) for name, item in shown.items()}
+        return {name: neutral(item, names, name) for name, item in shown.items()}
     if isinstance(value, list):
-        return [_neutral(item, names) for item in value]
+        found = [neutral(item, names) for item in value]
+        return sorted(found, key=json.dumps) if key in _UNORDERED else found
     return _text(value, names) if isinstance(value, str) else value
 
 

@@ -77,6 +77,12 @@ class Pair:
                 )
             ]
 
+    def check(self) -> None:
+        """RuntimeError with its last words, when the manager has ended."""
+        if self._manager[0].poll() is not None:
+            log = (self.folder / "manager.log").read_text(errors="replace")
+            raise RuntimeError(f"{self.name}: the manager has ended:\n{log[-2000:]}")
+
     def stop(self) -> None:
         end(self._manager)
         if self._server is not None:

@@ -224,7 +224,7 @@ def application(chance: random.Random) -> list[Object]:
             spec={
                 "completions": chance.choice((1, 3)),
                 "parallelism": 2,
-                "template": template("migrate", restartPolicy="Never"),
+                "template": template("migrate", restartPolicy="Never", **on("node-1")),
             },
         ),
         named(

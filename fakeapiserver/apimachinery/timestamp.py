@@ -6,7 +6,7 @@ from functools import lru_cache
 
 def rfc3339(seconds: float) -> str:
     """metav1.Time on the wire: UTC, whole seconds, `2026-01-02T15:04:05Z`."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
 
 def rfc3339_micro(seconds: float) -> str:
@@ -18,7 +18,7 @@ def rfc3339_micro(seconds: float) -> str:
 @lru_cache(16)
 def _to_the_second(seconds: int) -> str:
     """Asked for again and again."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
 def seconds_of(text: str) -> float | None:

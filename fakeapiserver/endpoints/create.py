@@ -42,7 +42,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
             await scope.admission.validate(attributes)
             obj = attributes.object or obj
         restore_empties(obj, request.empties)  # what is answered at once is as it was sent
-        return respond.encoded(request, await scope.virtual.create(request, obj), accept, 201)
+        return respond.unstored_object(request, scope, await scope.virtual.create(request, obj), accept)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
     return respond.stored_object(request, scope, written.value, 201)

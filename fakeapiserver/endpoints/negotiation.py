@@ -47,17 +47,23 @@ PLAIN: Final = Accept()
 
 @lru_cache(maxsize=1024)
 def negotiate(
-    header: str, produced: tuple[str, ...] = (), custom: bool = False, supported: tuple[str, ...] = SUPPORTED
+    header: str,
+    produced: tuple[str, ...] = (),
+    custom: bool = False,
+    supported: tuple[str, ...] = SUPPORTED,
+    tables: bool = True,
 ) -> Accept:
     """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. The route lets
     through what it says is `produced`, by default what is supported. Custom resources have no protobuf form, but their
-    metadata has."""
+    metadata has. `tables`: it has a Table."""
     if not header or header in (JSON, "*/*"):
         return PLAIN
     if not custom:
         check_route(header, produced or supported)
     for accepted in _accepted(header, supported, server_version="v1"):
-        served = not (custom and accepted.media_type == PROTOBUF) if not accepted.as_kind else _is_meta_form(accepted)
+        served = (
+            _is_meta_form(accepted, tables) if accepted.as_kind else not (custom and accepted.media_type == PROTOBUF)
+        )
         if served:
             return accepted
     raise new_not_acceptable(supported)
@@ -116,9 +122,9 @@ def streamed(supported: tuple[str, ...]) -> tuple[str, ...]:
     return (f"{JSON};stream=watch", PROTOBUF_STREAM, *([CBOR_SEQUENCE] if CBOR in supported else []))
 
 
-def _is_meta_form(accepted: Accept) -> bool:
+def _is_meta_form(accepted: Accept, tables: bool) -> bool:
     if accepted.as_kind == "Table":
-        return accepted.media_type in (JSON, YAML)
+        return tables and accepted.media_type in (JSON, YAML)
     return accepted.as_kind != "APIGroupDiscoveryList"
 
 

@@ -30,6 +30,22 @@ from fakeapiserver.endpoints.scope import RequestScope
 
 # What upstream says the log of a pod is, though it never takes it.
 _TEXT: Final = ("text/plain",)
+# Resources and subresources without a Table beside those that are virtual (upstream: whose storage is no rest.TableConvertor).
+_WITHOUT_TABLE: Final = frozenset(
+    {
+        ("apiservices", "status"),
+        ("bindings", ""),
+        ("certificatesigningrequests", "approval"),
+        ("customresourcedefinitions", "status"),
+        ("namespaces", "finalize"),
+        ("pods", "binding"),
+        ("pods", "ephemeralcontainers"),
+        ("pods", "eviction"),
+        ("pods", "resize"),
+        ("resourceclaims", "status"),
+        ("serviceaccounts", "token"),
+    }
+)
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
 # Characters of all warnings of an answer, and of one where there are more.
@@ -45,7 +61,14 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 def accepted(request: Request, scope: RequestScope) -> Accept:
     """StatusError 406 when the client takes nothing that is served."""
     supported = request.supported
-    return negotiate(request.header(b"accept"), produced(request, supported), scope.kind.custom, supported)
+    routed = produced(request, supported)
+    return negotiate(request.header(b"accept"), routed, scope.kind.custom, supported, _has_table(request, scope))
+
+
+def _has_table(request: Request, scope: RequestScope) -> bool:
+    return scope.virtual is None and (
+        (scope.resource.gvr.resource, request.info.subresource) not in _WITHOUT_TABLE or scope.kind.custom
+    )
 
 
 def produced(request: Request, supported: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,6 +95,13 @@ def stored_object(
         tell(request, lambda: scope.served(value))
         return answer(request, scope.cbor.object(value), CBOR, status)
     return raw(request, scope.served(value), accept, status)
+
+
+def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
+    """201 with an object that was made for this answer only (of the scope's kind), whole or as its metadata."""
+    if accept.as_kind:
+        obj = table.transformed(request, scope, accept, [obj], None)
+    return encoded(request, obj, accept, 201)
 
 
 def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:

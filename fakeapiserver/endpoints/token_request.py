@@ -6,6 +6,7 @@ pkg/apis/authentication/{v1/defaults.go,validation}.
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field
@@ -82,7 +83,7 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         "expirationTimestamp": rfc3339(now + spec["expirationSeconds"]),
     }
     spec.setdefault("boundObjectRef", None)
-    return respond.encoded(request, wanted, respond.accepted(request, scope), 201)
+    return respond.unstored_object(request, replace(scope, kind=kind), wanted, respond.accepted(request, scope))
 
 
 def token_claims(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager, Mode
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.local_webhooks import LocalWebhooks
+    from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+    from fakeapiserver.server.metrics_apis.values import Amount
 
 T = TypeVar("T")
 _START_TIMEOUT: Final = 30.0
@@ -39,7 +41,8 @@ class Cluster:
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
     kube-controller-manager: `*`, names, `-name`; none run by default. `step_controllers` are those of them that wait for
     `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `local_storage`: a default storage class whose
-    volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses.
+    volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses. `metrics`: the
+    metrics APIs that are served, of resource, custom, external, or `*` for all (`cluster.metrics`).
     `kubernetes_version` defaults to the newest, v1.36.
     `crds` and `webhooks` are files, folders or objects (one or several) whose definitions and webhook configurations are there from
     the start; a webhook that names a Service is asked on this machine, at `cluster.webhooks` (`webhook_port` 0: a free port).
@@ -56,6 +59,7 @@ class Cluster:
         nodes: int = 0,
         local_storage: bool = False,
         load_balancers: bool = False,
+        metrics: Sequence[str] = (),
         kubernetes_version: str = "v1.36",
         crds: Sources = (),
         webhooks: Sources = (),
@@ -69,6 +73,7 @@ class Cluster:
             nodes=nodes,
             local_storage=local_storage,
             load_balancers=load_balancers,
+            metrics=tuple(metrics),
             kubernetes_version=kubernetes_version,
             records_access=True,
             crds=crds,
@@ -190,6 +195,11 @@ class Cluster:
         if simulation is None:
             raise ValueError("this cluster has no simulated nodes: make it with Cluster(nodes=3)")
         return Nodes(simulation, self._call)
+
+    @property
+    def metrics(self) -> "Metrics":
+        """What pods and nodes use, and other metrics: `metrics.pod("web-0", cpu="250m")`, `metrics.external("queue", 30)`."""
+        return Metrics(self._api.metrics_apis, self._call)
 
     def settle(self, timeout: float = 30.0) -> None:
         """Until every bundled controller and every watch of theirs is at rest. NotSettled (a TimeoutError) tells what keeps
@@ -428,6 +438,70 @@ class Nodes:
     def start(self, name: str) -> None:
         """The node goes on. ValueError."""
         self._call(lambda: _called(lambda: self._simulation.set_running(name, True)))
+
+
+class Metrics:
+    """`cluster.metrics`: the values of the metrics APIs. Of what is said of the same thing, the last word counts, also of pods that
+    come later. Amounts are quantities (`250m`, `64Mi`) or numbers. ValueError for what is none, and where the API isn't served."""
+
+    def __init__(self, apis: "MetricsAPIs", call: "Call") -> None:
+        self._apis = apis
+        self._call = call
+
+    def pod(
+        self,
+        name: str = "",
+        *,
+        namespace: str = "",
+        selector: str = "",
+        container: str = "",
+        missing: bool = False,
+        **usage: "Amount",
+    ) -> None:
+        """What a pod uses, `pod("web-0", cpu="250m", memory="64Mi")`, or each of those selected: in all its containers, or in
+        `container`. `missing`: nothing is known of it. Of pods that nobody speaks of, it is next to nothing."""
+        rule = {"namespace": namespace, "name": name, "selector": selector, "container": container}
+        self._set("resource", lambda: self._apis.values.set_pod(**rule, usage=usage, missing=missing))
+
+    def node(self, name: str = "", *, selector: str = "", missing: bool = False, **usage: "Amount") -> None:
+        """What a node uses, or each of those selected. Else it is what their pods do, and a little."""
+        values = self._apis.values
+        self._set("resource", lambda: values.set_node(name=name, selector=selector, usage=usage, missing=missing))
+
+    def custom(
+        self,
+        metric: str,
+        value: "Amount | None",
+        *,
+        resource: str = "pods",
+        name: str = "",
+        namespace: str = "",
+        selector: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """A metric of pods, each of them, or of an object of another resource (`services`, `ingresses.networking.k8s.io`) that is
+        named. `labels` tell series of the metric apart. None: they have it no more."""
+        where = {"resource": resource, "name": name, "namespace": namespace, "selector": selector, "labels": labels}
+        self._set("custom", lambda: self._apis.set_custom(metric, value, **where))
+
+    def external(
+        self, metric: str, value: "Amount | None", *, namespace: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        """A series of a metric from elsewhere, as autoscalers of the namespace (by default of all) see it. None: it is there no
+        more."""
+        self._set("external", lambda: self._apis.set_external(metric, value, namespace=namespace, labels=labels))
+
+    def clear(self) -> None:
+        """Nothing was ever set."""
+        self._call(lambda: _called(self._apis.clear))
+
+    def serve(self, *names: str) -> None:
+        """Serves these metrics APIs, and no others: resource, custom, external, `*` for all; without any, none."""
+        self._call(lambda: self._apis.serve(names))
+
+    def _set(self, api: str, work: Callable[[], None]) -> None:
+        self._apis.require(api)
+        self._call(lambda: _called(work))
 
 
 class Call(Protocol):

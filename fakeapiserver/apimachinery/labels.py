@@ -102,6 +102,22 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
     return Selector(tuple(sorted(found, key=lambda requirement: requirement.key)))
 
 
+def go_text(selector: Mapping[str, Any] | None) -> str:
+    """A metav1.LabelSelector as Go prints it (LabelSelector.String in generated.pb.go)."""
+    if selector is None:
+        return "nil"
+    own = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    required = "".join(
+        f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in selector.get("matchExpressions") or ()
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{own}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{required}}},}}"
+    )
+
+
 class _Parser:
     """Recursive descent over tokens: (kind, text), kind being the symbol itself, `identifier`, `end` or `error`."""
 

@@ -71,6 +71,7 @@ class ResourceTable:
         self._in_order: tuple[GroupView, ...] | None = None
         self._registered: Mapping[GroupVersion, Priority] | None = None
         self.remote: Mapping[GroupVersion, RemoteVersion] = {}
+        self._remote: dict[str, Mapping[GroupVersion, RemoteVersion]] = {}
         self.remote_openapi: Mapping[str, RemoteSpec] = {}
         self.remote_openapi_v2: Sequence[dict[str, Any]] = ()
 
@@ -111,9 +112,12 @@ class ResourceTable:
         if changed:
             self._changed()
 
-    def set_remote(self, versions: Mapping[GroupVersion, RemoteVersion]) -> None:
-        """The group versions that other servers answer, and what they say of them."""
-        self.remote = versions
+    def set_remote(self, versions: Mapping[GroupVersion, RemoteVersion], owner: str = "") -> None:
+        """The group versions that others answer, and what they say of them: all those of one `owner`; "" goes before the rest."""
+        self._remote[owner] = versions
+        self.remote = {
+            gv: found for name in sorted(self._remote, reverse=True) for gv, found in self._remote[name].items()
+        }
         self._changed()
 
     def set_remote_openapi(self, specs: Mapping[str, RemoteSpec], version_2: Sequence[dict[str, Any]]) -> None:

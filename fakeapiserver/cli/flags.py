@@ -201,6 +201,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
     "controllers": ("controllers", read_list),
+    "metrics": ("metrics", read_list),
     "nodes": ("nodes", _count),
     "local-storage": ("local_storage", read_boolean),
     "load-balancers": ("load_balancers", read_boolean),
@@ -256,6 +257,7 @@ _OWN: Final = {
     "help": "bool",
     "load-balancers": "bool",
     "local-storage": "bool",
+    "metrics": "strings",
     "nodes": "int",
     "output": "string",
     "webhook-cert-dir": "string",
@@ -376,6 +378,7 @@ def help_text() -> str:
         "--nodes N                so many simulated nodes, with a kubelet each\n"
         "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"
         "--load-balancers         services of type LoadBalancer get addresses\n"
+        "--metrics LIST           metrics APIs with values that a test sets: resource, custom, external; * for all\n"
         "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
         "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"

@@ -10,7 +10,7 @@ import logging
 import random
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -32,12 +32,13 @@ _RETRY_SECONDS: Final = 10.0
 class CoreEventBroadcaster:
     """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped."""
 
+    _last_stamp: ClassVar[int] = 0
+
     def __init__(self, client: DynamicClient, *, clock: Timers | None = None) -> None:
         self.clock = clock or SystemClock()
         self._client = client
         self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
-        self._last_stamp = 0
         self._told: Recent[_Told] = Recent(CACHE_SIZE)
         self._correlator = EventCorrelator()
 
@@ -53,8 +54,9 @@ class CoreEventBroadcaster:
             log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
 
     def stamp(self) -> int:
-        """Nanoseconds since the Unix epoch that no other event has, even while the clock stands still."""
-        self._last_stamp = max(self._last_stamp + 1, int(self.clock.now() * 1e9))
+        """Nanoseconds since the Unix epoch that no other event of this process has, even while the clock stands still: objects
+        of different kinds and the same name have their events side by side."""
+        CoreEventBroadcaster._last_stamp = max(self._last_stamp + 1, int(self.clock.now() * 1e9))
         return self._last_stamp
 
     @property

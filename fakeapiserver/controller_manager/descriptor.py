@@ -81,8 +81,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "horizontal-pod-autoscaler-controller",
         "horizontal-pod-autoscaler",
+        "horizontal_pod_autoscaler",
         alias="horizontalpodautoscaling",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor("disruption-controller", "disruption-controller", "disruption", alias="disruption"),
     ControllerDescriptor("statefulset-controller", "statefulset-controller", "statefulset", alias="statefulset"),

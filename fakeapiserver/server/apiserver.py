@@ -37,6 +37,7 @@ from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, Priori
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
@@ -56,6 +57,7 @@ _NO_FLAGS: Final = frozenset(
         "kubernetes-version",
         "load-balancers",
         "local-storage",
+        "metrics",
         "nodes",
         "records-access",
         "step-controllers",
@@ -164,6 +166,7 @@ class APIServer:
             config.service_account_jwks_uri,
         )
         self.scopes.token_issuer = self._issuer
+        self.metrics_apis = MetricsAPIs(self.scopes, self.objects, self.custom_resources.registration, self.clock)
         self.aggregator = Aggregator(
             self.scopes,
             self.objects,
@@ -174,6 +177,7 @@ class APIServer:
             request_timeout=config.request_timeout,
             metrics=self.metrics,
             tell=self._tell_aggregated_servers,
+            metrics_apis=self.metrics_apis,
         )
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._trust = ClusterAuthenticationTrust(
@@ -249,6 +253,8 @@ class APIServer:
         if self._has_authorities:
             await self._trust.sync()
         await self._identity.create()
+        if self.config.metrics:
+            await self.metrics_apis.serve(self.config.metrics)
         background = [
             self.custom_resources.run,
             self.custom_resources.registration.run,
@@ -311,6 +317,7 @@ class APIServer:
         self.storage.restore(snapshot)
         self.scopes.restored()
         await self.custom_resources.sync()
+        await self.metrics_apis.serve(self.metrics_apis.served)
 
     async def stop(self) -> None:
         """Ends watches and background work; nothing is left behind."""

@@ -14,7 +14,6 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.apis.resource_table import CUSTOM_PRIORITY
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -88,7 +87,7 @@ class AutoRegistration:
         wanted = self._wanted[gv] > 0
         if stored is None:
             if wanted:
-                await store_object(scope, _api_service(gv), rfc3339(self._scopes.clock.now()))
+                await store_object(scope, _api_service(gv, self._spec(gv)), rfc3339(self._scopes.clock.now()))
             return
         obj = scope.store.decode(stored.value)
         if (metadata(obj).get("labels") or {}).get(_AUTOMANAGED) != "true":
@@ -96,7 +95,7 @@ class AutoRegistration:
         if not wanted:
             with suppress(KeyNotFound):
                 await self._scopes.storage.delete(stored.key)
-        elif obj["spec"] != _spec(gv):
+        elif obj["spec"] != self._spec(gv):
             await self._restore(scope, name, gv)
 
     async def _restore(self, scope: RequestScope, name: str, gv: GroupVersion) -> None:
@@ -104,7 +103,7 @@ class AutoRegistration:
 
         def transform(current: Object | None) -> Object:
             assert current is not None
-            return {**current, "spec": _spec(gv)}
+            return {**current, "spec": self._spec(gv)}
 
         request = WriteRequest(kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name)
         try:
@@ -112,13 +111,12 @@ class AutoRegistration:
         except StatusError as error:
             log.info("%s has moved on: %s", name, error)
 
+    def _spec(self, gv: GroupVersion) -> Object:
+        group, version = self._scopes.table.priority(gv)
+        return {"group": gv.group, "version": gv.version, "groupPriorityMinimum": group, "versionPriority": version}
 
-def _spec(gv: GroupVersion) -> Object:
-    priority = {"groupPriorityMinimum": CUSTOM_PRIORITY.group, "versionPriority": CUSTOM_PRIORITY.version}
-    return {"group": gv.group, "version": gv.version, **priority}
 
-
-def _api_service(gv: GroupVersion) -> dict[str, Any]:
+def _api_service(gv: GroupVersion, spec: Object) -> dict[str, Any]:
     entry = {
         "manager": "kube-apiserver",
         "operation": "Update",
@@ -140,6 +138,6 @@ def _api_service(gv: GroupVersion) -> dict[str, Any]:
             "labels": {_AUTOMANAGED: "true"},
             "managedFields": [entry],
         },
-        "spec": _spec(gv),
+        "spec": spec,
         "status": {"conditions": [available]},
     }

@@ -90,6 +90,7 @@ class Config:
     nodes: int = 0
     local_storage: bool = False  # a default storage class, and who makes its volumes
     load_balancers: bool = False  # services of that type get addresses
+    metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400

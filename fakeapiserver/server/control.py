@@ -11,14 +11,14 @@ from typing import Annotated, Protocol
 from fastapi import FastAPI, HTTPException, Path
 from pydantic import BaseModel, Field
 
-from fakeapiserver.server import control_controllers
+from fakeapiserver.server import control_controllers, control_metrics
 from fakeapiserver.server.control_controllers import PREFIX
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 
-class Controlled(control_controllers.Controlled, Protocol):
+class Controlled(control_controllers.Controlled, control_metrics.Controlled, Protocol):
     """The part of an API server that is controlled."""
 
     @property
@@ -119,4 +119,5 @@ def control(server: Controlled) -> FastAPI:
         return WatchesLost(watches=server.storage.lose_watches())
 
     app.include_router(control_controllers.router(server), prefix=PREFIX)
+    app.include_router(control_metrics.router(server), prefix=PREFIX)
     return app

@@ -137,7 +137,7 @@ class DisruptionController:
                 budget,
                 "Warning",
                 "UnmanagedPods",
-                f"Pods selected by this PodDisruptionBudget (selector: {_shown(budget['spec'].get('selector'))}) were found "
+                f"Pods selected by this PodDisruptionBudget (selector: {labels.go_text(budget['spec'].get('selector'))}) were found "
                 "to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in "
                 'undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an '
                 "integer value.",
@@ -270,22 +270,6 @@ def _healthy(pods: Iterable[Object], disrupted: dict[str, str], now: float) -> i
             (since := disrupted.get(pod["metadata"]["name"])) is not None
             and (seconds_of(since) or 0.0) + _DELETION_TIMEOUT > now
         )
-    )
-
-
-def _shown(selector: dict[str, Any] | None) -> str:
-    """A metav1.LabelSelector as Go prints it."""
-    if selector is None:
-        return "nil"
-    own = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{found['key']},Operator:{found['operator']},"
-        f"Values:[{' '.join(found.get('values') or ())}],}},"
-        for found in selector.get("matchExpressions") or ()
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{own}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
     )
 
 

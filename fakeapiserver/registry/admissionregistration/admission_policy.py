@@ -7,6 +7,7 @@ pkg/apis/admissionregistration/v1/defaults.go.
 from dataclasses import dataclass
 from typing import Final
 
+from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.admissionregistration.policy_validation import (
@@ -20,7 +21,6 @@ from fakeapiserver.registry.admissionregistration.webhook_configuration import (
     default_scopes,
     reserved_name_warnings,
 )
-from fakeapiserver.registry.apps.label_selector import go_label_selector
 from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -97,7 +97,7 @@ class AdmissionPolicyBindingStrategy(Strategy):
         if reference.get("name"):
             shown = f"{reference.get('namespace') or '*'}/{reference['name']}"
         elif selector is not None:
-            shown = go_label_selector(selector)
+            shown = labels.go_text(selector)
         return [metadata(obj).get("name", ""), spec.get("policyName", ""), shown, age(obj, now)]
 
 

@@ -59,20 +59,6 @@ def format_label_selector(selector: Object | None) -> str:
     return "<error>" if found is None else str(found) or NONE
 
 
-def go_label_selector(selector: Object) -> str:
-    """As a table cell that shows Go's own form of the struct (LabelSelector.String in generated.pb.go)."""
-    labelled = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    required = "".join(
-        f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
-        f"Values:[{' '.join(each.get('values') or ())}],}},"
-        for each in selector.get("matchExpressions") or ()
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labelled}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{required}}},}}"
-    )
-
-
 def immutable_errors(new: object, old: object, path: Path) -> ErrorList:
     """A field that can't change (ValidateImmutableField)."""
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]

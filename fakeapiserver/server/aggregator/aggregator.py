@@ -16,6 +16,7 @@ from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
 from fakeapiserver.server.front_proxy import FrontProxy
 from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 
 if TYPE_CHECKING:
     from fakeapiserver.server.aggregator.controllers import Controllers
@@ -40,8 +41,10 @@ class Aggregator:
         request_timeout: float,
         metrics: Metrics,
         tell: Callable[[], Coroutine[None, None, None]],
+        metrics_apis: MetricsAPIs,
     ) -> None:
         self.api_services = APIServices(objects)
+        self._metrics_apis = metrics_apis
         self._scopes = scopes
         self._objects = objects
         self._front_proxy = front_proxy
@@ -53,15 +56,19 @@ class Aggregator:
         self._tell = tell
         metrics.api_services = lambda: self.api_services.available
 
-    def for_path(self, path: str) -> RemoteService | None:
+    def for_path(self, path: str) -> RemoteService | MetricsAPIs | None:
         """The APIService whose server answers a request; None where this server does."""
         if (found := self.api_services.for_path(path)) is not None:
             return found
+        if self._metrics_apis.answers(path):
+            return self._metrics_apis
         if path.startswith("/openapi/v3/") and self._scopes.table.remote_openapi:
             return self._controllers.openapi.owner(path)
         return None
 
-    async def serve(self, request: Request, service: RemoteService) -> Response:
+    async def serve(self, request: Request, service: RemoteService | MetricsAPIs) -> Response:
+        if isinstance(service, MetricsAPIs):
+            return await self._metrics.measured(request, service.answer)
         return await self._proxy.serve(request, service)
 
     async def run(self) -> None:

@@ -1,0 +1,636 @@
+"""Scales what autoscalers name, and tells how it went (upstream: pkg/controller/podautoscaler/horizontal.go)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersionResource
+from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.quantity import Family, Quantity, milli_value, parse
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
+from fakeapiserver.client.rest_mapper import NoMatchError
+from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter
+from fakeapiserver.component_helpers.conditions import find_condition
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
+from fakeapiserver.component_helpers.pods import selects
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
+from fakeapiserver.controller_runtime.handler import Queue, request_for
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.controllers.horizontal_pod_autoscaler import replica_calculator as calculator
+from fakeapiserver.controllers.horizontal_pod_autoscaler.metrics_client import MetricsClient
+from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator import (
+    CalculationError,
+    Delays,
+    Proposal,
+    Tolerances,
+)
+from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
+    History,
+    Reason,
+    normalize,
+    normalize_with_behavior,
+)
+
+_TRIES: Final = 5
+_ABLE: Final = "AbleToScale"
+_ACTIVE: Final = "ScalingActive"
+_LIMITED: Final = "ScalingLimited"
+_SCALED_TO_ZERO: Final = "ScaledToZero"
+# Why a metric can't be read, by its type.
+_FAILED: Final = {
+    "Object": "FailedGetObjectMetric",
+    "Pods": "FailedGetPodsMetric",
+    "Resource": "FailedGetResourceMetric",
+    "ContainerResource": "FailedGetContainerResourceMetric",
+    "External": "FailedGetExternalMetric",
+}
+
+
+# usage, target, current number of pods, tolerances
+_PerPod = Callable[[int, int, int, Tolerances], Proposal]
+
+
+class HPAError(Exception):
+    """An autoscaler couldn't do its work, or not all of it; its status and its events tell already."""
+
+
+class Scale(NamedTuple):
+    """A target's scale subresource, and where it is."""
+
+    resource: GroupVersionResource
+    obj: Object
+
+    @property
+    def replicas(self) -> int:
+        found: int = self.obj["spec"].get("replicas", 0)
+        return found
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.obj.get("status") or {}
+        return found
+
+
+class _Measured(NamedTuple):
+    """What one metric asks for: pods, in what words, and what the status shows of it."""
+
+    replicas: int
+    name: str
+    status: Object
+
+
+class _Computed(NamedTuple):
+    """What all metrics ask for. `statuses`: one for each. `failure`: of the first that couldn't be read, if any."""
+
+    replicas: int
+    name: str
+    statuses: Sequence[Object]
+    failure: str
+
+
+class _Metric(NamedTuple):
+    """What one metric of an autoscaler asks for is found from this."""
+
+    namespace: str
+    source: Mapping[str, Any]
+    scale: Scale
+    selector: Selector
+    tolerances: Tolerances
+
+    @property
+    def identifier(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.source["metric"]
+        return found
+
+    @property
+    def name(self) -> str:
+        return str(self.identifier["name"])
+
+    @property
+    def external_name(self) -> str:
+        return f"external metric {self.name}({labels.go_text(self.identifier.get('selector'))})"
+
+    def labels(self) -> Selector:
+        """Of the series that count. CalculationError."""
+        try:
+            return labels.from_label_selector(self.identifier.get("selector"))
+        except ValueError as error:
+            raise CalculationError(str(error)) from None
+
+
+class _NoScale(Exception):
+    """The target's scale can't be read."""
+
+
+class _MetricFailed(Exception):
+    """A metric can't be read: the text is what events and conditions tell, `context` stands before it elsewhere."""
+
+    def __init__(self, why: str, reason: str, context: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+        self.context = context
+
+
+class _InContext(Exception):
+    """A CalculationError is its cause; that is told without this context."""
+
+
+class _Uncomputable(Exception):
+    """No number of pods can be told; the text says why. `statuses`: of the metrics, those that could be read among them."""
+
+    def __init__(self, why: str, statuses: Sequence[Object] | None = None) -> None:
+        super().__init__(why)
+        self.statuses = statuses
+
+
+class _Status:
+    """The status of an autoscaler that is being written."""
+
+    def __init__(self, old: Object | None, now: float) -> None:
+        self._fields: Object = {**(old or {})}
+        self._now = now
+
+    def set(self, condition_type: str, status: str, reason: Reason) -> None:
+        """Sets a condition; it changed now only if its status did."""
+        old = find_condition(self._fields.get("conditions"), condition_type)
+        since = rfc3339(self._now) if old is None or old["status"] != status else old.get("lastTransitionTime")
+        new = {"type": condition_type, "status": status, "lastTransitionTime": since, **reason._asdict()}
+        conditions = {found["type"]: found for found in self._fields.get("conditions") or ()}
+        self._fields["conditions"] = [*(conditions | {condition_type: new}).values()]
+
+    def remove(self, condition_type: str) -> None:
+        conditions = self._fields.get("conditions") or ()
+        self._fields["conditions"] = [found for found in conditions if found["type"] != condition_type]
+
+    def show(
+        self, current: int, metrics: Sequence[Object] | None, desired: int | None = None, *, scaled: bool = False
+    ) -> None:
+        """Numbers of pods (desired: as before, by default) and metrics. Beside them stay the conditions and the last time."""
+        self._fields = {
+            "currentReplicas": current,
+            "desiredReplicas": self._fields.get("desiredReplicas", 0) if desired is None else desired,
+            "lastScaleTime": rfc3339(self._now) if scaled else self._fields.get("lastScaleTime"),
+            "currentMetrics": metrics,
+            "conditions": self._fields.get("conditions"),
+        }
+
+    def differs(self, other: Object | None) -> bool:
+        """What is empty isn't there."""
+        return _filled(self._fields) != _filled(other or {})
+
+    def written(self) -> Object:
+        return {"desiredReplicas": 0, **_filled(self._fields)}
+
+
+class HorizontalController:
+    """Requests are autoscalers, looked at once in a while, whatever happens."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        settings = context.configuration
+        self._client = context.client
+        self._mapper = context.mapper
+        self._clock = context.clock
+        self._events = context.recorder("horizontal-pod-autoscaler")
+        self.period = settings.horizontal_pod_autoscaler_sync_period
+        self._downscale_window = settings.horizontal_pod_autoscaler_downscale_stabilization
+        self._tolerance = settings.horizontal_pod_autoscaler_tolerance
+        self._delays = Delays(
+            settings.horizontal_pod_autoscaler_cpu_initialization_period,
+            settings.horizontal_pod_autoscaler_initial_readiness_delay,
+        )
+        self._metrics = MetricsClient(context.client.rest, context.mapper, context.clock, self.period)
+        self._histories: dict[Request, History] = {}
+        # The pods of each autoscaler's target, as far as they are known.
+        self._selectors: dict[Request, Selector] = {}
+        self.autoscalers = context.informer(HORIZONTAL_POD_AUTOSCALERS)
+        self.pods = context.informer(PODS)
+
+    def autoscaler_changed(self, event: Event, queue: Queue) -> None:
+        """It waits for its next turn."""
+        request = request_for(event.object_new if isinstance(event, UpdateEvent) else event.object)
+        if isinstance(event, DeleteEvent):
+            self._selectors.pop(request, None)
+            return
+        queue.add_rate_limited(request)
+        self._selectors.setdefault(request, labels.NOTHING)
+
+    async def reconcile(self, request: Request) -> Result | None:
+        """HPAError."""
+        autoscaler = self.autoscalers.indexer.get_by_key(str(request))
+        if autoscaler is None:
+            self._histories.pop(request, None)
+            return None
+        await self._sync(request, autoscaler)
+        return Result(requeue_after=self.period)
+
+    async def _sync(self, request: Request, autoscaler: Object) -> None:
+        """HPAError."""
+        spec, target = autoscaler["spec"], autoscaler["spec"]["scaleTargetRef"]
+        status = _Status(autoscaler.get("status"), self._clock.now())
+        reference = f"{target['kind']}/{request.namespace}/{target['name']}"
+        try:
+            scale = await self._scale(request.namespace, target)
+        except _NoScale as error:
+            self._tell(autoscaler, "FailedGetScale", str(error))
+            message = f"the HPA controller was unable to get the target's current scale: {error}"
+            status.set(_ABLE, "False", Reason("FailedGetScale", message))
+            await self._write(autoscaler, status)
+            raise HPAError(f"failed to query scale subresource for {reference}: {error}") from error
+        message = "the HPA controller was able to get the target's current scale"
+        status.set(_ABLE, "True", Reason("SucceededGetScale", message))
+        current = scale.replicas
+        history = self._histories.setdefault(request, History())
+        history.begin(current, self._clock.now())
+        lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
+
+        computed, failure = None, ""
+        if current == 0:
+            desired, why = 0, ""
+            message = "scaling is disabled since the replica count of the target is zero"
+            status.set(_ACTIVE, "False", Reason("ScalingDisabled", message))
+            status.remove(_SCALED_TO_ZERO)
+        elif current > highest:
+            desired, why = highest, "Current number of replicas above Spec.MaxReplicas"
+        elif current < lowest:
+            desired, why = lowest, "Current number of replicas below Spec.MinReplicas"
+        else:
+            try:
+                computed = await self._compute(request, autoscaler, status, scale)
+            except _Uncomputable as error:
+                status.show(current, error.statuses)
+                await self._write(autoscaler, status)
+                self._tell(autoscaler, "FailedComputeMetricsReplicas", str(error))
+                text = f"failed to compute desired number of replicas based on listed metrics for {reference}: {error}"
+                raise HPAError(text) from error
+            failure = computed.failure
+            desired, why = self._normalized(spec, status, history, current, computed)
+        statuses = computed.statuses if computed is not None else None
+        scaled = desired != current
+        if scaled:
+            await self._rescale(autoscaler, status, scale, desired, why, statuses)
+            history.scaled(spec.get("behavior"), current, desired, self._clock.now())
+        status.show(current, statuses, desired, scaled=scaled)
+        if problem := await self._write(autoscaler, status):
+            raise HPAError(problem)
+        if failure:
+            raise HPAError(failure)
+
+    def _normalized(
+        self, spec: Object, status: _Status, history: History, current: int, computed: _Computed
+    ) -> tuple[int, str]:
+        """How many pods there may be now, and why."""
+        desired, why = max(computed.replicas, 0), ""
+        if desired > current:
+            why = f"{computed.name} above target"
+        elif desired < current:
+            why = "All metrics below target"
+        limits = (spec.get("minReplicas", 1), spec["maxReplicas"], self._downscale_window, self._clock.now())
+        behavior = spec.get("behavior")
+        if behavior is None:
+            found = normalize(history, current, desired, *limits)
+        else:
+            found = normalize_with_behavior(history, behavior, current, desired, *limits)
+        status.set(_ABLE, "True", found.able)
+        status.set(_LIMITED, "True" if found.limited else "False", found.why)
+        return found.replicas, why
+
+    # -------------------------------------------------------------------------------- scales
+
+    async def _scale(self, namespace: str, target: Mapping[str, Any]) -> Scale:
+        """Of the version that the server prefers. _NoScale."""
+        version = target.get("apiVersion") or ""
+        group = version.rpartition("/")[0]
+        if "/" in group:
+            raise _NoScale(f"unexpected GroupVersion string: {version}")
+        try:
+            found = await self._mapper.mapping(GroupKind(group, target["kind"]))
+            return Scale(found.gvr, await self._client.resource(found.gvr, namespace).get(target["name"], "scale"))
+        except (NoMatchError, StatusError, TransportError, TimeoutError, ValueError) as error:
+            raise _NoScale(str(error)) from error
+
+    async def _rescale(
+        self,
+        autoscaler: Object,
+        status: _Status,
+        scale: Scale,
+        desired: int,
+        why: str,
+        statuses: Sequence[Object] | None,
+    ) -> None:
+        """HPAError."""
+        current = scale.replicas
+        try:
+            await self._update_scale(autoscaler, scale, desired)
+        except (StatusError, TransportError, TimeoutError) as error:
+            text = f"New size: {desired}; reason: {why}; error: {error}"
+            self._tell(autoscaler, "FailedRescale", text)
+            message = f"the HPA controller was unable to update the target scale: {error}"
+            status.set(_ABLE, "False", Reason("FailedUpdateScale", message))
+            status.show(current, statuses)
+            await self._write(autoscaler, status)
+            raise HPAError(f"failed to rescale: {error}") from error
+        message = f"the HPA controller was able to update the target scale to {desired}"
+        status.set(_ABLE, "True", Reason("SucceededRescale", message))
+        self._events.event(autoscaler, "Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        status.remove(_SCALED_TO_ZERO)
+
+    async def _update_scale(self, autoscaler: Object, scale: Scale, desired: int) -> None:
+        """Somebody else may have written meanwhile. StatusError, TransportError, TimeoutError."""
+        scales = self._client.resource(scale.resource, autoscaler["metadata"]["namespace"])
+        obj = scale.obj
+        for left in reversed(range(_TRIES)):
+            try:
+                await scales.update({**obj, "spec": {**obj["spec"], "replicas": desired}}, "scale")
+                return
+            except StatusError as error:
+                if not left or not is_conflict(error):
+                    raise
+            obj = await scales.get(obj["metadata"]["name"], "scale")
+
+    # ------------------------------------------------------------------------------- metrics
+
+    async def _compute(self, request: Request, autoscaler: Object, status: _Status, scale: Scale) -> _Computed:
+        """The most that any metric asks for. _Uncomputable, with ScalingActive set."""
+        selector = self._selector(request, autoscaler, status, scale.status.get("selector") or "")
+        specs = autoscaler["spec"].get("metrics") or []
+        statuses: list[Object] = []
+        best: _Measured | None = None
+        failures: list[tuple[str, Reason]] = []
+        for spec in specs:
+            try:
+                found = await self._measure(autoscaler, spec, scale, selector)
+            except _MetricFailed as error:
+                self._tell(autoscaler, error.reason, str(error))
+                message = f"the HPA was unable to compute the replica count: {error}"
+                failures.append((error.context + str(error), Reason(error.reason, message)))
+                statuses.append({"type": ""})
+                continue
+            statuses.append(found.status)
+            if best is None or best.replicas == 0 or found.replicas > best.replicas:
+                best = found
+        failure = ""
+        if failures:
+            failure = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {failures[0][0]}"
+        if best is None or (failures and best.replicas < scale.replicas):
+            status.set(_ACTIVE, "False", failures[0][1])
+            raise _Uncomputable(failure, statuses)
+        message = f"the HPA was able to successfully calculate a replica count from {best.name}"
+        status.set(_ACTIVE, "True", Reason("ValidMetricFound", message))
+        return _Computed(best.replicas, best.name, statuses, failure)
+
+    def _selector(self, request: Request, autoscaler: Object, status: _Status, text: str) -> Selector:
+        """Of the target's pods, which no other autoscaler has. _Uncomputable."""
+        if not text:
+            self._tell(autoscaler, "SelectorRequired", "selector is required")
+            message = "the HPA target's scale is missing a selector"
+            status.set(_ACTIVE, "False", Reason("InvalidSelector", message))
+            raise _Uncomputable("selector is required")
+        try:
+            selector = labels.parse(text)
+        except ValueError as error:
+            why = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            self._tell(autoscaler, "InvalidSelector", why)
+            status.set(_ACTIVE, "False", Reason("InvalidSelector", why))
+            raise _Uncomputable(why) from None
+        if request in self._selectors:
+            self._selectors[request] = selector
+        others = self._selecting(request.namespace, self._pods(request.namespace, selector))
+        if len(others) > 1:
+            why = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(map(str, others))}]"
+            self._tell(autoscaler, "AmbiguousSelector", why)
+            status.set(_ACTIVE, "False", Reason("AmbiguousSelector", why))
+            raise _Uncomputable(why)
+        return selector
+
+    def _selecting(self, namespace: str, pods: Sequence[Object]) -> Sequence[Request]:
+        """The autoscalers that have any of these pods."""
+        own = {tuple(sorted(labels_of(pod).items())): labels_of(pod) for pod in pods}.values()
+        return [
+            request
+            for request, selector in self._selectors.items()
+            if request.namespace == namespace and any(map(selector.matches, own))
+        ]
+
+    def _pods(self, namespace: str, selector: Selector) -> Sequence[Object]:
+        selected = selects(selector)
+        return [pod for pod in self.pods.indexer.by_index(NAMESPACE_INDEX, namespace) if selected(pod)]
+
+    async def _measure(self, autoscaler: Object, spec: Object, scale: Scale, selector: Selector) -> _Measured:
+        """_MetricFailed."""
+        kind = spec["type"]
+        source = spec[_field(kind)]
+        namespace = autoscaler["metadata"]["namespace"]
+        metric = _Metric(namespace, source, scale, selector, self._tolerances(autoscaler["spec"]))
+        match kind:
+            case "Resource":
+                measure, what = self._resource, f"{source['name']} resource metric"
+            case "ContainerResource":
+                measure, what = self._resource, f"{source['container']} container metric"
+            case "Pods":
+                measure, what = self._of_pods, "pods metric"
+            case "Object":
+                measure, what = self._of_object, "object metric"
+            case _:
+                measure, what = self._external, f"{metric.name} external metric"
+        context = f"failed to get {what} value: "
+        try:
+            return await measure(metric)
+        except _InContext as error:
+            raise _MetricFailed(str(error.__cause__), _FAILED[kind], f"{context}{error}: ") from error
+        except CalculationError as error:
+            raise _MetricFailed(str(error), _FAILED[kind], context) from error
+
+    async def _resource(self, metric: _Metric) -> _Measured:
+        """CPU or memory, of pods or of one of their containers. CalculationError."""
+        target = metric.source["target"]
+        resource, container = metric.source["name"], metric.source.get("container", "")
+        average, percent = target.get("averageValue"), target.get("averageUtilization")
+        if average is None and percent is None:
+            raise CalculationError(
+                "invalid resource metric source: neither an average utilization target nor an average value (usage) target was set"
+            )
+        try:
+            metrics = await self._metrics.resource(resource, metric.namespace, metric.selector, container)
+        except CalculationError as error:
+            what = "usage" if average is not None else "utilization"
+            why = f"failed to get {resource} {what}: unable to get metrics for resource {resource}: {error}"
+            raise CalculationError(why) from None
+        pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
+        rules = metric.tolerances, self._delays, self._clock.now()
+        shown: Object
+        if average is not None:
+            try:
+                found = calculator.plain_replicas(metrics, pods, current, _milli(average), resource, *rules)
+            except CalculationError as error:
+                raise CalculationError(f"failed to get {resource} usage: {error}") from None
+            replicas, shown, name = (
+                found.replicas,
+                {"averageValue": _resource_quantity(resource, found.usage)},
+                "resource",
+            )
+        else:
+            try:
+                told = calculator.resource_replicas(metrics, pods, current, percent, resource, container, *rules)
+            except CalculationError as error:
+                raise CalculationError(f"failed to get {resource} utilization: {error}") from None
+            usage = _resource_quantity(resource, told.usage)
+            replicas, shown = told.replicas, {"averageUtilization": told.utilization, "averageValue": usage}
+            name = f"{'container ' if container else ''}resource utilization (percentage of request)"
+        if container:
+            status = {"name": resource, "container": container, "current": shown}
+            return _measured(replicas, f"{resource} {name}", "ContainerResource", status)
+        return _measured(replicas, f"{resource} {name}", "Resource", {"name": resource, "current": shown})
+
+    async def _of_pods(self, metric: _Metric) -> _Measured:
+        """A custom metric of each pod. CalculationError."""
+        series = metric.labels()
+        try:
+            metrics = await self._metrics.pods(metric.name, metric.namespace, metric.selector, series)
+        except CalculationError as error:
+            raise CalculationError(f"unable to get metric {metric.name}: {error}") from None
+        target = _milli(metric.source["target"]["averageValue"])
+        pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
+        found = calculator.plain_replicas(
+            metrics, pods, current, target, "", metric.tolerances, self._delays, self._clock.now()
+        )
+        shown = {"metric": metric.identifier, "current": {"averageValue": _quantity(found.usage)}}
+        return _measured(found.replicas, f"pods metric {metric.name}", "Pods", shown)
+
+    async def _of_object(self, metric: _Metric) -> _Measured:
+        """A custom metric of another object. CalculationError, _InContext."""
+        series, target, described = metric.labels(), metric.source["target"], metric.source["describedObject"]
+        value = target.get("value") if target["type"] == "Value" else None
+        average = target.get("averageValue") if target["type"] == "AverageValue" else None
+        if value is None and average is None:
+            raise CalculationError(
+                "invalid object metric source: neither a value target nor an average value target was set"
+            )
+        try:
+            usage = await self._metrics.of_object(metric.name, metric.namespace, described, series)
+        except CalculationError as error:
+            # What it is about, and then why, in the places that upstream has for them the other way round.
+            place = f"{described['kind']} on {metric.namespace} {described['name']}"
+            told = CalculationError(f"unable to get metric {metric.name}: {place}/{error}")
+            if value is not None:
+                raise told from None
+            raise _InContext(f"failed to get {metric.name} object metric") from told
+        found = self._of_value(metric, usage, value, average, calculator.value_per_pod_replicas)
+        current = {"averageValue" if value is None else "value": _quantity(found.usage)}
+        name = metric.external_name if value is None else f"{described['kind']} metric {metric.name}"
+        shown = {"describedObject": described, "metric": metric.identifier, "current": current}
+        return _measured(found.replicas, name, "Object", shown)
+
+    async def _external(self, metric: _Metric) -> _Measured:
+        """What is measured elsewhere. CalculationError, _InContext."""
+        target, name = metric.source["target"], metric.name
+        average = target.get("averageValue")
+        value = target.get("value") if average is None else None
+        if value is None and average is None:
+            raise CalculationError(
+                "invalid external metric source: neither a value target nor an average value target was set"
+            )
+        context = f"failed to get {name} external metric" if value is None else f"failed to get external metric {name}"
+        try:
+            series = metric.labels()
+            try:
+                usage = await self._metrics.external(name, metric.namespace, series)
+            except CalculationError as error:
+                place = f"{metric.namespace}/{name}/{labels.go_text(metric.identifier.get('selector'))}"
+                raise CalculationError(f"unable to get external metric {place}: {error}") from None
+            found = self._of_value(metric, usage, value, average, calculator.external_per_pod_replicas)
+        except CalculationError as error:
+            raise _InContext(context) from error
+        current = {"averageValue" if value is None else "value": _quantity(found.usage)}
+        return _measured(
+            found.replicas, metric.external_name, "External", {"metric": metric.identifier, "current": current}
+        )
+
+    def _of_value(
+        self, metric: _Metric, usage: int, value: str | None, average: str | None, per_pod: _PerPod
+    ) -> Proposal:
+        """By the value of something, in all or for each pod. CalculationError."""
+        if value is None:
+            assert average is not None
+            return per_pod(usage, _milli(average), metric.scale.status.get("replicas", 0), metric.tolerances)
+        replicas = calculator.value_replicas(
+            usage,
+            _milli(value),
+            metric.scale.replicas,
+            lambda: self._pods(metric.namespace, metric.selector),
+            metric.tolerances,
+        )
+        return Proposal(replicas, usage)
+
+    def _tolerances(self, spec: Object) -> Tolerances:
+        behavior = spec.get("behavior") or {}
+        down, up = ((behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp"))
+        return Tolerances(*(self._tolerance if text is None else _approximate(text) for text in (down, up)))
+
+    # ------------------------------------------------------------------------------- telling
+
+    def _tell(self, autoscaler: Object, reason: str, message: str) -> None:
+        self._events.event(autoscaler, "Warning", reason, message)
+
+    async def _write(self, autoscaler: Object, status: _Status) -> str:
+        """Writes the status, where it is another; what went wrong, which is told already."""
+        if not status.differs(autoscaler.get("status")):
+            return ""
+        metadata = autoscaler["metadata"]
+        try:
+            autoscalers = self._client.resource(HORIZONTAL_POD_AUTOSCALERS, metadata["namespace"])
+            await autoscalers.update_status({**autoscaler, "status": status.written()})
+        except (StatusError, TransportError, TimeoutError) as error:
+            self._tell(autoscaler, "FailedUpdateStatus", str(error))
+            return f"failed to update status for {metadata['name']}: {error}"
+        return ""
+
+
+def _measured(replicas: int, name: str, kind: str, shown: Object) -> _Measured:
+    return _Measured(replicas, name, {"type": kind, _field(kind): shown})
+
+
+def _field(kind: str) -> str:
+    """Where a metric of this type is."""
+    return kind[0].lower() + kind[1:]
+
+
+def _filled(fields: Object) -> Object:
+    return {name: value for name, value in fields.items() if value}
+
+
+def _milli(text: object) -> int:
+    return milli_value(parse(str(text)))
+
+
+def _quantity(thousandths: int, family: Family = "DecimalSI") -> str:
+    return str(Quantity(Fraction(thousandths, 1000), family))
+
+
+def _resource_quantity(resource: str, thousandths: int) -> str:
+    """As metrics are told of it."""
+    return _quantity(thousandths, "BinarySI" if resource == "memory" else "DecimalSI")
+
+
+def _approximate(text: object) -> float:
+    """As Go multiplies it (upstream: AsApproximateFloat64)."""
+    amount = parse(str(text)).amount
+    power = next(power for power in (0, 3, 6, 9) if (amount * 10**power).denominator == 1)
+    return float(amount * 10**power) * 10.0**-power
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    reconciler = HorizontalController(context)
+    controller = context.controller(
+        reconciler,
+        workers=context.configuration.concurrent_horizontal_pod_autoscaler_syncs,
+        # Whatever came of it, its next turn is a period later.
+        rate_limiter=ItemExponentialFailureRateLimiter(reconciler.period, reconciler.period),
+    )
+    controller.add_source(Informer(reconciler.autoscalers, reconciler.autoscaler_changed))
+    return [controller]

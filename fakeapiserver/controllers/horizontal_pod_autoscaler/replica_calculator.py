@@ -1,0 +1,327 @@
+"""How many pods a metric asks for (upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go).
+
+Values are in thousandths. Numbers behave as Go's do: a division by zero is infinite, what is too large for its type wraps around.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from fakeapiserver.apimachinery.quantity import milli_value, parse
+from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.apis.pod_resources import charged_resources, is_pod_level
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.objects import is_terminating
+from fakeapiserver.component_helpers.pods import is_pod_ready, pod_condition, pod_phase
+
+MAX_INT32: Final = 2**31 - 1
+MAX_INT64: Final = 2**63 - 1
+_CPU: Final = "cpu"
+_NO_PODS: Final = "no pods returned by selector while calculating replica count"
+_NO_METRICS: Final = "did not receive metrics for targeted pods (pods might be unready)"
+
+
+class CalculationError(Exception):
+    """Nobody can tell; the text says why."""
+
+
+class PodMetric(NamedTuple):
+    """A pod's value, measured in the `window` (seconds) before `timestamp` (seconds since the Unix epoch)."""
+
+    value: int
+    timestamp: float = 0.0
+    window: float = 0.0
+
+
+# By the pod's name.
+PodMetrics = dict[str, PodMetric]
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """How far usage may be from its target, as a part of it, before anything is done."""
+
+    scale_down: float
+    scale_up: float
+
+    def covers(self, ratio: float) -> bool:
+        return 1.0 - self.scale_down <= ratio <= 1.0 + self.scale_up
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds after a pod's start: in which its CPU counts only while it is ready, and until when one that isn't never was."""
+
+    cpu_initialization_period: float
+    initial_readiness_delay: float
+
+
+class ResourceProposal(NamedTuple):
+    replicas: int
+    utilization: int
+    usage: int
+
+
+class Proposal(NamedTuple):
+    """So many pods, and the usage that a status shows."""
+
+    replicas: int
+    usage: int
+
+
+class _Groups(NamedTuple):
+    """Names of pods by what is known of them; `ready`: how many are none of these."""
+
+    ready: int
+    unready: set[str]
+    missing: set[str]
+    ignored: set[str]
+
+
+# ------------------------------------------------------------------- metrics of each pod
+
+
+def resource_replicas(
+    metrics: PodMetrics,
+    pods: Sequence[Object],
+    current: int,
+    target: int,
+    resource: str,
+    container: str,
+    tolerances: Tolerances,
+    delays: Delays,
+    now: float,
+) -> ResourceProposal:
+    """By the part of what pods request, in percent, that they should use. CalculationError."""
+    groups, metrics = _counted(metrics, pods, resource, delays, now)
+    requests = {pod["metadata"]["name"]: _request(pod, container, resource) for pod in pods}
+    ratio, utilization, usage = _utilization(metrics, requests, target)
+
+    def missing(name: str) -> int:
+        """Who is missing may use all it has asked for."""
+        return requests[name] * max(100, target) // 100
+
+    def ratio_of(found: PodMetrics) -> float:
+        return _utilization(found, requests, target)[0]
+
+    return ResourceProposal(
+        _replicas(metrics, groups, current, ratio, tolerances, missing, ratio_of), utilization, usage
+    )
+
+
+def plain_replicas(
+    metrics: PodMetrics,
+    pods: Sequence[Object],
+    current: int,
+    target: int,
+    resource: str,
+    tolerances: Tolerances,
+    delays: Delays,
+    now: float,
+) -> Proposal:
+    """By the value that each pod should have. `resource`: empty for a custom metric. CalculationError."""
+    groups, metrics = _counted(metrics, pods, resource, delays, now)
+    ratio, usage = _usage(metrics, target)
+    replicas = _replicas(
+        metrics, groups, current, ratio, tolerances, lambda name: target, lambda found: _usage(found, target)[0]
+    )
+    return Proposal(replicas, usage)
+
+
+def _counted(
+    metrics: PodMetrics, pods: Sequence[Object], resource: str, delays: Delays, now: float
+) -> tuple[_Groups, PodMetrics]:
+    """The metrics that count. CalculationError."""
+    if not pods:
+        raise CalculationError(_NO_PODS)
+    groups = _group(pods, metrics, resource, delays, now)
+    left_out = groups.ignored | groups.unready
+    kept = {name: metric for name, metric in metrics.items() if name not in left_out}
+    if not kept:
+        raise CalculationError(_NO_METRICS)
+    return groups, kept
+
+
+def _replicas(
+    metrics: PodMetrics,
+    groups: _Groups,
+    current: int,
+    ratio: float,
+    tolerances: Tolerances,
+    missing: Callable[[str], int],
+    ratio_of: Callable[[PodMetrics], float],
+) -> int:
+    """What is missing or not ready is taken for what holds the change back. CalculationError."""
+    growing_with_unready = bool(groups.unready) and ratio > 1.0
+    if not growing_with_unready and not groups.missing:
+        return current if tolerances.covers(ratio) else ceil32(ratio * groups.ready)
+    assumed = dict(metrics)
+    if ratio < 1.0:
+        assumed |= {name: PodMetric(missing(name)) for name in groups.missing}
+    elif ratio > 1.0:
+        assumed |= dict.fromkeys(groups.missing, PodMetric(0))
+    if growing_with_unready:
+        assumed |= dict.fromkeys(groups.unready, PodMetric(0))
+    found = ratio_of(assumed)
+    if tolerances.covers(found) or (ratio < 1.0 < found) or (found < 1.0 < ratio):
+        return current
+    replicas = ceil32(found * len(assumed))
+    if (found < 1.0 and replicas > current) or (found > 1.0 and replicas < current):
+        return current
+    return replicas
+
+
+def _group(
+    pods: Iterable[Object], metrics: Mapping[str, PodMetric], resource: str, delays: Delays, now: float
+) -> _Groups:
+    """Upstream: groupPods."""
+    ready, unready, missing, ignored = 0, set(), set(), set()
+    for pod in pods:
+        name, phase = pod["metadata"]["name"], pod_phase(pod)
+        metric = metrics.get(name)
+        if is_terminating(pod) or phase == "Failed":
+            ignored.add(name)
+        elif phase == "Pending":
+            unready.add(name)
+        elif metric is None:
+            missing.add(name)
+        elif resource == _CPU and not _is_measured(pod, metric, delays, now):
+            unready.add(name)
+        else:
+            ready += 1
+    return _Groups(ready, unready, missing, ignored)
+
+
+def _is_measured(pod: Object, metric: PodMetric, delays: Delays, now: float) -> bool:
+    """Whether its CPU is that of its work, rather than of its start."""
+    condition, started = pod_condition(pod, "Ready"), seconds_of((pod.get("status") or {}).get("startTime") or "")
+    if condition is None or started is None:
+        return False
+    since = seconds_of(condition.get("lastTransitionTime") or "")
+    is_unready = condition["status"] == "False"
+    if started + delays.cpu_initialization_period > now:
+        # A whole window must have gone by since.
+        return not is_unready and not (since is not None and metric.timestamp < since + metric.window)
+    return not (is_unready and (since is None or started + delays.initial_readiness_delay > since))
+
+
+def _utilization(metrics: PodMetrics, requests: Mapping[str, int], target: int) -> tuple[float, int, int]:
+    """(part of the target, percent of the requests, average usage). CalculationError."""
+    known = [(metric.value, requests[name]) for name, metric in metrics.items() if name in requests]
+    used, requested = sum(value for value, _ in known), sum(request for _, request in known)
+    if requested == 0:
+        raise CalculationError("no metrics returned matched known pods")
+    percent = int32(_quotient(used * 100, requested))
+    return divided(percent, target), percent, _quotient(used, len(known))
+
+
+def _usage(metrics: PodMetrics, target: int) -> tuple[float, int]:
+    """(part of the target, average)."""
+    average = _quotient(sum(metric.value for metric in metrics.values()), len(metrics))
+    return divided(average, target), average
+
+
+def _request(pod: Object, container: str, resource: str) -> int:
+    """Of the container, or of the whole pod. CalculationError."""
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    if not container and _has_pod_level_requests(spec):
+        found = charged_resources({"spec": spec}, "requests").get(resource)
+        if found is None:
+            raise CalculationError(f"missing pod-level request for {resource} in Pod {name}")
+        return milli_value(found)
+    total = 0
+    for one in _running_containers(spec):
+        if container in ("", one["name"]):
+            text = ((one.get("resources") or {}).get("requests") or {}).get(resource)
+            if text is None:
+                raise CalculationError(f"missing request for {resource} in container {one['name']} of Pod {name}")
+            total += milli_value(parse(str(text)))
+        if container == one["name"]:
+            return total
+    if container:
+        raise CalculationError(f"container {container} not found in Pod {name}")
+    return total
+
+
+def _has_pod_level_requests(spec: Object) -> bool:
+    return any(is_pod_level(name) for name in (spec.get("resources") or {}).get("requests") or ())
+
+
+def _running_containers(spec: Object) -> Iterable[Mapping[str, Any]]:
+    """Those that run as long as the pod does."""
+    yield from spec["containers"]
+    yield from (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+
+
+# ------------------------------------------------------------------- metrics of something else
+
+
+def value_replicas(
+    usage: int, target: int, current: int, pods: Callable[[], Sequence[Object]], tolerances: Tolerances
+) -> int:
+    """By the value that something has in all; `pods` are those that it is shared by. CalculationError."""
+    ratio = divided(usage, target)
+    if current == 0:
+        return ceil32(ratio)
+    if tolerances.covers(ratio):
+        return current
+    found = pods()
+    if not found:
+        raise CalculationError(f"unable to calculate ready pods: {_NO_PODS}")
+    ready = sum(pod_phase(pod) == "Running" and is_pod_ready(pod) for pod in found)
+    wanted = ratio * ready
+    return MAX_INT32 if wanted > MAX_INT32 else ceil32(wanted)
+
+
+def value_per_pod_replicas(usage: int, target: int, current: int, tolerances: Tolerances) -> Proposal:
+    """By the value that something should have for each pod (an Object metric)."""
+    ratio = divided(usage, target * current)
+    replicas = current if tolerances.covers(ratio) else ceil32(divided(usage, target))
+    return Proposal(replicas, ceil64(divided(usage, current)))
+
+
+def external_per_pod_replicas(usage: int, target: int, current: int, tolerances: Tolerances) -> Proposal:
+    """The same of an External metric, which may be too large to count."""
+    ratio, replicas = divided(usage, target * current), current
+    if not tolerances.covers(ratio):
+        wanted = divided(usage, target)
+        replicas = MAX_INT32 if wanted > MAX_INT32 else ceil32(wanted)
+    if float(usage) >= float(MAX_INT64):
+        return Proposal(replicas, MAX_INT64)
+    return Proposal(replicas, ceil64(divided(usage, current)))
+
+
+# ------------------------------------------------------------------------------ numbers
+
+
+def divided(number: float, by: float) -> float:
+    """As floating point does it."""
+    if by:
+        return number / by
+    return math.nan if number == 0 or math.isnan(number) else math.copysign(math.inf, number)
+
+
+def int32(number: int) -> int:
+    """Of an int64: its lower half."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def ceil32(number: float) -> int:
+    """Rounded up; the least there is for what no int32 can hold."""
+    return _ceil(number, 31)
+
+
+def ceil64(number: float) -> int:
+    """The same of an int64."""
+    return _ceil(number, 63)
+
+
+def _ceil(number: float, bits: int) -> int:
+    rounded = math.ceil(number) if math.isfinite(number) else 2**bits
+    return rounded if -(2**bits) <= rounded < 2**bits else -(2**bits)
+
+
+def _quotient(number: int, by: int) -> int:
+    """Towards zero."""
+    return -(-number // by) if number < 0 else number // by

@@ -1,0 +1,228 @@
+"""How many pods may come or go now: what was recommended and done before, limits and policies.
+
+Upstream: pkg/controller/podautoscaler/horizontal.go (normalizeDesiredReplicas and what follows). Times in seconds.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+_LIMIT_FACTOR: Final = 2
+_LIMIT_MINIMUM: Final = 4
+
+Rules = Mapping[str, Any]
+
+
+class Reason(NamedTuple):
+    """Of a condition."""
+
+    reason: str
+    message: str
+
+
+WITHIN_RANGE: Final = Reason("DesiredWithinRange", "the desired count is within the acceptable range")
+READY: Final = Reason("ReadyForNewScale", "recommended size matches current size")
+UP_STABILIZED: Final = Reason(
+    "ScaleUpStabilized",
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+)
+DOWN_STABILIZED: Final = Reason(
+    "ScaleDownStabilized",
+    "recent recommendations were higher than current one, applying the highest recent recommendation",
+)
+_UP_LIMIT: Final = Reason("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")
+_DOWN_LIMIT: Final = Reason(
+    "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"
+)
+_TOO_MANY: Final = Reason("TooManyReplicas", "the desired replica count is more than the maximum replica count")
+_TOO_FEW: Final = Reason("TooFewReplicas", "the desired replica count is less than the minimum replica count")
+
+
+@dataclass(slots=True)
+class _Recommendation:
+    replicas: int
+    at: float
+
+
+@dataclass(slots=True)
+class _ScaleEvent:
+    """So many pods came, or went."""
+
+    change: int
+    at: float
+    outdated: bool = False
+
+
+@dataclass(slots=True)
+class History:
+    """What one autoscaler wanted and did."""
+
+    recommendations: list[_Recommendation] = field(default_factory=list)
+    ups: list[_ScaleEvent] = field(default_factory=list)
+    downs: list[_ScaleEvent] = field(default_factory=list)
+
+    def begin(self, replicas: int, now: float) -> None:
+        """What is there when it is first looked at counts as recommended."""
+        if not self.recommendations:
+            self.recommendations.append(_Recommendation(replicas, now))
+
+    def scaled(self, behavior: Rules | None, before: int, after: int, now: float) -> None:
+        """Nobody asks for it without a behavior (upstream: storeScaleEvent)."""
+        if behavior is None:
+            return
+        events, rules = (self.ups, behavior["scaleUp"]) if after > before else (self.downs, behavior["scaleDown"])
+        period = max((policy["periodSeconds"] for policy in rules["policies"]), default=0)
+        for event in events:
+            event.outdated = event.outdated or event.at < now - period
+        _put(events, _ScaleEvent(abs(after - before), now), [event.outdated for event in events])
+
+
+class Limited(NamedTuple):
+    """So many pods; why AbleToScale is true; whether and why ScalingLimited is."""
+
+    replicas: int
+    able: Reason
+    limited: bool
+    why: Reason
+
+
+# ------------------------------------------------------------------------ without behavior
+
+
+def normalize(
+    history: History, current: int, desired: int, lowest: int, highest: int, downscale_window: float, now: float
+) -> Limited:
+    """Of an autoscaler that says nothing of its behavior."""
+    stabilized = _stabilize(history, desired, downscale_window, now)
+    replicas, why = _within_limits(current, stabilized, lowest, highest)
+    return Limited(replicas, READY if stabilized == desired else DOWN_STABILIZED, replicas != stabilized, why)
+
+
+def _stabilize(history: History, desired: int, window: float, now: float) -> int:
+    """The highest recommendation of late; this one takes the place of an old one."""
+    cutoff = now - window
+    recent = [found.replicas for found in history.recommendations if found.at >= cutoff]
+    old = [found.at < cutoff for found in history.recommendations]
+    _put(history.recommendations, _Recommendation(desired, now), old)
+    return max([desired, *recent])
+
+
+def _within_limits(current: int, desired: int, lowest: int, highest: int) -> tuple[int, Reason]:
+    up_limit = max(_LIMIT_FACTOR * current, _LIMIT_MINIMUM)
+    allowed, why = (up_limit, _UP_LIMIT) if highest > up_limit else (highest, _TOO_MANY)
+    if desired < lowest:
+        return lowest, _TOO_FEW
+    if desired > allowed:
+        return allowed, why
+    return desired, WITHIN_RANGE
+
+
+# --------------------------------------------------------------------------- with behavior
+
+
+def normalize_with_behavior(
+    history: History,
+    behavior: Rules,
+    current: int,
+    desired: int,
+    lowest: int,
+    highest: int,
+    downscale_window: float,
+    now: float,
+) -> Limited:
+    """Policies and windows as the autoscaler says; `downscale_window` where it doesn't."""
+    up, down = behavior["scaleUp"], behavior["scaleDown"]
+    windows = up["stabilizationWindowSeconds"], down.get("stabilizationWindowSeconds")
+    stabilized = _stabilize_both(
+        history, current, desired, windows[0], int(downscale_window) if windows[1] is None else windows[1], now
+    )
+    able = READY if stabilized == desired else UP_STABILIZED if desired >= current else DOWN_STABILIZED
+    replicas, why = _within_rates(history, up, down, current, stabilized, lowest, highest, now)
+    return Limited(replicas, able, replicas != stabilized, why)
+
+
+def _stabilize_both(
+    history: History, current: int, desired: int, up_window: float, down_window: float, now: float
+) -> int:
+    """No more than the lowest of late, and no less than the highest."""
+    up_cutoff, down_cutoff = now - up_window, now - down_window
+    known = history.recommendations
+    lowest = min([desired, *(found.replicas for found in known if found.at > up_cutoff)])
+    highest = max([desired, *(found.replicas for found in known if found.at > down_cutoff)])
+    old = [found.at < up_cutoff and found.at < down_cutoff for found in known]
+    _put(known, _Recommendation(desired, now), old)
+    return min(max(current, lowest), highest)
+
+
+def _within_rates(
+    history: History,
+    up: Rules,
+    down: Rules,
+    current: int,
+    desired: int,
+    lowest: int,
+    highest: int,
+    now: float,
+) -> tuple[int, Reason]:
+    if desired > current:
+        limit = max(_up_limit(history, up, current, now), current)
+        allowed, why = (limit, _UP_LIMIT) if highest > limit else (highest, _TOO_MANY)
+        if desired > allowed:
+            return allowed, why
+    elif desired < current:
+        limit = min(_down_limit(history, down, current, now), current)
+        allowed, why = (limit, _DOWN_LIMIT) if lowest < limit else (lowest, _TOO_FEW)
+        if desired < allowed:
+            return allowed, why
+    return desired, WITHIN_RANGE
+
+
+def _up_limit(history: History, rules: Rules, current: int, now: float) -> int:
+    def proposed(policy: Rules, start: int) -> int:
+        value: int = policy["value"]
+        return start + value if policy["type"] == "Pods" else math.ceil(start * (1 + value / 100))
+
+    return _limit(history, rules, current, now, proposed, least=min, most=max)
+
+
+def _down_limit(history: History, rules: Rules, current: int, now: float) -> int:
+    def proposed(policy: Rules, start: int) -> int:
+        value: int = policy["value"]
+        return start - value if policy["type"] == "Pods" else int(start * (1 - value / 100))
+
+    return _limit(history, rules, current, now, proposed, least=max, most=min)
+
+
+def _limit(
+    history: History,
+    rules: Rules,
+    current: int,
+    now: float,
+    proposed: Callable[[Rules, int], int],
+    least: Callable[[Sequence[int]], int],
+    most: Callable[[Sequence[int]], int],
+) -> int:
+    """How far its policies let it go: `least` and `most` choose the one that changes least and most."""
+    if rules.get("selectPolicy") == "Disabled":
+        return current
+    found = []
+    for policy in rules["policies"]:
+        period = policy["periodSeconds"]
+        start = current - _changed(history.ups, period, now) + _changed(history.downs, period, now)
+        found.append(proposed(policy, start))
+    return least(found) if rules.get("selectPolicy") == "Min" else most(found)
+
+
+def _changed(events: Sequence[_ScaleEvent], period: float, now: float) -> int:
+    """So many pods came, or went, in the last so many seconds."""
+    return sum(event.change for event in events if event.at > now - period)
+
+
+def _put(entries: list[Any], new: Any, old: Sequence[bool]) -> None:
+    """In the place of the last of those that are old, or behind all."""
+    places = [place for place, is_old in enumerate(old) if is_old]
+    if places:
+        entries[places[-1]] = new
+    else:
+        entries.append(new)

@@ -11,8 +11,10 @@ own, which `${namespace}` stands for. A step is one of
 `{"delete": path, "options"?: DeleteOptions}`,
 `{"pods": selector, "status": object, "count"?: n}`: the status of the (first n) pods that match, as a kubelet would write it,
 `{"finish": selector}`: pods that are being deleted end, as a kubelet would let them,
+`{"metrics": "pods" | "custom" | "external", "body": what POST /fakeapiserver/metrics/... takes}`: values of the metrics APIs, and
+`{"metrics": "served", "body": {"served": [names]}}`: which of these there are (a real cluster gets them from `metrics_server.py`).
 A step with `"wait": seconds` is followed by so much time, for what a controller does later.
-`${uid:path}` is the uid of an object that is there.
+`${uid:path}` is the uid of an object that is there; in a status, `${now}` is the time, and `${now-90}` that of 90 seconds before.
 Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
 After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
 times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
@@ -24,9 +26,11 @@ kube-controller-manager. Its last lines are a table: how many states of each con
 """
 
 import argparse
+import calendar
 import json
 import re
 import sys
+import threading
 import time
 import uuid
 from collections import Counter
@@ -37,6 +41,7 @@ from typing import Any, Final
 
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client, plain
+from conformance.metrics_server import MetricsServer
 from conformance.pairs import WITHOUT_NODES, Pair
 
 HERE: Final = Path(__file__).parent / "controller_scripts"
@@ -55,7 +60,10 @@ FLAGS: Final = {"service": ("--load-balancers",)}
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
 _UNORDERED: Final = frozenset({"endpoints"})
+_MEASURED: Final = threading.Lock()
 _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
+_OF_NOW: Final = re.compile(r"\$\{now(?:-([0-9]+))?\}")
+_RFC_3339: Final = "%Y-%m-%dT%H:%M:%SZ"
 _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 
@@ -63,8 +71,18 @@ _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 class Run:
     """One script against one server."""
 
-    def __init__(self, client: Client, script: Mapping[str, Any], *, settles: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        script: Mapping[str, Any],
+        *,
+        settles: bool,
+        metrics: MetricsServer | None = None,
+        haste: float = 1.0,
+    ) -> None:
         self._client = client
+        self._haste = haste
+        self._metrics = metrics
         self._show: Sequence[str] = script["show"]
         self._steps: Sequence[Mapping[str, Any]] = script["steps"]
         self._settles = settles
@@ -120,6 +138,8 @@ class Run:
             return self._ask("PATCH", self._path(step["patch"]), step["body"], _CHANGE[step.get("type", "merge")])[1]
         if "delete" in step:
             return self._ask("DELETE", self._path(step["delete"]), step.get("options"))[1]
+        if "metrics" in step:
+            return self._measure(step["metrics"], step["body"])
         if "pods" in step:
             return self._pods(step["pods"], step["status"], step.get("count"))
         assert "finish" in step, f"an unknown step: {step}"
@@ -129,9 +149,28 @@ class Run:
                 self._ask("DELETE", path, {"gracePeriodSeconds": 0})
         return ""
 
+    def _measure(self, what: str, body: Mapping[str, Any]) -> str:
+        if self._metrics is not None:
+            self._metrics.set(what, body)
+            return ""
+        if what == "served":
+            return self._ask("PUT", "/fakeapiserver/metrics", body)[1]
+        return self._ask("POST", f"/fakeapiserver/metrics/{what}", body)[1]
+
+    def _now(self) -> float:
+        """Of the server whose clock can be turned, or of this machine."""
+        if not self._settles:
+            return time.time()
+        now: str = self._ask("GET", "/fakeapiserver/clock")[0]["now"]
+        return calendar.timegm(time.strptime(now, _RFC_3339))
+
     def _pods(self, selector: str, status: Mapping[str, Any], count: int | None) -> str:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        body = json.loads(json.dumps({"status": status}).replace("${now}", now))
+        now = self._now()
+        text = _OF_NOW.sub(
+            lambda found: time.strftime(_RFC_3339, time.gmtime(now - int(found[1] or 0))),
+            json.dumps({"status": status}),
+        )
+        body = json.loads(text)
         for pod in self._selected(selector)[:count]:
             path = f"{self._path('v1/pods')}/{pod['metadata']['name']}/status"
             if problem := self._ask("PATCH", path, body, _CHANGE["strategic"])[1]:
@@ -192,7 +231,7 @@ class Run:
         if self._settles:
             self._ask("PUT", "/fakeapiserver/clock", {"advance": f"{seconds}s"})
         else:
-            time.sleep(seconds)
+            time.sleep(seconds / self._haste)
         self._wait()
 
     def _versions(self) -> set[str]:
@@ -284,15 +323,28 @@ def recording_of(path: Path) -> Path:
     return HERE.with_name("controller_states") / path.parent.name / path.name
 
 
-def record(client: Client, names: Sequence[str]) -> None:
-    """Writes down what the server's controllers make of the scripts."""
+def record(client: Client, names: Sequence[str], haste: float) -> None:
+    """Writes down what the server's controllers make of the scripts. `haste`: they look at things so many times as often."""
     for path in scripts(names):
-        states = [*Run(client, json.loads(path.read_text()), settles=False).states()]
+        states = [*_states(client, json.loads(path.read_text()), settles=False, haste=haste)]
         target = recording_of(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         rows = ",\n".join(json.dumps(state, sort_keys=True) for state in states)
         target.write_text(f"[\n{rows}\n]\n")
         print(f"{path.parent.name}/{path.stem}: {len(states)} states", file=sys.stderr, flush=True)
+
+
+def _states(
+    client: Client, script: Mapping[str, Any], *, settles: bool, haste: float = 1.0
+) -> Iterator[dict[str, Any]]:
+    """Of a run; a real cluster has metrics beside it, where the script sets any."""
+    if settles or not any("metrics" in step for step in script["steps"]):
+        yield from Run(client, script, settles=settles, haste=haste).states()
+        return
+    # A cluster has each metrics API once.
+    with _MEASURED, MetricsServer(client.url, client.token) as metrics:
+        yield from Run(client, script, settles=settles, metrics=metrics, haste=haste).states()
+        metrics.clear()
 
 
 def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int, int, list[str]]:
@@ -306,9 +358,9 @@ def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int,
 def replay_one(client: Client, path: Path, *, settles: bool) -> tuple[int, list[str]]:
     """(how many states the script has, what differs: at most one line of each)."""
     expected = json.loads(recording_of(path).read_text())
-    run = Run(client, json.loads(path.read_text()), settles=settles)
+    states = _states(client, json.loads(path.read_text()), settles=settles)
     misses = []
-    for number, (want, got) in enumerate(zip(expected, run.states(), strict=True), 1):
+    for number, (want, got) in enumerate(zip(expected, states, strict=True), 1):
         if found := difference(want, json.loads(json.dumps(got)), ""):
             misses.append(f"{path.parent.name}/{path.stem}, after step {number}: {found}")
     return len(expected), misses
@@ -388,6 +440,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--server", default="")
     parser.add_argument("--token", default="")
+    parser.add_argument(
+        "--haste", type=float, default=1.0, help="waits are divided by this: for a manager with shorter periods, 3 say"
+    )
     parser.add_argument("--polls", action="store_true", help="the server isn't ours: wait until nothing changes")
     parser.add_argument("--assets", type=Path, help="cross: folder of the real binaries")
     parser.add_argument("--pair", action="append", help="cross: real/ours, ours/real, real/real or ours/ours")
@@ -404,7 +459,7 @@ def main() -> int:
         return 0 if all(equal == total for of in crossed.values() for equal, total in of.values()) else 1
     client = Client(arguments.server, arguments.token)
     if arguments.command == "record":
-        record(client, arguments.names)
+        record(client, arguments.names, arguments.haste)
         return 0
     if arguments.server:
         equal, total, misses = replay(client, arguments.names, settles=not arguments.polls)

@@ -124,7 +124,7 @@ class MetricsAPIs:
     async def answer(self, request: Request) -> Response:
         """StatusError."""
         version, group = self._groups[_prefix(request.path)]
-        if request.method != "GET":
+        if request.method != "GET" or request.info.verb == "watch":
             raise new_generic_method_not_allowed()
         if request.info.resource_request:
             return group.answer(request)

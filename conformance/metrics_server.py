@@ -5,7 +5,6 @@ that the cluster has. It knows no more than scripts need: usage of pods, custom 
 """
 
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
@@ -31,8 +30,7 @@ class MetricsServer(TLSServer):
     """Runs in a thread, as a context manager, beside the cluster at `url`."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._client = Client(url, token)
-        self._lock = threading.Lock()
+        self._url, self._token = url, token
         self._rules: dict[str, list[dict[str, Any]]] = {"pods": [], "custom": [], "external": []}
 
         class Handler(_Handler):
@@ -84,8 +82,8 @@ class MetricsServer(TLSServer):
         request: dict[str, Any] = {"method": method, "path": path, "type": "application/json"}
         if body is not None:
             request["body"] = body
-        with self._lock:  # each request has a thread
-            found: dict[str, Any] = self._client.send(request, []).get("body") or {}
+        # Each request has a thread, and minutes may be between two of them.
+        found: dict[str, Any] = Client(self._url, self._token).send(request, []).get("body") or {}
         return found
 
     # ------------------------------------------------------------------------------- answers

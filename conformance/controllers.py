@@ -30,7 +30,6 @@ import calendar
 import json
 import re
 import sys
-import threading
 import time
 import uuid
 from collections import Counter
@@ -60,7 +59,6 @@ FLAGS: Final = {"service": ("--load-balancers",)}
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
 _UNORDERED: Final = frozenset({"endpoints"})
-_MEASURED: Final = threading.Lock()
 _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _OF_NOW: Final = re.compile(r"\$\{now(?:-([0-9]+))?\}")
 _RFC_3339: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -341,8 +339,7 @@ def _states(
     if settles or not any("metrics" in step for step in script["steps"]):
         yield from Run(client, script, settles=settles, haste=haste).states()
         return
-    # A cluster has each metrics API once.
-    with _MEASURED, MetricsServer(client.url, client.token) as metrics:
+    with MetricsServer(client.url, client.token) as metrics:
         yield from Run(client, script, settles=settles, metrics=metrics, haste=haste).states()
         metrics.clear()
 
@@ -420,8 +417,9 @@ def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int
 
 
 def _is_of_all(path: Path) -> bool:
-    """It shows what isn't its namespace's: it has to be alone."""
-    return any(shown.startswith("/") for shown in json.loads(path.read_text())["show"])
+    """It shows what isn't its namespace's, or sets metrics, which a cluster has once: it has to be alone."""
+    script = json.loads(path.read_text())
+    return any(shown.startswith("/") for shown in script["show"]) or any("metrics" in step for step in script["steps"])
 
 
 def table(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> str:

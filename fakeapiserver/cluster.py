@@ -423,7 +423,8 @@ class Nodes:
     ) -> None:
         """Says what containers do, of pods in `namespace`, called `name`, with labels that `selector` selects, of containers called
         `container`; what isn't said is any. `behaviour`: fields of nodes.behaviour.ContainerBehaviour, such as runs_for (seconds),
-        exit_codes, ready_after, pull_error. A later script goes before an earlier one. TypeError for a field there isn't."""
+        exit_codes, ready_after, pull_error, log, exec (a function, or a table), ports. A later script goes before an earlier one. TypeError
+        for a field there isn't."""
         rule = {"namespace": namespace, "name": name, "selector": selector, "container": container, **behaviour}
         self._call(lambda: _called(lambda: self._simulation.script(**rule)))
 

@@ -1,5 +1,5 @@
-"""What a kubelet answers in a real cluster: logs, exec, attach, port-forward, proxies. This server has no kubelet, so it answers
-what upstream answers before it would ask one, and 501 from there on.
+"""What a kubelet answers: logs, exec, attach, port-forward, proxies. Simulated nodes have one in this process; of others this server
+answers what upstream answers before it would ask one, and 501 from there on.
 
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
 """
@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlencode
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import (
     new_bad_request,
     new_forbidden,
+    new_internal_error,
     new_invalid,
     new_not_found,
     new_service_unavailable,
@@ -22,19 +24,25 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth.interfaces import Attributes, Decision
-from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.connect_options import admitted
+from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Runtime, Streams, Write
+from fakeapiserver.endpoints import port_forward as port_forwarding
+from fakeapiserver.endpoints import remote_command, respond
+from fakeapiserver.endpoints.connect_options import admitted, is_true
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.subresource import not_built
+from fakeapiserver.transport.pipe import Pipe
 
 _PODS: Final = GroupResource("", "pods")
 _NODES: Final = GroupResource("", "nodes")
 _SERVICES: Final = GroupResource("", "services")
 _ENDPOINTS: Final = GroupResource("", "endpoints")
 _NUMBER: Final = re.compile("[+-]?[0-9]+")
+_KUBELET_PORT: Final = 10250
+_ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -44,35 +52,92 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     if errors := _log_option_errors(request):
         raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
     pod = await _found(request, scope, request.info.name)
-    _check_container(pod, request.param("container"))
-    if not pod["spec"].get("nodeName"):
+    container = _container(pod, request.param("container"))
+    node_name = pod["spec"].get("nodeName")
+    if not node_name:
         return Response(204, content_type="")
-    await _node(pod["spec"]["nodeName"], scopes, _PODS)
-    raise not_built(scope, "log")
+    node = await _node(node_name, scopes, _PODS)
+    try:
+        runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
+        if runtime is None:
+            raise not_built(scope, "log")
+        chunks = await runtime.logs(pod, container, _log_options(request, scopes.clock.now()))
+    except ConnectionError as error:
+        url = f"https://{_kubelet_address(node)}{_log_path(request, pod, container)}"
+        raise status_error(500, "", f"Get {field.go_quote(url)}: {error}") from None
+    except KubeletError as error:
+        if error.status == 400:
+            raise new_bad_request(str(error)) from None
+        raise new_internal_error(str(error)) from None
+    return Response(content_type="text/plain", stream=chunks)
 
 
 async def exec_(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    return await _streams(request, scope, scopes, into_container=True)
+    options, pod, container, runtime = await _into_pod(request, scope, scopes)
+
+    async def process(streams: Streams) -> int:
+        return await runtime.execute(pod, container, options.get("command") or (), streams)
+
+    return await _in_container(request, options, pod, container, runtime, process)
 
 
 async def attach(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    return await _streams(request, scope, scopes, into_container=True)
+    options, pod, container, runtime = await _into_pod(request, scope, scopes)
+
+    async def process(streams: Streams) -> int:
+        await runtime.attach(pod, container, streams)
+        return 0
+
+    return await _in_container(request, options, pod, container, runtime, process)
+
+
+async def _in_container(
+    request: Request, options: Object, pod: Object, container: str, runtime: Runtime, process: remote_command.Process
+) -> Response:
+    """What the kubelet checks before it lets somebody in; its refusals are handed on as they stand."""
+    if not any(options.get(name) for name in ("stdin", "stdout", "stderr")):
+        return Response(400, b"you must specify at least 1 of stdin, stdout, stderr", "text/plain; charset=utf-8")
+    try:
+        runtime.check_running(pod, container)
+    except KubeletError as error:
+        return Response(error.status, str(error).encode(), "text/plain; charset=utf-8")
+    return await remote_command.serve(request, options, process)
 
 
 async def port_forward(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    return await _streams(request, scope, scopes, into_container=False)
+    options, pod, _, runtime = await _into_pod(request, scope, scopes)
+    metadata = pod["metadata"]
+    if (pod.get("status") or {}).get("phase") != "Running":
+        text = f"pod not found ({field.go_quote(metadata['name'] + '_' + metadata['namespace'])})"
+        return Response(500, text.encode(), "text/plain; charset=utf-8")
+
+    async def forward(port: int, received: Pipe, write: Write) -> None:
+        await runtime.port_forward(pod, port, received, write)
+
+    return await port_forwarding.serve(request, options, metadata["name"], metadata["uid"], forward)
 
 
-async def _streams(request: Request, scope: RequestScope, scopes: RequestScopes, *, into_container: bool) -> Response:
+async def _into_pod(
+    request: Request, scope: RequestScope, scopes: RequestScopes
+) -> tuple[Object, Object, str, Runtime]:
+    """The options as admitted, the pod, the container ("" for ports, which are the pod's) and who lets it run."""
     options = await admitted(request, scope, scopes)
     await _check_may_create(request, scopes)
     pod = await _found(request, scope, request.info.name)
-    if into_container:
-        _check_container(pod, options.get("container") or "")
-    if not pod["spec"].get("nodeName"):
+    container = "" if request.info.subresource == "portforward" else _container(pod, options.get("container") or "")
+    node_name = pod["spec"].get("nodeName")
+    if not node_name:
         raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
-    _check_addresses(await _node(pod["spec"]["nodeName"], scopes, _PODS))
-    raise not_built(scope, request.info.subresource)
+    _check_addresses(await _node(node_name, scopes, _PODS))
+    if not any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection"):
+        raise new_bad_request("Upgrade request required")
+    try:
+        runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
+    except ConnectionError as error:
+        raise status_error(500, "", f"error dialing backend: {error}") from None
+    if runtime is None:
+        raise not_built(scope, request.info.subresource)
+    return options, pod, container, runtime
 
 
 async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
@@ -145,8 +210,8 @@ async def _found(request: Request, scope: RequestScope, name: str) -> Object:
     return scope.store.decode((await scope.store.get(request.info.namespace, name)).value)
 
 
-def _check_container(pod: Object, wanted: str) -> None:
-    """StatusError 400 unless the pod has the container asked for, or has only one."""
+def _container(pod: Object, wanted: str) -> str:
+    """The one that is asked for, or the only one. StatusError 400."""
     name = pod["metadata"]["name"]
     found = list(_container_names(pod["spec"]))
     if wanted and wanted not in found:
@@ -154,6 +219,7 @@ def _check_container(pod: Object, wanted: str) -> None:
     if not wanted and len(pod["spec"]["containers"]) != 1:
         choices = f"[{' '.join(found)}]"
         raise new_bad_request(f"a container name must be specified for pod {name}, choose one of: {choices}")
+    return wanted or str(pod["spec"]["containers"][0]["name"])
 
 
 def _is_global_unicast(text: str) -> bool:
@@ -184,6 +250,38 @@ async def _node(name: str, scopes: RequestScopes, told: GroupResource) -> Object
 def _check_addresses(node: Object) -> None:
     if not (node.get("status") or {}).get("addresses"):
         raise status_error(500, "", "no preferred addresses found; known addresses: []")
+
+
+def _kubelet_address(node: Object) -> str:
+    """Where a dialer finds it (upstream: --kubelet-preferred-address-types)."""
+    status = node.get("status") or {}
+    port = status.get("daemonEndpoints", {}).get("kubeletEndpoint", {}).get("Port") or _KUBELET_PORT
+    known = {found["type"]: found["address"] for found in reversed(status.get("addresses") or ())}
+    host = next((known[kind] for kind in _ADDRESS_TYPES if kind in known), "")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _log_path(request: Request, pod: Object, container: str) -> str:
+    """What the kubelet is asked for (upstream: LogLocation)."""
+    metadata = pod["metadata"]
+    flags = {name: "true" for name in ("follow", "previous", "timestamps") if is_true(request.query.get(name, []))}
+    given = {name: request.param(name) for name in ("limitBytes", "sinceSeconds", "sinceTime", "tailLines")}
+    query = urlencode(sorted({**flags, **{name: value for name, value in given.items() if value}}.items()))
+    return f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}{'?' if query else ''}{query}"
+
+
+def _log_options(request: Request, now: float) -> LogOptions:
+    """What was found valid."""
+    seconds, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
+    since = now - seconds if seconds is not None else seconds_of(since_time) if since_time else None
+    return LogOptions(
+        follow=is_true(request.query.get("follow", [])),
+        previous=is_true(request.query.get("previous", [])),
+        timestamps=is_true(request.query.get("timestamps", [])),
+        since=since,
+        tail_lines=_integer(request, "tailLines"),
+        limit_bytes=_integer(request, "limitBytes"),
+    )
 
 
 def _log_option_errors(request: Request) -> ErrorList:

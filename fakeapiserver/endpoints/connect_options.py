@@ -54,7 +54,7 @@ def _options(request: Request) -> Object:
     if subresource == "portforward":
         ports = [_port(text) for value in request.query.get("ports", ()) for text in value.split(",")]
         return {"ports": ports} if ports else {}
-    found: Object = {name: True for name in _STREAMS if _is_true(request.query.get(name, []))}
+    found: Object = {name: True for name in _STREAMS if is_true(request.query.get(name, []))}
     if container := request.param("container"):
         found["container"] = container
     if subresource == "exec":
@@ -71,7 +71,7 @@ def proxied_path(request: Request) -> str:
     return path if path.endswith("/") or not info.path.endswith("/") else f"{path}/"
 
 
-def _is_true(values: list[str]) -> bool:
+def is_true(values: list[str]) -> bool:
     """Anything but 0 and false, nothing at all included."""
     return bool(values) and values[0] != "0" and values[0].lower() != "false"
 

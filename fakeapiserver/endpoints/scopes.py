@@ -31,6 +31,7 @@ from fakeapiserver.storage.interface import Compacted, Storage
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
+    from fakeapiserver.component_helpers.streaming import Kubelets
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -73,7 +74,7 @@ class TokenIssuer:
 @dataclass(kw_only=True)
 class RequestScopes:
     """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first; `make_custom`
-    makes the scope of a custom resource."""
+    makes the scope of a custom resource; `kubelets` let the pods of simulated nodes live."""
 
     table: ResourceTable
     storage: Storage
@@ -87,6 +88,7 @@ class RequestScopes:
     guard_for: Callable[[GroupResource], Guard | None] = lambda resource: None
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
+    kubelets: "Kubelets | None" = None
     instruments: Instruments = field(default_factory=Instruments)
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)

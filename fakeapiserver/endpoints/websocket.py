@@ -9,7 +9,7 @@ websocket is: reserved bits and opcodes, codes of closes and texts that are none
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.go_url import request_uri_problem
@@ -32,8 +32,11 @@ def is_websocket_request(request: Request) -> bool:
     return asks_for_websocket(request.headers) and HIJACK in request.scope.get("extensions", {})
 
 
-def accept(request: Request, serve: Serve) -> Response:
-    """101 and then `serve`, or the refusal of a handshake that is none. Neither has more headers than Go sends."""
+def accept(request: Request, serve: Serve, supported: Sequence[str] | None = None) -> Response:
+    """101 and then `serve`, or the refusal of a handshake that is none. Neither has more headers than Go sends.
+
+    `supported`: of the subprotocols that the client offers, the first that is among them is chosen ("": none needs to be offered); None:
+    one at most is offered, and it is that."""
     if request.method != "GET":
         return _refused(405, b"bad method")
     key = request.header(b"sec-websocket-key")
@@ -43,20 +46,25 @@ def accept(request: Request, serve: Serve) -> Response:
         response = _refused(400, b"missing or bad WebSocket Version")
         response.headers.append((b"Sec-WebSocket-Version", b"13"))
         return response
+    offered = [] if (found := protocols(request.headers)) == [""] else found
+    if supported is not None:
+        chosen = next((protocol for protocol in offered or [""] if protocol in supported), None)
+        if chosen is None:
+            return _refused(403)
     # Browsers send one, and so must others.
-    if request_uri_problem(request.header(b"origin")):
+    elif request_uri_problem(request.header(b"origin")):
         return _refused(403)
-    chosen = protocols(request.headers)
-    if chosen == [""]:
-        chosen = []
-    if len(chosen) > 1:
+    elif len(offered) > 1:
         return _refused(400)
+    else:
+        chosen = "".join(offered)
     answer = base64.b64encode(hashlib.sha1(key.encode("latin-1") + _ACCEPT_SALT).digest())
     headers = [(b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"), (b"Sec-WebSocket-Accept", answer)]
-    headers += [(b"Sec-WebSocket-Protocol", protocol.encode("latin-1")) for protocol in chosen]
+    if chosen:
+        headers.append((b"Sec-WebSocket-Protocol", chosen.encode("latin-1")))
 
     async def takeover(receive: Receive, send: Send) -> None:
-        socket = WebSocket(receive, send)
+        socket = WebSocket(receive, send, chosen)
         try:
             await serve(socket)
         except ConnectionError:
@@ -74,9 +82,11 @@ def _refused(status: int, reason: bytes = b"") -> Response:
 
 
 class WebSocket:
-    """The server's side of an open connection, on the two ASGI callables of a request that was answered with 101."""
+    """The server's side of an open connection, on the two ASGI callables of a request that was answered with 101. `protocol` is the
+    subprotocol that was chosen."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, protocol: str = "") -> None:
+        self.protocol = protocol
         self._receive = receive
         self._send = send
         self._received = bytearray()

@@ -1,12 +1,60 @@
 """What the containers of simulated pods do, as a test scripts it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+import asyncio
+import inspect
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, Final, Protocol
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import controller_of, labels_of
+
+
+class Writable(Protocol):
+    """A stream to a client. BrokenPipeError when it is gone."""
+
+    def write(self, data: str | bytes) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a scripted command is called with, as a program is: it reads `stdin` and writes to `stdout` and `stderr`. `command` is empty
+    for who attaches. `size`: columns and rows of the terminal, once they are known."""
+
+    namespace: str
+    pod: str
+    container: str
+    command: Sequence[str]
+    stdin: BinaryIO
+    stdout: Writable
+    stderr: Writable
+    tty: bool
+    size: Callable[[], tuple[int, int] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command prints, and how it ends."""
+
+    stdout: str | bytes = ""
+    stderr: str | bytes = ""
+    exit_code: int = 0
+
+
+# Answers an exit code (None: 0), what it prints, or both. Runs in a thread of its own; SystemExit is its exit code.
+Command = Callable[[Call], int | str | bytes | Output | None]
+# Lines and when they are printed, in seconds after the container's start, in order.
+Lines = Iterable[tuple[float, str]]
+Log = str | Sequence[tuple[float, str]] | Callable[[int], str | Lines]
+# A port answers: these bytes once something was said, whoever listens at "host:port", or a function that has the connection.
+Port = (
+    bytes
+    | str
+    | Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    | Callable[[socket.socket], None]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +69,10 @@ class ContainerBehaviour:
     ready_after: its start, when its readiness probe says yes; None: never. Where no probe is defined it is ready at once.
     stops_after: being told to stop, at most the grace period.
     stop_exit_code: then.
+    log: what it prints: text at its start, or lines with the seconds after it; or a function of the number of restarts that gives either.
+    exec: a function, or what commands (their words with a blank between) print. "": any other command.
+    attach: a function; None: who attaches sees the log, and what is typed is echoed.
+    ports: who answers at a port of the pod; 0: at any other.
     """
 
     starts_after: float = 0.0
@@ -31,6 +83,10 @@ class ContainerBehaviour:
     ready_after: float | None = 0.0
     stops_after: float = 0.0
     stop_exit_code: int = 0
+    log: Log = ""
+    exec: Command | Mapping[str, Output] = field(default_factory=dict)
+    attach: Command | None = None
+    ports: Mapping[int, Port] = field(default_factory=dict)
 
     def exit_code(self, restarts: int) -> int:
         """Of the run after so many restarts."""
@@ -72,6 +128,8 @@ class Behaviours:
         `selector`, of containers called `container`; what isn't said is any. ValueError for what is no selector, TypeError for
         a field there isn't."""
         replace(_RUNS, **changes)
+        if any(inspect.iscoroutinefunction(changes.get(name)) for name in ("exec", "attach")):
+            raise ValueError("exec and attach take plain functions: they run in a thread of their own")
         if not changes.get("exit_codes", (0,)):
             raise ValueError("exit_codes needs one exit code at least")
         self._rules.append(_Rule(namespace, name, labels.parse(selector), container, changes))

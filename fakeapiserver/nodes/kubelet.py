@@ -51,12 +51,15 @@ class Pods:
         self._addresses = Addresses(simulation)
         self._clients: dict[str, DynamicClient] = {}
         self.pods = context.informer(PODS)
+        simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
 
     def changed(self, event: Event, queue: Queue) -> None:
         """What is on our nodes is to be looked at; what is gone gives its address back."""
         pod = object_of(event)
         if pod["spec"].get("nodeName") in self._simulation.nodes:
-            queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+            request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            queue.add(request)
+            self._simulation.tell(request)
 
     async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))

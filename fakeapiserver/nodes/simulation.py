@@ -1,8 +1,11 @@
 """The nodes of a cluster that are simulated: which run, what their pods do."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.node import MAX_NODES, name_of
@@ -28,7 +31,10 @@ class Simulation:
         self.behaviours = Behaviours()
         self.on_start: Callable[[str], object] = lambda name: None
         self.on_change: Callable[[], object] = lambda: None
+        # What the kubelets know of a pod; None: it is gone.
+        self.pod: Callable[[Request], Object | None] = lambda request: None
         self._uids: dict[Request, str] = {}
+        self._followers: dict[Request, set[asyncio.Event]] = {}
 
     def script(self, **rule: object) -> None:
         """`Behaviours.add`; pods that are there already follow it from now on."""
@@ -48,6 +54,26 @@ class Simulation:
         if runs:
             self.on_start(name)
             self.on_change()
+
+    async def change(self, request: Request, clock: Timers, at: float | None) -> None:
+        """Returns when something is told of the pod, or at a time (seconds since the epoch)."""
+        changed = asyncio.Event()
+        self._followers.setdefault(request, set()).add(changed)
+        timer = clock.call_later(max(0.0, at - clock.now()), changed.set) if at is not None else None
+        try:
+            await changed.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+            followers = self._followers[request]
+            followers.remove(changed)
+            if not followers:
+                del self._followers[request]
+
+    def tell(self, request: Request) -> None:
+        """The pod has changed."""
+        for changed in self._followers.get(request, ()):
+            changed.set()
 
     def remember(self, request: Request, uid: str) -> None:
         """A pod lives on our nodes."""

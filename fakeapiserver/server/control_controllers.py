@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query
 from pydantic import BaseModel, Field
@@ -89,6 +89,30 @@ class NodeChange(BaseModel):
     runs: bool
 
 
+class LogLine(BaseModel):
+    """What a container prints so many seconds after its start."""
+
+    after: float = Field(ge=0)
+    text: str
+
+
+class CommandOutput(BaseModel):
+    """What a command prints, and how it ends. Without words: any command that isn't named."""
+
+    command: list[str] = []
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = Field(default=0, ge=0, le=255)
+
+
+class PodPort(BaseModel):
+    """Who answers at a port of a pod (0: at any other): always the same, once something was said, or whoever listens at host:port."""
+
+    port: int = Field(ge=0, le=65535)
+    answer: str = ""
+    connect: str = Field(default="", pattern=r"^(.*:[0-9]{1,5})?$")
+
+
 class Script(BaseModel):
     """What containers do: of pods in `namespace`, called `name`, selected by `selector`, of containers called `container`; what isn't
     said is any. Of several scripts that match, the last one that says something counts. Times in seconds."""
@@ -106,6 +130,24 @@ class Script(BaseModel):
     never_ready: bool = False
     stops_after: float | None = Field(default=None, ge=0)
     stop_exit_code: int | None = None
+    log: str | list[LogLine] | None = Field(default=None, description="What it prints; text: at its start")
+    exec: list[CommandOutput] | None = None
+    ports: list[PodPort] | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """As Behaviours.add takes them."""
+        from fakeapiserver.nodes.behaviour import Output
+
+        said = self.model_dump(exclude_none=True, exclude={"never_ready"})
+        if self.never_ready:
+            said["ready_after"] = None
+        if isinstance(self.log, list):
+            said["log"] = [(line.after, line.text) for line in self.log]
+        if self.exec is not None:
+            said["exec"] = {" ".join(one.command): Output(one.stdout, one.stderr, one.exit_code) for one in self.exec}
+        if self.ports is not None:
+            said["ports"] = {one.port: one.connect or one.answer.encode() for one in self.ports}
+        return said
 
 
 @contextmanager
@@ -216,11 +258,8 @@ def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
     @found.post("/scripts", status_code=201)
     async def add_script(script: Script) -> Script:
         """Says what containers do, of pods that are there already too."""
-        said = script.model_dump(exclude_none=True, exclude={"never_ready"})
-        if script.never_ready:
-            said["ready_after"] = None
         with refused():
-            simulation().script(**said)
+            simulation().script(**script.changes())
         return script
 
     @found.delete("/scripts", status_code=204)

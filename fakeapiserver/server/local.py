@@ -179,9 +179,11 @@ class LocalServer:
         found: dict[str, Extra] = {}
         if self.config.nodes:
             from fakeapiserver.nodes import kubelet, scheduler
+            from fakeapiserver.nodes.runtime import SimulatedKubelets
             from fakeapiserver.nodes.simulation import Simulation
 
             simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
+            api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
             found["kubelet"] = Extra("system:nodes", lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
         if self.config.local_storage:

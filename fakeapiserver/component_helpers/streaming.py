@@ -1,0 +1,69 @@
+"""What a kubelet does for those who look into a pod: what it printed, commands, its terminals and ports.
+
+Upstream: k8s.io/cri-streaming/pkg/streaming/server.go (Runtime), pkg/kubelet/server/server.go (HostInterface).
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.transport.pipe import Pipe
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Streams:
+    """Between a client and a process; None: the client doesn't want it. `write`s raise ConnectionError when the client is gone.
+    `size`: columns and rows of the client's terminal, once it has told them."""
+
+    stdin: Pipe | None
+    stdout: Write | None
+    stderr: Write | None
+    tty: bool = False
+    size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """`since`: no lines before, in seconds since the epoch. Upstream: PodLogOptions."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since: float | None = None
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+
+
+class KubeletError(Exception):
+    """The kubelet answers so: a status of HTTP, and its text."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Runtime(Protocol):
+    """Of one node. KubeletError: it can't."""
+
+    async def logs(self, pod: Object, container: str, options: LogOptions) -> AsyncGenerator[bytes, None]: ...
+
+    def check_running(self, pod: Object, container: str) -> None:
+        """Asked before a client is let in."""
+
+    async def execute(self, pod: Object, container: str, command: Sequence[str], streams: Streams) -> int:
+        """Its exit code."""
+
+    async def attach(self, pod: Object, container: str, streams: Streams) -> None: ...
+
+    async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
+        """Until the connection to the port ends."""
+
+
+class Kubelets(Protocol):
+    """The nodes whose kubelets run in this process."""
+
+    def runtime(self, node: str) -> Runtime | None:
+        """None: none of ours. ConnectionError: it doesn't answer; the text is what a dialer says."""

@@ -1,0 +1,333 @@
+"""What the containers of simulated pods say to who looks into them: logs, commands, terminals, ports, as their scripts have it.
+
+Upstream: pkg/kubelet/kubelet_pods.go (GetKubeletContainerLogs, GetExec, GetAttach, GetPortForward); messages of containerd's.
+"""
+
+import asyncio
+import inspect
+import io
+import logging
+import socket
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.clock import Timers
+from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Streams, Write
+from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port
+from fakeapiserver.nodes.logs import Reader, run_of, status_of
+from fakeapiserver.nodes.node import address_of
+from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.transport.pipe import Pipe
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+_PIECE: Final = 1 << 16
+_RUN: Final = "failed to exec in container: failed to start exec: OCI runtime exec failed: exec failed: unable to start"
+
+
+class SimulatedKubelets:
+    """The nodes of a simulation (component_helpers.streaming.Kubelets)."""
+
+    def __init__(self, simulation: Simulation, clock: Timers) -> None:
+        self._simulation = simulation
+        self._runtime = SimulatedRuntime(simulation, clock)
+
+    def runtime(self, node: str) -> "SimulatedRuntime | None":
+        """None: it isn't simulated. ConnectionError: its plug is pulled."""
+        state = self._simulation.nodes.get(node)
+        if state is None:
+            return None
+        if not state.runs:
+            raise ConnectionError(f"dial tcp {address_of(state.number)}:10250: connect: no route to host")
+        return self._runtime
+
+
+class SimulatedRuntime:
+    """Of all simulated nodes. Objects that are handed in may be newer than what the kubelets know, or older."""
+
+    def __init__(self, simulation: Simulation, clock: Timers) -> None:
+        self._simulation = simulation
+        self._clock = clock
+
+    async def logs(self, pod: Object, container: str, options: LogOptions) -> AsyncGenerator[bytes, None]:
+        """KubeletError: there is no log of it."""
+        run = run_of(pod, container, previous=options.previous)
+        reader = Reader(self._behaviour(pod, container).log, run, options)
+        return self._follow(pod, container, reader, options) if options.follow else _once(reader, self._clock.now())
+
+    async def _follow(
+        self, pod: Object, container: str, reader: Reader, options: LogOptions
+    ) -> AsyncGenerator[bytes, None]:
+        """Until the container's run ends."""
+        yield reader.first(self._clock.now())
+        request = _request_of(pod)
+        begun = run_of(pod, container, previous=options.previous)
+        while not reader.is_full:
+            known = self._simulation.pod(request) or pod
+            with suppress(KubeletError):
+                run = run_of(known, container, previous=options.previous)
+                if run.started != begun.started or run.restarts != begun.restarts:
+                    return
+                if run.ended is not None:
+                    yield reader.further(run.ended)
+                    return
+            await self._simulation.change(request, self._clock, reader.next_at)
+            if self._simulation.pod(request) is None:
+                return
+            if data := reader.further(self._clock.now()):
+                yield data
+
+    def check_running(self, pod: Object, container: str) -> None:
+        """KubeletError 500: it doesn't run."""
+        if not _runs(pod, container):
+            raise KubeletError(500, f'container not found ("{container}")')
+
+    async def execute(self, pod: Object, container: str, command: Sequence[str], streams: Streams) -> int:
+        """Its exit code."""
+        scripted = self._behaviour(pod, container).exec
+        if callable(scripted):
+            return await _run(scripted, pod, container, command, streams)
+        output = scripted.get(" ".join(command), scripted.get(""))
+        if output is None:
+            program = command[0] if command else ""
+            why = f'exec: "{program}": executable file not found in $PATH'
+            raise KubeletError(500, f"error executing command in container: {_RUN} container process: {why}: unknown")
+        return await _print(output, streams)
+
+    async def attach(self, pod: Object, container: str, streams: Streams) -> None:
+        """Until the container ends, or the function that is scripted."""
+        scripted = self._behaviour(pod, container).attach
+        if scripted is not None:
+            await _run(scripted, pod, container, (), streams)
+            return
+        echoing = asyncio.ensure_future(_echo(streams))
+        try:
+            async for data in await self.logs(pod, container, LogOptions(follow=True)):
+                if streams.stdout is not None:
+                    await streams.stdout(data)
+        finally:
+            echoing.cancel()
+            await asyncio.gather(echoing, return_exceptions=True)
+
+    async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
+        """KubeletError: nobody listens."""
+        found = self._port(pod, port)
+        if found is None:
+            namespace = f"/var/run/netns/cni-{pod['metadata']['uid']}"
+            refused = (
+                f"IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused "
+                f"IPv6: dial tcp6 [::1]:{port}: connect: connection refused"
+            )
+            told = f'failed to connect to localhost:{port} inside namespace "{namespace}", {refused}'
+            raise KubeletError(500, f'failed to execute portforward in network namespace "{namespace}": {told}')
+        if isinstance(found, bytes):
+            if await received.read():
+                await write(found)
+            return
+        if isinstance(found, str):
+            host, _, number = found.rpartition(":")
+            ours, theirs = await asyncio.open_connection(host.strip("[]") or "127.0.0.1", int(number)), None
+        else:
+            near, far = socket.socketpair()
+            ours, theirs = await asyncio.open_connection(sock=near), asyncio.ensure_future(_serve(found, far))
+        try:
+            await _relay(*ours, received, write)
+        finally:
+            ours[1].close()
+            if theirs is not None:
+                theirs.cancel()
+                await asyncio.gather(theirs, return_exceptions=True)
+
+    def _port(self, pod: Object, port: int) -> Port | None:
+        """What a container says of it goes before what any says of every other."""
+        known = [self._behaviour(pod, container["name"]).ports for container in pod["spec"]["containers"]]
+        return next((ports[number] for number in (port, 0) for ports in known if number in ports), None)
+
+    def _behaviour(self, pod: Object, container: str) -> ContainerBehaviour:
+        main = any(spec["name"] == container for spec in pod["spec"]["containers"])
+        return self._simulation.behaviours.of(pod, container, main=main)
+
+
+def _request_of(pod: Object) -> Request:
+    return Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+
+def _runs(pod: Object, container: str) -> bool:
+    status = status_of(pod, container)
+    return status is not None and "running" in status["state"]
+
+
+async def _once(reader: Reader, now: float) -> AsyncGenerator[bytes, None]:
+    yield reader.first(now)
+
+
+async def _echo(streams: Streams) -> None:
+    """A terminal shows what is typed."""
+    while streams.stdin is not None and (data := await streams.stdin.read()):
+        if streams.stdout is not None:
+            await streams.stdout(data)
+
+
+async def _print(output: Output, streams: Streams) -> int:
+    for text, write in ((output.stdout, streams.stdout), (output.stderr, streams.stderr)):
+        if text and write is not None:
+            await write(text.encode() if isinstance(text, str) else text)
+    return output.exit_code
+
+
+# --------------------------------------------------------------------- functions
+
+
+async def _run(function: Command, pod: Object, container: str, command: Sequence[str], streams: Streams) -> int:
+    """In a thread of its own; what it raises is told to the client like a program's traceback, with exit code 1."""
+    loop = asyncio.get_running_loop()
+    stdin: io.RawIOBase = _Input(streams.stdin, loop) if streams.stdin is not None else io.BytesIO()  # type: ignore[assignment]
+    call = Call(
+        pod["metadata"]["namespace"],
+        pod["metadata"]["name"],
+        container,
+        list(command),
+        io.BufferedReader(stdin),
+        _Output(streams.stdout, loop),
+        _Output(streams.stderr, loop),
+        streams.tty,
+        lambda: streams.size,
+    )
+    try:
+        result = await _in_thread(lambda: _exited(function, call))
+    except ConnectionError:
+        raise
+    except Exception as error:
+        log.exception("the function scripted for %s in %s failed", command, call.pod)
+        return await _print(Output(stderr=f"{type(error).__name__}: {error}\n", exit_code=1), streams)
+    if isinstance(result, int):
+        return result
+    if isinstance(result, Output):
+        return await _print(result, streams)
+    return await _print(Output(stdout=result or ""), streams)
+
+
+def _exited(function: Command, call: Call) -> int | str | bytes | Output | None:
+    """`sys.exit` ends it as it ends a program."""
+    try:
+        return function(call)
+    except SystemExit as exit_:
+        if isinstance(exit_.code, str):
+            return Output(stderr=exit_.code + "\n", exit_code=1)
+        return exit_.code
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """A thread that nobody waits for once its client is gone."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, result, error)
+
+    threading.Thread(target=run, name="exec", daemon=True).start()
+    return await done
+
+
+def _wait_for(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+class _Input(io.RawIOBase):
+    """A pipe as a thread reads it."""
+
+    def __init__(self, pipe: Pipe, loop: asyncio.AbstractEventLoop) -> None:
+        self._pipe = pipe
+        self._loop = loop
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = _wait_for(self._pipe.read(len(buffer)), self._loop)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Output:
+    """A stream to the client as a thread writes it."""
+
+    def __init__(self, write: Write | None, loop: asyncio.AbstractEventLoop) -> None:
+        self._write = write
+        self._loop = loop
+
+    def write(self, data: str | bytes) -> int:
+        """BrokenPipeError when the client is gone."""
+        encoded = data.encode() if isinstance(data, str) else bytes(data)
+        if self._write is not None:
+            try:
+                _wait_for(_all(self._write, encoded), self._loop)
+            except (ConnectionError, RuntimeError) as error:
+                raise BrokenPipeError("the client is gone") from error
+        return len(data)
+
+    def flush(self) -> None:
+        """What is written is sent at once."""
+
+
+async def _all(write: Write, data: bytes) -> None:
+    await write(data)
+
+
+# ------------------------------------------------------------------------- ports
+
+
+async def _serve(function: Callable[..., Any], connection: socket.socket) -> None:
+    """A scripted server's side of a connection."""
+    if inspect.iscoroutinefunction(function):
+        reader, writer = await asyncio.open_connection(sock=connection)
+        try:
+            await function(reader, writer)
+        finally:
+            writer.close()
+        return
+
+    def answer() -> None:
+        with connection:
+            function(connection)
+
+    await _in_thread(answer)
+
+
+async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, received: Pipe, write: Write) -> None:
+    """To and fro, until the server has said all."""
+
+    async def upload() -> None:
+        with suppress(ConnectionError):
+            while data := await received.read():
+                writer.write(data)
+                await writer.drain()
+            writer.write_eof()
+
+    uploading = asyncio.ensure_future(upload())
+    try:
+        while data := await reader.read(_PIECE):
+            await write(data)
+    except ConnectionResetError:
+        return
+    finally:
+        uploading.cancel()
+        await asyncio.gather(uploading, return_exceptions=True)

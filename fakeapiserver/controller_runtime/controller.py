@@ -6,7 +6,7 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/internal/controller/controller.go, 
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -80,6 +80,8 @@ class Controller:
         self._metrics = metrics.of_controller(name, self.options.max_concurrent_reconciles)
         self._sources: list[Source] = []
         self._values = {"controller": name, **(values or {})}
+        # Asked before each reconcile: the clock knows of a lease that is over before the event loop comes to the timer that tells.
+        self.may_work: Callable[[], bool] = lambda: True
         self._started = False
         self._ready = False
         self._starting: asyncio.Task[None] | None = None
@@ -170,6 +172,10 @@ class Controller:
         with suppress(ShutDown):
             while True:
                 request, priority = await queue.get_with_priority()
+                while not self.may_work():
+                    await asyncio.sleep(
+                        0
+                    )  # until it is cancelled; in the next turn, if the lease wasn't renewed after all
                 active.inc()
                 try:
                     await self._reconcile(request, priority)

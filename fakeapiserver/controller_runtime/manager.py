@@ -126,6 +126,7 @@ class Manager:
         self._names: set[str] = set()
         self._pages: dict[str, Application] = {"/metrics": self._show_metrics}
         self._electing: asyncio.Task[None] | None = None
+        self._elector: LeaderElector | None = None
         self._recording: asyncio.Task[None] | None = None
         self._grace = self.options.graceful_shutdown_timeout
         self._failure: asyncio.Future[None] | None = None
@@ -285,7 +286,7 @@ class Manager:
         # a client of its own: renewals don't wait for what controllers send
         config = replace(self.config, user_agent=f"{self.config.user_agent}/leader-election")
         async with RESTClient(config, self._transport, metrics=self.metrics.count_request) as rest:
-            elector = LeaderElector(
+            self._elector = LeaderElector(
                 LeaseLock(
                     DynamicClient(rest),
                     namespace,
@@ -300,7 +301,7 @@ class Manager:
                 retry_period=options.retry_period,
                 release_on_cancel=options.leader_election_release_on_cancel,
             )
-            await elector.run()
+            await self._elector.run()
         raise RuntimeError("leader election lost")
 
     def _abort(self) -> None:
@@ -318,6 +319,9 @@ class Manager:
             self._start(order, runnable)
 
     def _start(self, order: _Order, runnable: Runnable) -> None:
+        if order is _Order.LEADER_ELECTION and isinstance(runnable, Controller) and self._elector is not None:
+            elector = self._elector
+            runnable.may_work = lambda: elector.is_leader
         self._track(order, runnable.run())
 
     def _track(self, order: _Order, work: Coroutine[Any, Any, None]) -> None:

@@ -1,6 +1,7 @@
 """What a manager runs: in which order it begins and ends, what needs the leadership, and how it comes to an end."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -197,6 +198,28 @@ def test_who_loses_the_leadership_ends_at_once(fake_cluster: Cluster) -> None:
                 await task
         assert sorted(notes) == ["+leads", "-leads", "broken off"]
         assert (await lease(fake_cluster))["spec"]["holderIdentity"] == "another"
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_begun_once_the_lease_is_over(fake_cluster: Cluster) -> None:
+    """Whatever held the process up: what was ready before is next in the event loop, before the timer that tells of the lease."""
+
+    async def scenario() -> None:
+        begun: list[Request] = []
+        manager = managed(fake_cluster, **LEASE, lease_duration=1.0, renew_deadline=0.5)
+
+        async def reconcile(request: Request) -> None:
+            begun.append(request)
+            time.sleep(0.6)
+
+        for name in ("one", "another", "third"):
+            await manager.client.create(config_map(name=name))
+        controller_managed_by(manager).for_(CONFIG_MAP).complete(ReconcilerFunc(reconcile))
+        async with running(manager) as task:
+            with pytest.raises(RuntimeError, match=r"^leader election lost$"):
+                await task
+        assert len(begun) == 1
 
     asyncio.run(scenario())
 

@@ -26,6 +26,13 @@ def test_they_import_as_parts_of_the_package_only() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_any_package_may_be_imported_first() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "each_alone.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_type_checker_sees_them(tmp_path: Path) -> None:
     """mypy finds a planted mistake in the use of each folder; from another place, as users of an editable install are."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install -e '.[dev]'")

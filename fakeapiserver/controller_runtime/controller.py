@@ -172,10 +172,10 @@ class Controller:
         with suppress(ShutDown):
             while True:
                 request, priority = await queue.get_with_priority()
-                while not self.may_work():
-                    await asyncio.sleep(
-                        0
-                    )  # until it is cancelled; in the next turn, if the lease wasn't renewed after all
+                while (
+                    not self.may_work()
+                ):  # for a turn or two: then it is cancelled, or the lease was renewed after all
+                    await asyncio.sleep(0)
                 active.inc()
                 try:
                     await self._reconcile(request, priority)

@@ -25,8 +25,8 @@ from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.options import WriteOptions
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.store import Transform
+from fakeapiserver.registry.generic.table_cells import age
 
 _SHOWN: Final = "autoscaling/v1, Kind=Scale"
 _KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")

@@ -77,6 +77,11 @@ def config_map(**metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default", **metadata}}
 
 
+def hold_up() -> None:
+    """The process, for longer than a lease of half a second."""
+    time.sleep(0.6)
+
+
 class Slow:
     """A source that takes its time."""
 
@@ -211,7 +216,7 @@ def test_nothing_is_begun_once_the_lease_is_over(fake_cluster: Cluster) -> None:
 
         async def reconcile(request: Request) -> None:
             begun.append(request)
-            time.sleep(0.6)
+            hold_up()
 
         for name in ("one", "another", "third"):
             await manager.client.create(config_map(name=name))

@@ -21,8 +21,8 @@ from fakeapiserver.registry.admissionregistration.webhook_configuration import (
     default_scopes,
     reserved_name_warnings,
 )
-from fakeapiserver.registry.core.table_cells import UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import UNSET, age
 
 _SPEC: Final = Path("spec")
 

@@ -23,8 +23,8 @@ from fakeapiserver.apimachinery.field import (
     too_many,
 )
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
-from fakeapiserver.registry.apps.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.admission import Environment

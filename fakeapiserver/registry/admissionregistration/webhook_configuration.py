@@ -10,8 +10,8 @@ from typing import Final
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.admissionregistration.webhook_validation import webhooks_errors
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _RESERVED_SUFFIX: Final = ".static.k8s.io"
 

@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid, required
 from fakeapiserver.registry.admissionregistration.policy_validation import condition_errors
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
-from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.webhook_client import address_errors
 
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")

@@ -15,10 +15,10 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 
 @dataclass(kw_only=True)

@@ -10,19 +10,19 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
-from fakeapiserver.registry.apps.label_selector import (
-    format_label_selector,
-    immutable_errors,
-    is_empty,
-    label_selector_errors,
-)
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
-from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
+from fakeapiserver.registry.generic.label_selector import (
+    format_label_selector,
+    immutable_errors,
+    is_empty,
+    label_selector_errors,
+)
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")

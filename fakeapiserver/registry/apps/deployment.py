@@ -9,13 +9,13 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
-from fakeapiserver.registry.apps.label_selector import immutable_errors, parsed
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.label_selector import immutable_errors, parsed
 from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
+from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _NAME_ADVICE = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "

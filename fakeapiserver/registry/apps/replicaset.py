@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
-from fakeapiserver.registry.apps.label_selector import format_label_selector, immutable_errors
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.label_selector import format_label_selector, immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 
 @dataclass(kw_only=True)

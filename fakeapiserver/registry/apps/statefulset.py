@@ -11,7 +11,6 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
-from fakeapiserver.registry.apps.label_selector import parsed
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
@@ -21,8 +20,9 @@ from fakeapiserver.registry.core.pod_warnings import (
     pod_template_warnings,
     updated_template_warnings,
 )
-from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.label_selector import parsed
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _ORDERS: Final = ("OrderedReady", "Parallel")
 _RETENTIONS: Final = ("Retain", "Delete")

@@ -8,8 +8,8 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import is_empty, label_selector_errors, parsed
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.generic.label_selector import is_empty, label_selector_errors, parsed
 
 SPEC: Final = Path("spec")
 _MISMATCH: Final = "`selector` does not match template `labels`"

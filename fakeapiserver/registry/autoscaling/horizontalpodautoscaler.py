@@ -10,8 +10,8 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis import conversion_autoscaling
-from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 
 _SPEC: Final = Path("spec")
 _UNKNOWN: Final = "<unknown>"

@@ -11,14 +11,14 @@ from fakeapiserver.apimachinery import cron, field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
-from fakeapiserver.registry.apps.label_selector import format_label_selector
 from fakeapiserver.registry.batch.job import default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
-from fakeapiserver.registry.core.table_cells import NONE, age, container_cells
+from fakeapiserver.registry.generic.label_selector import format_label_selector
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age, container_cells
 
 _SPEC: Final = Path("spec")
 _JOB: Final = _SPEC.child("jobTemplate").child("spec")

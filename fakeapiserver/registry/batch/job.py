@@ -10,13 +10,13 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
-from fakeapiserver.registry.apps.label_selector import format_label_selector
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.table_cells import age, container_cells
+from fakeapiserver.registry.generic.label_selector import format_label_selector
 from fakeapiserver.registry.generic.printing import human_duration
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")

@@ -9,7 +9,6 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.registry.apps.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
 from fakeapiserver.registry.batch.job_policy_validation import (
     pod_failure_policy_errors,
     shown_policy,
@@ -17,6 +16,7 @@ from fakeapiserver.registry.batch.job_policy_validation import (
 )
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
 
 _SPEC: Final = Path("spec")
 _TEMPLATE_META: Final = _SPEC.child("template", "metadata")

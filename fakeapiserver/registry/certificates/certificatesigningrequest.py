@@ -17,9 +17,9 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import duplicate_errors
-from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.printing import human_duration
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SPEC: Final = Path("spec")
 _REQUESTER: Final = ("username", "uid", "groups", "extra")

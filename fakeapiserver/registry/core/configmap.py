@@ -10,8 +10,8 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.data_keys import MAX_SIZE, immutable_errors, key_errors
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _DUPLICATE = "duplicate of key present in binaryData"
 

@@ -18,8 +18,8 @@ from fakeapiserver.registry.core.field_formats import (
     protocol_errors,
 )
 from fakeapiserver.registry.core.ip_warnings import ip_warnings
-from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SHOWN: Final = 3
 _PATH: Final = Path("subsets")

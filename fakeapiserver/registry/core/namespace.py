@@ -9,9 +9,9 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.deletion import FOREGROUND, ORPHAN, Deletion
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"

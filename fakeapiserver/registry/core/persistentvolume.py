@@ -14,8 +14,8 @@ from fakeapiserver.registry.core.node_label_warnings import node_term_warnings
 from fakeapiserver.registry.core.pod_template import default_azure_disk, default_host_path
 from fakeapiserver.registry.core.pod_warnings import DEPRECATED_VOLUMES
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
-from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import UNSET, access_modes, age, storage_class
 
 _SPEC: Final = Path("spec")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -10,13 +10,13 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.spec_difference import difference
-from fakeapiserver.registry.apps.label_selector import label_selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec
 from fakeapiserver.registry.core.pod_warnings import claim_warnings
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
-from fakeapiserver.registry.core.table_cells import UNSET, access_modes, age, storage_class
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import UNSET, access_modes, age, storage_class
 
 _SPEC: Final = Path("spec")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
-from fakeapiserver.registry.core.table_cells import age, or_none
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
+from fakeapiserver.registry.generic.table_cells import age, or_none
 
 _UNREACHABLE = "NodeLost"
 _ENDED = {"Failed": "The pod failed.", "Succeeded": "The pod has completed successfully."}

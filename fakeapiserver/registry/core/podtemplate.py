@@ -10,8 +10,8 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.core.table_cells import container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import container_cells, format_labels
 
 
 @dataclass(kw_only=True)

@@ -13,8 +13,8 @@ from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.core.table_cells import age, container_cells, format_labels
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
 _SPEC: Final = Path("spec")
 _TEMPLATE: Final = _SPEC.child("template")

@@ -13,8 +13,8 @@ from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.resource_list import is_whole, quantity, round_up_resources
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _KNOWN: Final = ("cpu", "memory", "storage", "ephemeral-storage")
 

@@ -13,8 +13,8 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.registry.core.data_keys import MAX_SIZE, immutable_errors, key_errors
 from fakeapiserver.registry.core.key_pair import key_pair_problem
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _DATA: Final = Path("data")
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"

@@ -4,7 +4,7 @@ Upstream: pkg/printers/internalversion/printers.go (printService, getServiceExte
 """
 
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.table_cells import NONE, age, format_labels
+from fakeapiserver.registry.generic.table_cells import NONE, age, format_labels
 
 
 def service_row(obj: Object, now: float) -> list[object]:

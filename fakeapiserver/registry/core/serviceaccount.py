@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
 

@@ -10,8 +10,8 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import is_valid_port_name, name_errors, port_errors
-from fakeapiserver.registry.core.table_cells import NONE, age
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SPEC: Final = Path("spec")
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")

@@ -9,9 +9,9 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import immutable_errors
-from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SPEC: Final = Path("spec")
 _DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"

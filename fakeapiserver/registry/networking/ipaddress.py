@@ -9,10 +9,10 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import IMMUTABLE
 from fakeapiserver.registry.core.field_formats import ip_errors
-from fakeapiserver.registry.core.table_cells import NONE, age
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _CIDRS: Final = Path("spec").child("cidrs")
 

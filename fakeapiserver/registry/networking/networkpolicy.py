@@ -11,11 +11,11 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import format_label_selector, label_selector_errors
 from fakeapiserver.registry.core.field_formats import cidr_errors, is_valid_port_name, port_errors
 from fakeapiserver.registry.core.ip_warnings import cidr_warnings
-from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.label_selector import format_label_selector, label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")
 _TYPES: Final = ("Ingress", "Egress")

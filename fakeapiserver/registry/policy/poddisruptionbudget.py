@@ -10,11 +10,11 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors
-from fakeapiserver.registry.apps.label_selector import label_selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.table_cells import age
 from fakeapiserver.registry.generic.conditions import conditions_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.apps.label_selector import label_selector_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.strategy import Strategy
 
 

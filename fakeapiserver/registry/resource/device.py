@@ -10,9 +10,9 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.registry.apps.label_selector import immutable_errors
-from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")
 _TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import immutable_errors, label_selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.node_label_warnings import node_selector_warnings
-from fakeapiserver.registry.core.table_cells import NONE, UNSET, age
+from fakeapiserver.registry.generic.label_selector import immutable_errors, label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 
 _FLAGS = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
 _TOKENS_LOGGED = (

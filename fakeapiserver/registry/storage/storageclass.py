@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.label_selector import immutable_errors
 from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
-from fakeapiserver.registry.core.table_cells import age
+from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _ABSENT = {"provisioner": ""}

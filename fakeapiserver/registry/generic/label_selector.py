@@ -6,7 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, k8s.io/
 from fakeapiserver.apimachinery import field, labels, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.table_cells import NONE
+from fakeapiserver.registry.generic.table_cells import NONE
 
 IMMUTABLE = "field is immutable"
 

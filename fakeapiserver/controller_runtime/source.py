@@ -134,7 +134,7 @@ class Informer:
 
 @dataclass(slots=True)
 class Channel:
-    """Objects that come from elsewhere: each makes a GenericEvent."""
+    """Objects that come from elsewhere: each makes a GenericEvent. What fails is logged; when the iterator does, no more come."""
 
     objects: AsyncIterable[Object]
     handler: EventHandler
@@ -152,9 +152,17 @@ class Channel:
             self._task.cancel()
 
     async def _run(self, queue: Queue) -> None:
-        async for obj in self.objects:
-            event = GenericEvent(obj)
+        try:
+            async for obj in self.objects:
+                await self._tell(GenericEvent(obj), queue)
+        except Exception:
+            log.exception("channel source: the iterator failed, no more events come from it")
+
+    async def _tell(self, event: GenericEvent, queue: Queue) -> None:
+        try:
             if all(predicate(event) for predicate in self.predicates):
                 told = self.handler(event, queue)
                 if told is not None and inspect.isawaitable(told):
                     await told
+        except Exception:
+            log.exception("channel source: the handler failed")

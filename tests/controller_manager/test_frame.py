@@ -72,6 +72,18 @@ def test_what_follows_from_a_write_is_there_when_the_cluster_has_settled() -> No
     run(scenario, controllers=("serviceaccount-controller",))
 
 
+def test_who_waits_for_what_can_not_be_read_is_told_why() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        informers = manager._shared.informers
+        informers.for_resource(GroupVersionResource("example.com", "v1", "widgets"))
+        informers.start()
+        why = r"^still moving after 0.5 s: widgets.example.com can't be read: the server could not find the requested resource$"
+        with pytest.raises(TimeoutError, match=why):
+            await manager.settle(timeout=0.5)
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
 def test_a_controller_in_mode_step_does_nothing_until_it_is_told() -> None:
     async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
         await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})

@@ -104,8 +104,8 @@ class Reflector:
         self.name = name
         # The revision up to which the store has everything; "" before the first list.
         self.last_sync_resource_version = ""
-        # Something went wrong, and it waits before it asks the server again.
-        self.pausing = False
+        # What went wrong, while it waits before it asks the server again.
+        self.failure = ""
         self._source = source
         self._store = store
         self._selection: ListOptions = {**(selection or {})}
@@ -125,23 +125,23 @@ class Reflector:
         resync = asyncio.ensure_future(self._resync()) if self._resync_period else None
         try:
             while True:
-                pause = await self._list_and_watch()
-                if pause:
-                    await self._pause()
+                failure = await self._list_and_watch()
+                if failure:
+                    await self._pause(failure)
         finally:
             if resync is not None:
                 resync.cancel()
 
-    async def _pause(self) -> None:
-        """After a failure: longer with each."""
-        self.pausing = True
+    async def _pause(self, failure: str) -> None:
+        """Longer with each."""
+        self.failure = failure
         try:
             await self._sleep(self._backoff.step(self._clock.monotonic()))
         finally:
-            self.pausing = False
+            self.failure = ""
 
-    async def _list_and_watch(self) -> bool:
-        """Whether to wait before the next time."""
+    async def _list_and_watch(self) -> str:
+        """Why to wait before the next time; "": there is no reason to."""
         try:
             if self._use_watch_list:
                 await self._watch_list()
@@ -149,12 +149,14 @@ class Reflector:
             await self._watch_on()
         except _Relist as reason:
             log.debug("%s: listing anew: %s", self.name, reason)
-            return not reason.at_once or self._clock.monotonic() - self._listed_at < self._backoff.initial
+            is_early = self._clock.monotonic() - self._listed_at < self._backoff.initial
+            return str(reason) if is_early or not reason.at_once else ""
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
             log.warning("%s: list or watch failed: %s", self.name, error)
-        except Exception:
+            return str(error) or type(error).__name__
+        except Exception as error:
             log.exception("%s: list or watch failed", self.name)
-        return True
+            return str(error) or type(error).__name__
 
     # --------------------------------------------------------------- the first state
 
@@ -241,7 +243,7 @@ class Reflector:
                     seen = await self._follow(events)
             except StatusError as error:
                 if is_too_many_requests(error):
-                    await self._pause()
+                    await self._pause(str(error))
                     continue
                 if _too_old(error):
                     raise _Relist(str(error), at_once=True) from None

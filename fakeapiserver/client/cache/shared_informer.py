@@ -247,7 +247,12 @@ class SharedInformer:
     @property
     def idle(self) -> bool:
         """What came so far is in the indexer, every handler was told, and the server is being watched."""
-        return not self._reflector.pausing and all(registration.idle for registration in self._registrations)
+        return not self._reflector.failure and all(registration.idle for registration in self._registrations)
+
+    @property
+    def failure(self) -> str:
+        """What went wrong, while it waits before it asks the server again; "" otherwise."""
+        return self._reflector.failure
 
     @property
     def has_handlers(self) -> bool:

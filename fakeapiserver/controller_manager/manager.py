@@ -242,7 +242,9 @@ class ControllerManager:
     def _spreading(self) -> Sequence[str]:
         """What is on its way to controllers."""
         found = [
-            f"{informer.name} can't be read: {informer.failure}" if informer.failure else f"{informer.name} is being read"
+            f"{informer.name} can't be read: {informer.failure}"
+            if informer.failure
+            else f"{informer.name} is being read"
             for informer in self.informers
             if not informer.idle or not informer.has_synced
         ]

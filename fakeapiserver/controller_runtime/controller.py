@@ -172,9 +172,8 @@ class Controller:
         with suppress(ShutDown):
             while True:
                 request, priority = await queue.get_with_priority()
-                while (
-                    not self.may_work()
-                ):  # for a turn or two: then it is cancelled, or the lease was renewed after all
+                # for a turn or two: then it is cancelled, or the lease was renewed after all
+                while not self.may_work():  # noqa: ASYNC110
                     await asyncio.sleep(0)
                 active.inc()
                 try:

@@ -1,35 +1,21 @@
 """What a test does with a cluster's controllers and its clock, in Python and over HTTP."""
 
 import json
-import ssl
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from fakeapiserver import Cluster
+from tests.plain_client import Client
 
 ACCOUNTS = "serviceaccount-controller"
 
 
-class Client:
-    """Requests as the admin."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        request = urllib.request.Request(
-            self._cluster.url + path,
-            None if body is None else json.dumps(body).encode(),
-            {"Authorization": f"Bearer {self._cluster.token}", "Content-Type": "application/json"},
-            method=method,
-        )
-        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
-            return json.loads(answer.read())
+class Asking(Client):
+    """What these tests ask for again and again."""
 
     def refusal(self, method: str, path: str, body: object = None) -> tuple[int, str]:
         with pytest.raises(urllib.error.HTTPError) as raised:
@@ -52,19 +38,19 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> Iterator[Client]:
-    yield Client(cluster)
+def client(cluster: Cluster) -> Iterator[Asking]:
+    yield Asking(cluster)
     cluster.controllers[ACCOUNTS] = "run"
     cluster.clock.start()
 
 
-def test_a_settled_cluster_has_done_what_follows_from_each_write(cluster: Cluster, client: Client) -> None:
+def test_a_settled_cluster_has_done_what_follows_from_each_write(cluster: Cluster, client: Asking) -> None:
     client.namespace("one")
     cluster.settle()
     assert client.accounts("one") == ["default"]
 
 
-def test_a_test_steps_a_controller(cluster: Cluster, client: Client) -> None:
+def test_a_test_steps_a_controller(cluster: Cluster, client: Asking) -> None:
     cluster.controllers[ACCOUNTS] = "step"
     assert cluster.controllers[ACCOUNTS] == "step"
     client.namespace("two")
@@ -74,7 +60,7 @@ def test_a_test_steps_a_controller(cluster: Cluster, client: Client) -> None:
     assert client.accounts("two") == ["default"]
 
 
-def test_the_same_over_http(cluster: Cluster, client: Client) -> None:
+def test_the_same_over_http(cluster: Cluster, client: Asking) -> None:
     control = "/fakeapiserver/controllers"
     assert client.ask("PUT", f"{control}/{ACCOUNTS}", {"mode": "step"})["mode"] == "step"
     assert {"name": ACCOUNTS, "mode": "step", "failure": ""} in client.ask("GET", control)
@@ -106,12 +92,12 @@ def test_the_same_over_http(cluster: Cluster, client: Client) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_told(
-    client: Client, method: str, path: str, body: object, refusal: tuple[int, str]
+    client: Asking, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     assert client.refusal(method, f"/fakeapiserver/{path}", body) == refusal
 
 
-def test_stamps_follow_the_clock(cluster: Cluster, client: Client) -> None:
+def test_stamps_follow_the_clock(cluster: Cluster, client: Asking) -> None:
     cluster.clock.stop()
     cluster.clock.advance("24h")
     day = 24 * 3600
@@ -122,7 +108,7 @@ def test_stamps_follow_the_clock(cluster: Cluster, client: Client) -> None:
     assert client.ask("GET", "/fakeapiserver/clock") == {"now": stamp, "stopped": True}
 
 
-def test_time_is_moved_over_http(cluster: Cluster, client: Client) -> None:
+def test_time_is_moved_over_http(cluster: Cluster, client: Asking) -> None:
     before = cluster.clock.now()
     assert client.ask("PUT", "/fakeapiserver/clock", {"stopped": True, "advance": "1h"})["stopped"]
     assert 3600 <= cluster.clock.now() - before < 3660
@@ -133,12 +119,12 @@ def test_a_cluster_without_controllers_says_so() -> None:
         cluster.settle()
         with pytest.raises(ValueError, match="this cluster runs no controllers"):
             _ = cluster.controllers
-        assert Client(cluster).refusal("GET", "/fakeapiserver/controllers")[0] == 404
+        assert Asking(cluster).refusal("GET", "/fakeapiserver/controllers")[0] == 404
 
 
 def test_what_controllers_ask_is_nobodys_traffic() -> None:
     with Cluster(controllers=("*",), nodes=1) as cluster:
-        Client(cluster).namespace("shop")
+        Asking(cluster).namespace("shop")
         cluster.settle()
         assert cluster.rbac.denied == []
         [role] = cluster.rbac.used()
@@ -149,7 +135,7 @@ def test_nodes_and_their_scripts_over_http() -> None:
     control = "/fakeapiserver"
     pods = "/api/v1/namespaces/default/pods"
     with Cluster(nodes=2) as cluster:
-        client = Client(cluster)
+        client = Asking(cluster)
         cluster.settle()
         client.ask("POST", f"{control}/scripts", {"selector": "app=job", "runs_for": 0, "exit_codes": [3]})
         metadata, container = {"name": "p", "labels": {"app": "job"}}, {"name": "c", "image": "x"}

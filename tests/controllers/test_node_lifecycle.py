@@ -7,12 +7,12 @@ import pytest
 from fakeapiserver import Cluster
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.controllers.node_lifecycle.health import Zones, conditions_unknown, zone_of
-from tests.nodes.test_kubelet import PODS, Client
+from tests.nodes.test_kubelet import PODS, PodClient
 
 CONTROLLERS = ("node-lifecycle-controller", "taint-eviction-controller")
 
 
-def taints(client: Client, name: str) -> list[str]:
+def taints(client: PodClient, name: str) -> list[str]:
     spec = client.ask("GET", f"/api/v1/nodes/{name}")["spec"]
     return sorted(f"{taint['key']}:{taint['effect']}" for taint in spec.get("taints", ()))
 
@@ -24,7 +24,7 @@ def ready(obj: Any) -> str:
 
 def test_a_lost_node_is_tainted_and_its_pods_are_evicted_and_it_comes_back() -> None:
     with Cluster(controllers=CONTROLLERS, nodes=3) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         cluster.clock.stop()
         cluster.settle()
         assert [taints(client, f"node-{number}") for number in (1, 2, 3)] == [[], [], []]
@@ -60,7 +60,7 @@ def test_a_lost_node_is_tainted_and_its_pods_are_evicted_and_it_comes_back() -> 
 
 def test_when_no_node_is_ready_nobody_is_evicted() -> None:
     with Cluster(controllers=CONTROLLERS, nodes=2) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         cluster.clock.stop()
         cluster.settle()
         client.pod("p", "node-1")
@@ -74,7 +74,7 @@ def test_when_no_node_is_ready_nobody_is_evicted() -> None:
 
 def test_a_cordoned_node_is_tainted() -> None:
     with Cluster(controllers=CONTROLLERS, nodes=1) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         cluster.settle()
         node = client.ask("GET", "/api/v1/nodes/node-1")
         client.ask("PUT", "/api/v1/nodes/node-1", {**node, "spec": {**node["spec"], "unschedulable": True}})

@@ -1,43 +1,28 @@
 """Simulated nodes in a cluster: they are there, their pods live, and a plug can be pulled."""
 
-import json
-import ssl
-import urllib.request
 from typing import Any
 
 import pytest
 
 from fakeapiserver import Cluster
+from tests.plain_client import Client
 
 PODS = "/api/v1/namespaces/default/pods"
 
 
-class Client:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        request = urllib.request.Request(
-            self._cluster.url + path,
-            None if body is None else json.dumps(body).encode(),
-            {"Authorization": f"Bearer {self._cluster.token}", "Content-Type": "application/json"},
-            method=method,
-        )
-        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
-            return json.loads(answer.read())
-
+class PodClient(Client):
     def pod(self, name: str, node: str = "node-1", **spec: Any) -> None:
         containers = [{"name": "c", "image": "x"}]
         body = {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": containers, **spec}}
         self.ask("POST", PODS, body)
 
-    def status(self, name: str) -> Any:
+    def pod_status(self, name: str) -> Any:
         return self.ask("GET", f"{PODS}/{name}")["status"]
 
 
 def test_nodes_register_and_renew_their_leases() -> None:
     with Cluster(nodes=3) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         cluster.clock.stop()
         cluster.settle()
         nodes = client.ask("GET", "/api/v1/nodes")["items"]
@@ -66,11 +51,11 @@ def test_nodes_register_and_renew_their_leases() -> None:
 
 def test_pods_run_and_go_and_addresses_are_their_own() -> None:
     with Cluster(nodes=2) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         for number in range(4):
             client.pod(f"p{number}", f"node-{number % 2 + 1}")
         cluster.settle()
-        found = [client.status(f"p{number}") for number in range(4)]
+        found = [client.pod_status(f"p{number}") for number in range(4)]
         assert {status["phase"] for status in found} == {"Running"}
         assert len({status["podIP"] for status in found}) == 4
         client.ask("DELETE", f"{PODS}/p0")
@@ -80,18 +65,18 @@ def test_pods_run_and_go_and_addresses_are_their_own() -> None:
 
 def test_a_script_changes_what_is_there_already() -> None:
     with Cluster(nodes=1) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         client.pod("p", restartPolicy="Never")
         cluster.settle()
-        assert client.status("p")["phase"] == "Running"
+        assert client.pod_status("p")["phase"] == "Running"
         cluster.nodes.script(name="p", runs_for=0.0, exit_codes=(2,))
         cluster.settle()
-        assert client.status("p")["phase"] == "Failed"
+        assert client.pod_status("p")["phase"] == "Failed"
 
 
 def test_what_a_dead_node_was_told_waits_for_it() -> None:
     with Cluster(nodes=1) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         client.pod("p")
         cluster.settle()
         cluster.nodes.stop("node-1")

@@ -6,7 +6,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.nodes.load_balancers import FINALIZER, LoadBalancers
-from tests.nodes.test_kubelet import Client
+from tests.plain_client import Client
 
 SERVICES = "/api/v1/namespaces/default/services"
 EVENTS = "/api/v1/namespaces/default/events"

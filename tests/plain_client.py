@@ -1,0 +1,40 @@
+"""Asks a cluster as a test in any language does: plain HTTP, with nothing but Python's own library."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from typing import Any
+
+from fakeapiserver import Cluster
+
+
+class Client:
+    """Requests as the admin, or as nobody with `token=""`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._url, self._token = cluster.url, cluster.token
+        self._context = ssl.create_default_context(cadata=cluster.ca.decode())
+
+    def open(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Any:
+        """HTTPError unless it succeeds."""
+        headers = {"Content-Type": "application/json"}
+        if token := self._token if token is None else token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, headers, method=method)
+        return urllib.request.urlopen(request, context=self._context, timeout=10)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """The answer's object. HTTPError unless it succeeds."""
+        with self.open(method, path, body) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def status(self, method: str, path: str, body: object = None, *, token: str | None = None) -> int:
+        """The answer's status code, whatever it is."""
+        try:
+            with self.open(method, path, body, token=token) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code

@@ -8,7 +8,7 @@ from fakeapiserver import Cluster
 from fakeapiserver.nodes.scheduler.filters import cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.scores import best
-from tests.nodes.test_kubelet import PODS, Client
+from tests.nodes.test_kubelet import PODS, PodClient
 
 Object = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -158,7 +158,7 @@ def body(name: str, cpu: str = "", **spec: Any) -> Object:
 
 def test_pods_are_spread_over_nodes_and_told_of() -> None:
     with Cluster(nodes=3) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         cluster.settle()
         for number in range(6):
             client.ask("POST", PODS, body(f"p{number}"))
@@ -172,7 +172,7 @@ def test_pods_are_spread_over_nodes_and_told_of() -> None:
 
 def test_what_fits_nowhere_waits_for_room() -> None:
     with Cluster(nodes=2) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         for name in ("a", "b", "late"):
             client.ask("POST", PODS, body(name, cpu="20"))
         cluster.settle()
@@ -188,12 +188,12 @@ def test_what_fits_nowhere_waits_for_room() -> None:
         )
         client.ask("DELETE", f"{PODS}/{gone}")
         cluster.clock.advance("10s")  # its back-off
-        assert client.status(waiting["metadata"]["name"])["phase"] == "Running"
+        assert client.pod_status(waiting["metadata"]["name"])["phase"] == "Running"
 
 
 def test_who_is_more_important_goes_first() -> None:
     with Cluster(nodes=1) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
         client.ask("POST", classes, {"metadata": {"name": "high"}, "value": 1000})
         client.ask("POST", PODS, body("low", cpu="20"))
@@ -201,12 +201,12 @@ def test_who_is_more_important_goes_first() -> None:
         client.ask("POST", PODS, body("high", cpu="20", priorityClassName="high"))
         cluster.settle()
         assert [found["metadata"]["name"] for found in client.ask("GET", PODS)["items"]] == ["high"]
-        assert client.status("high")["phase"] == "Running"
+        assert client.pod_status("high")["phase"] == "Running"
 
 
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     with Cluster(nodes=1) as cluster:
-        client = Client(cluster)
+        client = PodClient(cluster)
         client.ask("POST", PODS, body("p", schedulingGates=[{"name": "example.com/wait"}]))
         cluster.settle()
         found = client.ask("GET", f"{PODS}/p")
@@ -214,4 +214,4 @@ def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
         del found["spec"]["schedulingGates"]
         client.ask("PUT", f"{PODS}/p", found)
         cluster.settle()
-        assert client.status("p")["phase"] == "Running"
+        assert client.pod_status("p")["phase"] == "Running"

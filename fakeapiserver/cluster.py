@@ -39,7 +39,7 @@ class Cluster:
     """A private API server with ports, certificates and storage of its own.
 
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
-    kube-controller-manager: `*`, names, `-name`; none run by default. `step_controllers` are those of them that wait for
+    kube-controller-manager: `*` (by default), names, `-name`; () is none. `step_controllers` are those of them that wait for
     `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `local_storage`: a default storage class whose
     volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses. `metrics`: the
     metrics APIs that are served, of resource, custom, external, or `*` for all (`cluster.metrics`).
@@ -54,7 +54,7 @@ class Cluster:
         *,
         port: int = 0,
         authorization_mode: Sequence[str] = ("Node", "RBAC"),
-        controllers: Sequence[str] = ("none",),
+        controllers: Sequence[str] = ("*",),
         step_controllers: Sequence[str] = (),
         nodes: int = 0,
         local_storage: bool = False,
@@ -212,7 +212,7 @@ class Cluster:
     def _manager(self) -> "ControllerManager":
         found = self._running.controllers
         if found is None:
-            raise ValueError('this cluster runs no controllers: make it with Cluster(controllers=("*",))')
+            raise ValueError('this cluster runs no controllers: make it with Cluster(controllers=["*"])')
         return found
 
     async def _snapshot(self) -> Snapshot:
@@ -388,7 +388,7 @@ class Controllers(Mapping[str, "Mode"]):
         self._call = call
 
     def __getitem__(self, name: str) -> "Mode":
-        return self._manager.modes[name]
+        return self._manager.mode(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._manager.modes)

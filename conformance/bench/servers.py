@@ -86,7 +86,7 @@ def end(processes: list[subprocess.Popen[bytes]]) -> None:
 
 @dataclass
 class Ours:
-    """`fakeapiserver serve`, as users run it."""
+    """`fakeapiserver serve`; without controllers, as what it is compared with has none, unless `flags` say which."""
 
     name: str = "fakeapiserver"
     flags: Sequence[str] = ()
@@ -109,6 +109,7 @@ class Ours:
             "serve",
             f"--secure-port={port}",
             f"--token-auth-file={tokens}",
+            *([] if any(flag.startswith("--controllers=") for flag in self.flags) else ["--controllers=none"]),
             *self.flags,
         ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"

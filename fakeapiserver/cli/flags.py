@@ -373,7 +373,7 @@ def help_text() -> str:
         "--output json            one JSON line instead of text when the server is ready\n"
         "--crds PATH              a file or folder whose CustomResourceDefinitions are there from the start; may be repeated\n"
         "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
-        "--controllers LIST       what runs of kube-controller-manager, with its syntax: *, name, -name; none\n"
+        "--controllers LIST       what runs of kube-controller-manager, with its syntax: * (default), name, -name; none\n"
         "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
         "--nodes N                so many simulated nodes, with a kubelet each\n"
         "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"

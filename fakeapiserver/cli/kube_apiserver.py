@@ -53,6 +53,7 @@ def upstream_defaults() -> Config:
         cert_dir=Path("/var/run/kubernetes"),
         authorization_mode=("AlwaysAllow",),
         disable_admission_plugins=(),
+        controllers=(),
     )
 
 

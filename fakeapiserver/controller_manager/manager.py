@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -27,6 +28,11 @@ log = logging.getLogger(__name__)
 Mode = Literal["run", "step", "off"]
 MODES: Final[Sequence[Mode]] = get_args(Mode)
 
+# Pods need an account, and what they trust.
+_FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
+_FIRST_SECONDS: Final = 1.0
+# Seconds that a controller which is stopped has for what it works on.
+_GRACE: Final = 1.0
 # Turns of the event loop without anything moving after which nothing will.
 _QUIET_TURNS: Final = 40
 _FEW_TURNS: Final = 5
@@ -112,15 +118,26 @@ class ControllerManager:
         # The revision at which nothing moved; -1: never.
         self._settled_at = -1
 
+    async def begin(self) -> None:
+        """Starts those without which nobody can make a pod, and waits until the namespaces that are there have what they give."""
+        for name in _FIRST:
+            if name in self._modes:
+                self._start(name)
+        if self._running:
+            with suppress(NotSettled):  # they may do nothing (whatever the reason), which is no reason not to begin
+                await self.settle(_FIRST_SECONDS)
+
     async def run(self) -> None:
         """Until it is cancelled."""
         try:
             for name in [*self._modes]:
-                self._start(name)
+                if name not in self._running and name in self._modes:
+                    self._start(name)
+                    await asyncio.sleep(0)  # what is asked of the server meanwhile is answered
             await asyncio.Event().wait()
         finally:
-            for name in [*self._running]:
-                await self._stop(name)
+            await _cancel([task for running in self._running.values() for task in running.tasks])
+            self._running.clear()
             await self._shared.informers.shutdown()
             await self._shared.metadata_informers.shutdown()
             for task in self._background:
@@ -134,6 +151,10 @@ class ControllerManager:
     def modes(self) -> Mapping[str, Mode]:
         """Every controller there is, and what it does."""
         return {name: self._modes.get(name, "off") for name in (*AVAILABLE, *self._extra)}
+
+    def mode(self, name: str) -> Mode:
+        """ValueError for a controller there isn't."""
+        return self.modes[self._known(name)]
 
     async def set_mode(self, name: str, mode: Mode) -> None:
         """ValueError for a controller or a mode there isn't."""
@@ -288,9 +309,7 @@ class ControllerManager:
         running = self._running.pop(name, None)
         if running is None:
             return
-        for task in running.tasks:
-            task.cancel()
-        await asyncio.gather(*running.tasks, return_exceptions=True)
+        await _cancel(running.tasks)
         log.info("stopped %s", name)
 
     def _client_of(self, user: str) -> DynamicClient:
@@ -301,6 +320,15 @@ class ControllerManager:
             events = self._events[account] = CoreEventBroadcaster(client, clock=self.clock)
             self._background.append(asyncio.create_task(events.run()))
         return self._events[account]
+
+
+async def _cancel(tasks: Collection["asyncio.Task[None]"]) -> None:
+    """What they work on is finished, or given up when that takes long: a cache may never come."""
+    for wait in (_GRACE, None):
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=wait)
 
 
 async def _nothing() -> None:

@@ -84,6 +84,10 @@ def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
         del sys.modules[name]  # another project's, or as it was before it was changed
     importlib.invalidate_caches()
     sys.path.insert(0, str(folder.resolve()))
+    writes, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # a change within the same second would go unnoticed
     try:
         root = importlib.import_module(package)
         modules = [root]
@@ -93,6 +97,7 @@ def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
     except (Exception, SystemExit) as error:
         raise ValueError(_where(folder, error)) from error
     finally:
+        sys.dont_write_bytecode = writes
         sys.path.remove(str(folder.resolve()))
     return [found for module in modules for found in _defined(module)]
 

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
 from fakeapiserver.clock import Clock
+from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.admission_configuration import read_admission_configuration
 from fakeapiserver.server.config import Config
 
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import Idle
 
 log = logging.getLogger(__name__)
+
+
+# The plugin that refuses pods without an account, and the controller that makes accounts.
+_SERVICE_ACCOUNT: Final = "ServiceAccount"
+_ACCOUNTS: Final = "serviceaccount-controller"
 
 
 class Objects(Getter, ObjectReader, Protocol):
@@ -88,8 +94,9 @@ def admission(
     if "admission-control" in config.given:
         named = {"enable-admission-plugins", "disable-admission-plugins"} & set(config.given)
         enable, disable = exactly(config.admission_control, others_are_named=bool(named))
-    elif "disable-admission-plugins" not in config.given:  # what is off by default only can be turned on
-        disable = tuple(name for name in disable if name not in enable)
+    elif disable is None:
+        accounts = any(found.name == _ACCOUNTS for found in selected(config.controllers))
+        disable = () if accounts or _SERVICE_ACCOUNT in enable else (_SERVICE_ACCOUNT,)
     chain, warning = new_chain(initializer, enable, disable)
     if warning:
         log.warning(warning)

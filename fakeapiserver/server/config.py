@@ -12,8 +12,6 @@ from fakeapiserver.server.audit.options import AuditOptions
 from fakeapiserver.server.manifests import Sources
 
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-# Off until the service account controller runs by default, as envtest has it.
-OFF_BY_DEFAULT: Final = ("ServiceAccount",)
 # The feature gates that change something here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
 CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
 # The one controller of kube-controller-manager's that runs in here, where --controllers names it.
@@ -84,8 +82,9 @@ class Config:
     admission_control: tuple[str, ...] = ()
     admission_control_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
-    disable_admission_plugins: tuple[str, ...] = OFF_BY_DEFAULT
-    controllers: tuple[str, ...] = ("none",)
+    # None: ServiceAccount where no controller makes the accounts that it asks for, as envtest has it.
+    disable_admission_plugins: tuple[str, ...] | None = None
+    controllers: tuple[str, ...] = ("*",)
     step_controllers: tuple[str, ...] = ()
     nodes: int = 0
     local_storage: bool = False  # a default storage class, and who makes its volumes

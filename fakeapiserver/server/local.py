@@ -124,9 +124,9 @@ class LocalServer:
         api.address = self.url.removeprefix("https://")
         if self.config.webhooks or self.config.crds:
             await self._install(api)
-        self._run_controllers(api)
+        await self._run_controllers(api)
 
-    def _run_controllers(self, api: APIServer) -> None:
+    async def _run_controllers(self, api: APIServer) -> None:
         """Begins to; they find their way while the server answers already."""
         from fakeapiserver.controller_manager.descriptor import selected
 
@@ -148,6 +148,7 @@ class LocalServer:
             in_flight=lambda: clients.in_flight,
             revision=lambda: api.storage.revision,
         )
+        await self.controllers.begin()
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
 

@@ -23,12 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def fake_cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator["Cluster"]:
-    """A fresh cluster for this test, running in a thread; KUBECONFIG points to it. Takes the options of the marker
-    `fake_cluster`. Works under pytest-xdist: every cluster has ports and files of its own."""
+    """A fresh cluster for this test, running in a thread; KUBECONFIG points to it. Takes the options of the markers
+    `fake_cluster`: a test's own go before its module's. Works under pytest-xdist: every cluster has ports and files of its own."""
     from fakeapiserver.cluster import Cluster
 
-    marker = request.node.get_closest_marker("fake_cluster")
-    with Cluster(**(marker.kwargs if marker else {})) as cluster:
+    options = {}
+    for marker in reversed([*request.node.iter_markers("fake_cluster")]):
+        options.update(marker.kwargs)
+    with Cluster(**options) as cluster:
         monkeypatch.setenv("KUBECONFIG", cluster.kubeconfig)
         yield cluster
 

@@ -18,6 +18,9 @@ from fakeapiserver.auth.interfaces import UserInfo
 
 Json = dict[str, Any]
 WRITERS, ROOM = 32, 10
+# what admission charges, without the controller that counts anew
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
 PORTS = [{"name": f"p{i}", "port": 80 + i} for i in range(3)]

@@ -18,6 +18,9 @@ from fakeapiserver.transport.certificates import create_authority, issue_server,
 from fakeapiserver.transport.webhook import check_host, endpoint_of
 
 Json = dict[str, Any]
+# the API server alone: controllers would ask the webhooks too
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}

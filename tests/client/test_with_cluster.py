@@ -27,6 +27,9 @@ from fakeapiserver.client.record import EVENTS, EventBroadcaster
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import NoMatchError, RESTMapper
 
+# objects are counted: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 Work = Callable[[Cluster, DynamicClient], Awaitable[None]]
 

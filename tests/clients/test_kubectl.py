@@ -11,6 +11,9 @@ import pytest
 
 from fakeapiserver import Cluster
 
+# what kubectl prints is what was put in: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 MANIFESTS = """\
 apiVersion: v1
 kind: Namespace

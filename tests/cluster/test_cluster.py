@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.client import synchronous
 
 
 def get(cluster: Cluster, path: str) -> Any:
@@ -140,3 +141,28 @@ class TestFixtures:
     def test_the_marker_takes_options(self, fake_cluster: Cluster) -> None:
         # the admin is in system:masters, whom no mode can lock out
         assert get(fake_cluster, "/api/v1/namespaces")["kind"] == "NamespaceList"
+
+    @pytest.mark.fake_cluster(controllers=("*",))
+    @pytest.mark.fake_cluster(controllers=(), nodes=1)
+    def test_of_several_markers_the_nearer_counts(self, fake_cluster: Cluster) -> None:
+        assert fake_cluster.controllers["namespace"] == "off"
+        assert fake_cluster.nodes is not None
+
+
+def test_a_pod_can_be_made_at_once_and_controllers_see_to_the_rest() -> None:
+    with Cluster() as cluster, synchronous.connect(cluster.kubeconfig) as client:
+        pod = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+        assert client.resource("pods", "default").create(pod)["spec"]["serviceAccountName"] == "default"
+        client.resource("namespaces").create({"metadata": {"name": "shop"}})
+        cluster.settle()
+        assert [found["metadata"]["name"] for found in client.resource("configmaps", "shop").list()["items"]] == [
+            "kube-root-ca.crt"
+        ]
+
+
+def test_without_controllers_nothing_happens_by_itself() -> None:
+    with Cluster(controllers=()) as cluster, synchronous.connect(cluster.kubeconfig) as client:
+        client.resource("namespaces").create({"metadata": {"name": "shop"}})
+        assert client.resource("serviceaccounts", "shop").list()["items"] == []
+        pod = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+        client.resource("pods", "shop").create(pod)  # no account is asked for where nobody makes any

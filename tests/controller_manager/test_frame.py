@@ -10,8 +10,10 @@ from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.controller_manager import manager as manager_module
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
+from fakeapiserver.controllers.serviceaccount import ServiceAccountsController
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
@@ -108,6 +110,20 @@ def test_a_controller_is_switched_off_and_on_while_it_runs() -> None:
         await manager.set_mode("serviceaccount", "run")
         await manager.settle()
         assert await accounts(client, "shop") == ["default"]
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_what_never_ends_is_given_up_when_its_controller_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forever(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        monkeypatch.setattr(ServiceAccountsController, "reconcile", forever)
+        monkeypatch.setattr(manager_module, "_GRACE", 0.0)
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        while not any("works on shop" in what for what in manager.moving()):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
     run(scenario, controllers=("serviceaccount-controller",))
 

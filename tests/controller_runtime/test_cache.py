@@ -20,6 +20,9 @@ from fakeapiserver.controller_runtime import CacheOptions, gvk
 from fakeapiserver.controller_runtime.cache import ByObject, Cache
 from fakeapiserver.controller_runtime.client import Client
 
+# reads and writes are counted: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIG_MAP, SECRET, NAMESPACE = (gvk("v1", kind) for kind in ("ConfigMap", "Secret", "Namespace"))
 Scenario = Callable[[Cache, Client], Awaitable[None]]
 

@@ -30,6 +30,9 @@ from fakeapiserver.controller_runtime import gvk
 from fakeapiserver.controller_runtime.client import Client, Reader
 from fakeapiserver.controller_runtime.scheme import kind
 
+# nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIG_MAP, DEPLOYMENT, POD, NAMESPACE = (
     *(gvk("v1", "ConfigMap"), gvk("apps/v1", "Deployment")),
     *(gvk("v1", "Pod"), gvk("v1", "Namespace")),

@@ -32,6 +32,9 @@ from fakeapiserver.controller_runtime.controllerutil import (
 )
 from fakeapiserver.controller_runtime.finalizer import Finalizers
 
+# reconciles are counted: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 CONFIG_MAP, SECRET = gvk("v1", "ConfigMap"), gvk("v1", "Secret")
 NOTHING = ReconcilerFunc(lambda request: asyncio.sleep(0))
 

@@ -20,7 +20,7 @@ RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "res
 
 
 def metrics_after(requests: list[dict[str, Any]], config: Config | None = None) -> dict[str, float]:
-    with Cluster.from_config(config or Config()) as cluster:
+    with Cluster.from_config(config or Config(controllers=())) as cluster:
         client = Client(cluster.url, cluster.token)
         for request in requests:
             client.send(request, [])
@@ -188,7 +188,7 @@ def test_questions_to_a_webhook_are_counted(tmp_path: Path) -> None:
     requests: list[dict[str, Any]] = [
         {"method": "GET", "path": CONFIG_MAPS, "headers": {"Impersonate-User": user}} for user in ("jane", "joe")
     ]
-    found = metrics_after(requests, Config(authorization_config=file))
+    found = metrics_after(requests, Config(controllers=(), authorization_config=file))
     assert found['apiserver_authorization_webhook_evaluations_total{name="hook",result="error"}'] == 1
     assert found['apiserver_authorization_webhook_evaluations_fail_open_total{name="hook",result="error"}'] == 1
     assert found['apiserver_authorization_webhook_duration_seconds_count{name="hook",result="error"}'] == 1

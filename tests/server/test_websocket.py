@@ -30,7 +30,7 @@ GOODBYE = b"\x88\x02\x03\xe8"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(controllers=()) as cluster:
         yield cluster
 
 

@@ -39,7 +39,7 @@ def events_of(tmp_path: Path, rules: str, *requests: tuple[Any, ...], **options:
     """The events of these requests, as the log has them."""
     path = tmp_path / "audit.log"
     audit = AuditOptions(policy(tmp_path, rules), LogOptions(path=str(path), **options))
-    with Cluster.from_config(Config(audit=audit)) as cluster:
+    with Cluster.from_config(Config(controllers=(), audit=audit)) as cluster:
         client = Client(cluster.url, cluster.token)
         for method, where, *rest in requests:
             client.send({"method": method, "path": where, **(rest[0] if rest else {})}, ())
@@ -253,7 +253,7 @@ def test_a_webhook_gets_batches(tmp_path: Path) -> None:
         "contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
     )
     audit = AuditOptions(policy(tmp_path, ALL), webhook=WebhookOptions(config_file=str(kubeconfig)))
-    with Cluster.from_config(Config(audit=audit)) as cluster:
+    with Cluster.from_config(Config(controllers=(), audit=audit)) as cluster:
         Client(cluster.url, cluster.token).send({"method": "GET", "path": CONFIGMAPS}, ())
     server.shutdown()
     server.server_close()
@@ -268,7 +268,7 @@ def test_events_of_what_still_streams_are_handed_on_at_the_end(tmp_path: Path) -
     log = LogOptions(
         path=str(path), mode="batch", batch=BatchOptions(max_size=400, max_wait=30.0, throttle_enable=False)
     )
-    with Cluster.from_config(Config(audit=AuditOptions(policy(tmp_path, ALL), log))) as cluster:
+    with Cluster.from_config(Config(controllers=(), audit=AuditOptions(policy(tmp_path, ALL), log))) as cluster:
         url = f"{cluster.url}{CONFIGMAPS}?watch=1&timeoutSeconds=300"
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {cluster.token}"})
         watch = urllib.request.urlopen(request, context=ssl._create_unverified_context())

@@ -25,7 +25,7 @@ def test_every_block_does_what_it_says(tmp_path: Path) -> None:
     for name, words in (("python", ""), ("fakeapiserver", " -m fakeapiserver")):
         (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
         (programs / name).chmod(0o755)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
     environment["PATH"] = f"{programs}:{environment['PATH']}"
     project = tmp_path / "project"
     project.mkdir()

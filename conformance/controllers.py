@@ -44,6 +44,7 @@ from conformance.metrics_server import MetricsServer
 from conformance.pairs import WITHOUT_NODES, Pair
 
 HERE: Final = Path(__file__).parent / "controller_scripts"
+_REPLICA_SETS: Final = "apps/v1/replicasets"
 _CHANGE: Final = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
@@ -244,7 +245,9 @@ class Run:
 
     def _state(self) -> dict[str, Any]:
         objects = {path: self._listed(path) for path in self._show}
-        names = self._names | hashes_of([obj for found in objects.values() for obj in found])
+        # Events and messages tell of replica sets that aren't shown.
+        others = [] if _REPLICA_SETS in objects else self._listed(_REPLICA_SETS)
+        names = self._names | hashes_of([*others, *(obj for found in objects.values() for obj in found)])
         names[self.namespace] = "NAMESPACE"
         self._names = names
         return {

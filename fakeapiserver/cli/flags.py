@@ -57,11 +57,14 @@ def _port(text: str, flag: str = "secure-port") -> int:
     return int(text)
 
 
-def _address(text: str) -> str:
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError:
-        raise UsageError(f"--bind-address must be an IP address, not {text!r}") from None
+def _address(flag: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        try:
+            return str(ipaddress.ip_address(text))
+        except ValueError:
+            raise UsageError(f"--{flag} must be an IP address, not {text!r}") from None
+
+    return read
 
 
 def _ip_range(text: str) -> str:
@@ -151,6 +154,7 @@ def _feature_gates(text: str) -> dict[str, bool]:
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control": ("admission_control", read_list),
     "admission-control-config-file": ("admission_control_config_file", Path),
+    "advertise-address": ("advertise_address", _address("advertise-address")),
     "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", read_boolean),
     "anonymous-auth": ("anonymous_auth", read_boolean),
     "api-audiences": ("api_audiences", _slice),
@@ -197,7 +201,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "authorization-webhook-cache-unauthorized-ttl": ("authorization_webhook_cache_unauthorized_ttl", _seconds),
     "authorization-webhook-config-file": ("authorization_webhook_config_file", _file),
     "authorization-webhook-version": ("authorization_webhook_version", str),
-    "bind-address": ("bind_address", _address),
+    "bind-address": ("bind_address", _address("bind-address")),
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
     "controllers": ("controllers", read_list),

@@ -248,8 +248,10 @@ class APIServer:
 
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
-        version, port = self.config.kubernetes_version, self.config.secure_port
-        await bootstrap.store_objects(self.scopes, version, self.clock.now(), port)
+        config = self.config
+        await bootstrap.store_objects(
+            self.scopes, config.kubernetes_version, self.clock.now(), config.secure_port, config.advertise_address
+        )
         if self._has_authorities:
             await self._trust.sync()
         await self._identity.create()

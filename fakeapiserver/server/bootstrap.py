@@ -3,8 +3,9 @@
 Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/registry/flowcontrol/rest.
 """
 
+import ipaddress
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -19,18 +20,63 @@ from fakeapiserver.registry.generic import canonical
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _DEFAULT_PORT: Final = 6443
 _CONDITION_TIMES: Final = ("lastTransitionTime",)
+_SERVICE: Final = "kubernetes"
 
 
-async def store_objects(scopes: RequestScopes, version: str, now: float, secure_port: int) -> None:
+async def store_objects(
+    scopes: RequestScopes, version: str, now: float, secure_port: int, advertise_address: str = ""
+) -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
-    that leads to this one (`secure_port` 0: upstream's default)."""
+    that leads to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
     stamp, objects = rfc3339(now), list(bootstrap.objects(version))
+    # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
+    if advertise_address and not ipaddress.ip_address(advertise_address).is_loopback:
+        objects += _endpoints(advertise_address, secure_port or _DEFAULT_PORT, stamp)
     for obj in objects:
         if obj["metadata"]["name"] == _TOKEN_TRACKING:
             obj["data"] = {"since": stamp[:10]}
         if obj["kind"] == "Service":
             obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
     await store_all(scopes, objects, now)
+
+
+def _endpoints(address: str, port: int, stamp: str) -> list[Object]:
+    """Where the service `kubernetes` leads (upstream: pkg/controlplane/reconcilers/endpointsadapter.go)."""
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    endpoints: Object = {
+        "kind": "Endpoints",
+        "apiVersion": "v1",
+        "metadata": _published("v1", "endpointslice.kubernetes.io/skip-mirror", "true", ("subsets",), stamp),
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    }
+    fields = ("addressType", "endpoints", "ports")
+    endpoint_slice: Object = {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {
+            **_published("discovery.k8s.io/v1", "kubernetes.io/service-name", _SERVICE, fields, stamp),
+            "generation": 1,
+        },
+        "addressType": f"IPv{ipaddress.ip_address(address).version}",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": ports,
+    }
+    return [endpoints, endpoint_slice]
+
+
+def _published(api_version: str, label: str, value: str, fields: Sequence[str], stamp: str) -> Object:
+    """Metadata of an object of these fields, written by the server itself with one label."""
+    owned: Object = {f"f:{name}": {} for name in fields}
+    owned["f:metadata"] = {"f:labels": {".": {}, f"f:{label}": {}}}
+    entry = {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": api_version,
+        "time": stamp,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": dict(sorted(owned.items())),
+    }
+    return {"name": _SERVICE, "namespace": "default", "labels": {label: value}, "managedFields": [entry]}
 
 
 async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:

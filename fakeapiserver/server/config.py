@@ -30,6 +30,7 @@ class Config:
     """Every default works: loopback, a free port, a CA made on the spot."""
 
     bind_address: str = "127.0.0.1"
+    advertise_address: str = ""  # where clients in the cluster reach the server; none by default
     secure_port: int = 0
     cert_dir: Path | None = None
     tls_cert_file: Path | None = None

@@ -56,6 +56,7 @@ def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, s
         (["--secure-port"], "flag needs an argument: --secure-port"),
         (["--secure-port=x"], "--secure-port must be a number from 0 to 65535, not 'x'"),
         (["--bind-address=here"], "--bind-address must be an IP address, not 'here'"),
+        (["--advertise-address=a.b"], "--advertise-address must be an IP address, not 'a.b'"),
         (["--tls-cert-file=a.crt"], "--tls-cert-file and --tls-private-key-file belong together"),
         (["--tls-cert-file=/no/file", "--tls-private-key-file=/no/file"], "--tls-cert-file: there is no file /no/file"),
         (["--controllers=*,-wizard-controller"], '--controllers: "wizard-controller" is not in the list'),

@@ -5,11 +5,13 @@ import inspect
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, BinaryIO, Final, Protocol
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import controller_of, labels_of
+from fakeapiserver.nodes.commands import Run, run_of
 
 
 class Writable(Protocol):
@@ -93,6 +95,7 @@ class ContainerBehaviour:
         return self.exit_codes[min(restarts, len(self.exit_codes) - 1)]
 
 
+_KINDS: Final = ("containers", "initContainers", "ephemeralContainers")
 _RUNS: Final = ContainerBehaviour()
 _COMPLETES: Final = ContainerBehaviour(runs_for=0.0)
 
@@ -139,11 +142,27 @@ class Behaviours:
         self._rules.clear()
 
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
-        """`main`: it is no init container."""
-        owner = controller_of(pod)
-        ends = not main or (owner is not None and owner["kind"] == "Job")
-        found = _COMPLETES if ends else _RUNS
+        """`main`: it is no init container. Unscripted it does what its command plainly says; else it ends at once with success where
+        something waits for its end (init containers, jobs), and runs until it is stopped elsewhere."""
+        found = _unscripted(pod, container, main=main)
         for rule in self._rules:
             if rule.matches(pod, container):
                 found = replace(found, **rule.changes)
         return found
+
+
+def _unscripted(pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
+    spec: Object = next(
+        (found for kind in _KINDS for found in pod["spec"].get(kind) or () if found["name"] == container), {}
+    )
+    run = run_of(spec)
+    if run is not None:
+        return _behaviour(run)
+    owner = controller_of(pod)
+    ends = not main or (owner is not None and owner["kind"] == "Job")
+    return _COMPLETES if ends else _RUNS
+
+
+@lru_cache(maxsize=256)
+def _behaviour(run: Run) -> ContainerBehaviour:
+    return ContainerBehaviour(runs_for=run.seconds, exit_codes=(run.exit_code,))

@@ -55,9 +55,10 @@ class _Pod:
         self._waits: list[float] = []
         self._known = {
             status["name"]: status
-            for kind in ("initContainerStatuses", "containerStatuses")
+            for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
             for status in self._old.get(kind) or ()
         }
+        self._ephemerals: list[Object] = []
         self._policy: str = self._spec.get("restartPolicy", "Always")
 
     def next(self) -> Next:
@@ -74,6 +75,11 @@ class _Pod:
         mains = [
             (spec, self._container(spec, base, may_start=initialized and not failed, main=True, inits=bool(inits)))
             for spec in self._spec["containers"]
+        ]
+        self._ephemerals = [
+            # they run once, whatever the pod does
+            self._container({**spec, "restartPolicy": "Never"}, base, may_start=True, main=True, inits=False)
+            for spec in self._spec.get("ephemeralContainers") or ()
         ]
         deadline = self._spec.get("activeDeadlineSeconds")
         if deadline is not None:
@@ -321,6 +327,8 @@ class _Pod:
             status["observedGeneration"] = generation
         if inits:
             status["initContainerStatuses"] = [found for _, found in inits]
+        if self._ephemerals:
+            status["ephemeralContainerStatuses"] = self._ephemerals
         same = all(self._old.get(key) == value for key, value in status.items())
         after = min(self._waits, default=None)
         return Next(None if same else status, after)

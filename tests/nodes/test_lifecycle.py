@@ -228,3 +228,23 @@ def test_a_script_of_what_there_is_not_is_refused() -> None:
         Behaviours().add(runs_fro=1.0)
     with pytest.raises(ValueError, match="exit_codes"):
         Behaviours().add(exit_codes=())
+
+
+def test_what_a_command_plainly_says_is_done_and_a_script_says_more() -> None:
+    containers = [{"name": "c", "image": "busybox", "command": ["sh", "-c", "sleep 60; exit 3"]}]
+    obj = pod(containers=containers, restartPolicy="Never")
+    assert Life(obj).until(59).phase == "Running"
+    ended = Life(obj).until(61)
+    assert (ended.phase, ended.containers) == ("Failed", ["c terminated (Error 3)"])
+    assert Life(obj, {"exit_codes": (0,), "runs_for": 5.0}).until(6).phase == "Succeeded"
+
+
+def test_ephemeral_containers_run_once_beside_the_pod() -> None:
+    debuggers = [
+        {"name": "shell", "image": "busybox", "command": ["sh"]},
+        {"name": "look", "image": "busybox", "command": ["true"]},
+    ]
+    life = Life(pod(ephemeralContainers=debuggers)).until(600)
+    assert life.phase == "Running"
+    states = {status["name"]: [*status["state"]] for status in life.pod["status"]["ephemeralContainerStatuses"]}
+    assert states == {"shell": ["running"], "look": ["terminated"]}

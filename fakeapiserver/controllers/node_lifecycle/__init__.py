@@ -28,6 +28,7 @@ from fakeapiserver.controllers.node_lifecycle.health import (
     first_seen,
     zone_of,
 )
+from fakeapiserver.controllers.node_lifecycle.metrics import NodeMetrics
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -41,6 +42,8 @@ _TAINTS: Final[Mapping[tuple[str, str], str]] = {
     ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
 }
 _OWN_TAINTS: Final = frozenset({*_TAINTS.values(), _UNSCHEDULABLE})
+# Seconds after which those that are to go are looked at; the NoSchedule taint is there then.
+_EVICTION_PERIOD: Final = 0.1
 _EVICTING: Final[Mapping[str, tuple[str, str]]] = {
     "False": (_NOT_READY, _UNREACHABLE),
     "Unknown": (_UNREACHABLE, _NOT_READY),
@@ -64,6 +67,7 @@ class NodeLifecycle:
         self._health: dict[str, NodeHealth] = {}
         self._known: dict[str, str] = {}
         self._zones = Zones(context.configuration)
+        self._metrics = NodeMetrics(context.metrics)
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
         self.leases = context.informer(LEASES)
@@ -91,6 +95,7 @@ class NodeLifecycle:
                 continue
             ready.setdefault(zone_of(node), []).append(current == "True")
         await self._disruption(ready, nodes)
+        self._metrics.zones(ready)
         return Result(requeue_after=self._context.configuration.node_monitor_period) if nodes else None
 
     def _tell_of_new_and_gone(self, nodes: Sequence[Object]) -> None:
@@ -194,7 +199,7 @@ class NodeLifecycle:
         if opposite in has:
             await self._change_taints(name, [(key, "NoExecute")], [(opposite, "NoExecute")])
         elif key not in has and self.evictions is not None:
-            self.evictions.add(Request("", name))
+            self.evictions.add_after(Request("", name), _EVICTION_PERIOD)
 
     async def evict(self, request: Request) -> Result | None:
         """NoExecute, one node after the other, as fast as its zone may."""
@@ -211,6 +216,7 @@ class NodeLifecycle:
             return Result(requeue_after=wait)
         key, opposite = _EVICTING[ready["status"]]
         await self._change_taints(request.name, [(key, "NoExecute")], [(opposite, "NoExecute")])
+        self._metrics.evicted(zone_of(node))
         return None
 
     async def _change_taints(

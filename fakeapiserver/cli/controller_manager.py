@@ -34,10 +34,11 @@ from fakeapiserver.component_helpers.cluster_signing import authorities
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder, ServiceAccountClientBuilder, SimpleClientBuilder
-from fakeapiserver.controller_manager.descriptor import selected
+from fakeapiserver.controller_manager.descriptor import QUEUE_NAMES, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.controller_manager.serving import healthz_and_metrics
 from fakeapiserver.controller_runtime.http_server import HTTPServer
+from fakeapiserver.controller_runtime.metrics import Metrics
 
 _READERS: Final[Mapping[object, Callable[[str], object]]] = {
     bool: read_boolean,
@@ -142,9 +143,10 @@ def _config(options: Options) -> RESTConfig:
 
 
 async def _run(options: Options, config: RESTConfig) -> int:
-    stop = stop_on_signals()
+    stop, metrics = stop_on_signals(), Metrics(QUEUE_NAMES)
     manager = ControllerManager(
-        _clients(options, config),
+        _clients(options, config, metrics),
+        metrics=metrics,
         controllers=options.controllers,
         configuration=options.configuration,
         root_ca=options.configuration.root_ca_file.read_bytes() if options.configuration.root_ca_file else b"",
@@ -178,10 +180,10 @@ def _signing(configuration: KubeControllerManagerConfiguration) -> Signing:
     return Signing(sign_token, authorities(configuration))
 
 
-def _clients(options: Options, config: RESTConfig) -> ClientBuilder:
+def _clients(options: Options, config: RESTConfig, metrics: Metrics) -> ClientBuilder:
     if options.configuration.use_service_account_credentials:
-        return ServiceAccountClientBuilder(config)
-    return SimpleClientBuilder(config)
+        return ServiceAccountClientBuilder(config, metrics=metrics.count_request)
+    return SimpleClientBuilder(config, metrics=metrics.count_request)
 
 
 async def _serve(options: Options, manager: ControllerManager) -> "asyncio.Task[None] | None":
@@ -203,7 +205,14 @@ async def _serve(options: Options, manager: ControllerManager) -> "asyncio.Task[
 
 async def _lead(options: Options, config: RESTConfig, manager: ControllerManager) -> None:
     """Returns when somebody else leads."""
-    async with RESTClient(config) as rest:
+    leads = manager.metrics.leader.labels(options.leader_elect_resource_name)
+    leads.set(0)
+
+    async def lead() -> None:
+        leads.set(1)
+        await manager.run()
+
+    async with RESTClient(config, metrics=manager.metrics.count_request) as rest:
         lock = LeaseLock(
             DynamicClient(rest),
             options.leader_elect_resource_namespace,
@@ -212,7 +221,7 @@ async def _lead(options: Options, config: RESTConfig, manager: ControllerManager
         )
         elector = LeaderElector(
             lock,
-            on_started_leading=manager.run,
+            on_started_leading=lead,
             lease_duration=options.leader_elect_lease_duration,
             renew_deadline=options.leader_elect_renew_deadline,
             retry_period=options.leader_elect_retry_period,

@@ -98,6 +98,11 @@ class ControllerContext:
         return self.shared.signing
 
     @property
+    def metrics(self) -> Metrics:
+        """What /metrics of the manager shows; names are upstream's."""
+        return self.shared.metrics
+
+    @property
     def random(self) -> Random:
         return self.shared.random
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.labels import Selector, from_label_selector
-from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers import pods as pod_facts
@@ -75,6 +75,11 @@ class ReplicaSetController:
         self._pod_control = PodControl(context.client, context.recorder(component))
         self._expectations = UIDTrackingControllerExpectations(context.clock)
         self._consistency = ConsistencyStore()
+        self._age_ratio = context.metrics.histogram(
+            "replicaset_controller_sorting_deletion_age_ratio",
+            "How old pods are that have to go, beside the youngest",
+            [0.25 * 2**power for power in range(6)],
+        )
         self._replica_sets = context.informer(resource)
         self._sets = pod_facts.add_indexer(self._replica_sets, _CONTROLLER_UID_INDEX, _by_controller_uid)
         self._pod_informer = context.informer(PODS)
@@ -249,6 +254,7 @@ class ReplicaSetController:
         if count < len(active):
             ranks = self._pods_on_nodes(replica_set)
             chosen = pod_facts.sort_for_deletion(active, ranks, self._clock.now())[:count]
+            self._tell_ages(active, chosen)
         self._expectations.expect_deletions(key, map(key_of, chosen))
 
         async def delete(pod: Object) -> Exception | None:
@@ -261,6 +267,18 @@ class ReplicaSetController:
 
         results = await asyncio.gather(*map(delete, chosen))
         return next((error for error in results if error is not None), None)
+
+    def _tell_ages(self, active: Sequence[Object], chosen: Sequence[Object]) -> None:
+        """How old those are that have to go, beside the youngest; of ready pods only."""
+        now = self._clock.now()
+
+        def age(pod: Object) -> float:
+            return now - (seconds_of(pod["metadata"]["creationTimestamp"]) or now)
+
+        youngest = min((age(pod) for pod in active if pod_facts.is_pod_ready(pod)), default=0.0)
+        for pod in chosen:
+            if youngest > 0 and pod_facts.is_pod_ready(pod):
+                self._age_ratio.observe(age(pod) // youngest)
 
     def _pods_on_nodes(self, replica_set: Object) -> Counter[str]:
         """How many active pods of this replica set, and of others with its owner, are on each node."""

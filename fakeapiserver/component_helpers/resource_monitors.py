@@ -42,7 +42,7 @@ class Monitor:
 
 class ResourceMonitors:
     """handler: made for each resource that has all of `verbs` and that `wanted` doesn't refuse. whole: resources of which more than
-    the metadata is wanted."""
+    the metadata is wanted. on_failure: called when some could not be read in time."""
 
     def __init__(
         self,
@@ -52,12 +52,14 @@ class ResourceMonitors:
         handler: Callable[[APIResource], ResourceEventHandler],
         *,
         whole: Collection[GroupResource] = (),
+        on_failure: Callable[[], object] = lambda: None,
     ) -> None:
         self._context = context
         self._verbs = verbs
         self._wanted = wanted
         self._handler = handler
         self._whole = whole
+        self._on_failure = on_failure
         self._monitors: dict[GroupVersionResource, Monitor] = {}
         self._kinds: dict[GroupVersionKind, Monitor] = {}
         self._synced = asyncio.Event()
@@ -153,6 +155,7 @@ class ResourceMonitors:
         if not self._synced.is_set():
             self._synced.set()
         else:
+            self._on_failure()
             log.warning("%s: not all resource monitors could be synced, proceeding anyways", self._context.name)
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
-from fakeapiserver.client.rest import Answer, HTTPRoundTripper, Object, RESTClient, RoundTripper
+from fakeapiserver.client.rest import Answer, HTTPRoundTripper, Object, RequestMetrics, RESTClient, RoundTripper
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.component_helpers.objects import SERVICE_ACCOUNTS
 from fakeapiserver.transport.certificates import KeyPair
@@ -33,8 +33,15 @@ class ClientBuilder(Protocol):
 class SimpleClientBuilder:
     """Everybody is who the config says, but for the user agent: managedFields show which component has written."""
 
-    def __init__(self, config: RESTConfig, transport: RoundTripper | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: RESTConfig,
+        transport: RoundTripper | None = None,
+        clock: Clock | None = None,
+        metrics: RequestMetrics | None = None,
+    ) -> None:
         self._config = config
+        self._metrics = metrics
         self._transport = transport
         self._clock = clock
         self._clients: dict[str, RESTClient] = {}
@@ -43,7 +50,7 @@ class SimpleClientBuilder:
         user_agent = identity_of(account)[2]
         if user_agent not in self._clients:
             config = self._config.with_(user_agent=user_agent)
-            self._clients[user_agent] = RESTClient(config, self._transport, self._clock)
+            self._clients[user_agent] = RESTClient(config, self._transport, self._clock, metrics=self._metrics)
         return self._clients[user_agent]
 
     def close(self) -> None:
@@ -67,10 +74,11 @@ class ServiceAccountClientBuilder:
     """Each controller is its own service account of kube-system, made when it is missing, by tokens that `config` may request;
     what they share is done as `config` says."""
 
-    def __init__(self, config: RESTConfig, clock: Clock | None = None) -> None:
+    def __init__(self, config: RESTConfig, clock: Clock | None = None, metrics: RequestMetrics | None = None) -> None:
         self._config = config.with_(user_agent=USER_AGENT)
         self._clock = clock or SystemClock()
-        self._root = RESTClient(self._config, clock=self._clock)
+        self._metrics = metrics
+        self._root = RESTClient(self._config, clock=self._clock, metrics=metrics)
         self._clients: dict[str, RESTClient] = {}
 
     def client(self, account: str) -> RESTClient:
@@ -88,7 +96,7 @@ class ServiceAccountClientBuilder:
                 burst=self._config.burst,
             )
             transport = _AccountTransport(HTTPRoundTripper(anonymous), self._root, account, self._clock)
-            self._clients[account] = RESTClient(anonymous, transport, self._clock)
+            self._clients[account] = RESTClient(anonymous, transport, self._clock, metrics=self._metrics)
         return self._clients[account]
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared, Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder
-from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
+from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, QUEUE_NAMES, canonical, selected
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.reconcile import Request
@@ -81,13 +81,14 @@ class ControllerManager:
         extra: Mapping[str, Extra] | None = None,
         configuration: KubeControllerManagerConfiguration | None = None,
         clock: Timers | None = None,
+        metrics: Metrics | None = None,
         root_ca: bytes = b"",
         signing: Signing | None = None,
         in_flight: Callable[[], int] = lambda: 0,
         revision: Callable[[], int] = lambda: 0,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics(QUEUE_NAMES)
         self._clients = clients
         self._in_flight = in_flight
         self._revision = revision

@@ -6,6 +6,7 @@ from fakeapiserver.controller_manager.descriptor import AVAILABLE
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.controller_runtime.healthz import Health
 from fakeapiserver.controller_runtime.http_server import Application, Receive, Scope, Send, respond
+from fakeapiserver.controller_runtime.metrics import CONTENT_TYPE
 
 
 def healthz_and_metrics(manager: ControllerManager) -> Application:
@@ -16,9 +17,7 @@ def healthz_and_metrics(manager: ControllerManager) -> Application:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == "/metrics":
-            from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-
-            await respond(send, 200, generate_latest(manager.metrics.registry), CONTENT_TYPE_LATEST)
+            await respond(send, 200, manager.metrics.exposition(), CONTENT_TYPE)
         else:
             await health(scope, receive, send)
 

@@ -38,19 +38,13 @@ class Measured(Protocol):
 class Metrics:
     """One manager's metrics, in a registry of its own, to which anybody may add. All times are in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue_names: Mapping[str, str] | None = None) -> None:
+        """`queue_names`: what queues are called here, where it isn't their own name."""
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(name, text, labels, registry=registry)
-
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(name, text, labels, registry=registry)
-
-        def histogram(name: str, text: str, buckets: Iterable[float], *labels: str) -> Histogram:
-            return Histogram(name, text, labels, registry=registry, buckets=tuple(buckets))
-
+        self._queue_names = queue_names or {}
+        self._made: dict[str, Counter | Gauge | Histogram] = {}
+        counter, gauge, histogram = self.counter, self.gauge, self.histogram
         name = "controller_runtime_reconcile"
         self.reconcile_total = counter(f"{name}_total", "Reconciliations, by result", "controller", "result")
         self.reconcile_errors = counter(f"{name}_errors_total", "Reconciliations that failed", "controller")
@@ -85,6 +79,25 @@ class Metrics:
         self._queues = _Queues(registry)
         registry.register(self._queues)
 
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """The one of this name, as it was first made; so are gauges and histograms."""
+        found = self._made.get(name) or Counter(name, text, labels, registry=self.registry)
+        assert isinstance(found, Counter)
+        self._made[name] = found
+        return found
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        found = self._made.get(name) or Gauge(name, text, labels, registry=self.registry)
+        assert isinstance(found, Gauge)
+        self._made[name] = found
+        return found
+
+    def histogram(self, name: str, text: str, buckets: Iterable[float], *labels: str) -> Histogram:
+        found = self._made.get(name) or Histogram(name, text, labels, registry=self.registry, buckets=tuple(buckets))
+        assert isinstance(found, Histogram)
+        self._made[name] = found
+        return found
+
     def of_controller(self, controller: str, max_concurrent: int) -> "ControllerMetrics":
         """Every series of a controller is there from the beginning, but for the time of reconciliations."""
         self.max_concurrent.labels(controller).set(max_concurrent)
@@ -93,11 +106,11 @@ class Metrics:
 
     def of_queue(self, name: str) -> "QueueMetrics":
         """For a WorkQueue of this name."""
-        return QueueMetrics(self._queues, name)
+        return QueueMetrics(self._queues, name, self._queue_names.get(name, name))
 
     def watch_queue(self, name: str, queue: Measured) -> None:
         """Its gauges are read whenever somebody asks."""
-        self._queues.known[name] = queue
+        self._queues.known[name] = (self._queue_names.get(name, name), queue)
 
     def count_request(self, code: str, method: str, host: str) -> None:
         """A client's RequestMetrics."""
@@ -116,14 +129,15 @@ class Metrics:
             samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             if not samples:
                 continue
-            name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+            # not every counter of Kubernetes has the ending that Prometheus wants
+            bare = metric.name in self._made
+            name = metric.name if bare or metric.type != "counter" else f"{metric.name}_total"
             lines += (f"# HELP {name} {_escaped(metric.documentation)}", f"# TYPE {name} {metric.type}")
             for sample in samples:
+                shown = name if bare and metric.type == "counter" else sample.name
                 labels = ",".join(f'{key}="{_quoted(value)}"' for key, value in sorted(sample.labels.items()))
                 lines.append(
-                    f"{sample.name}{{{labels}}} {_number(sample.value)}"
-                    if labels
-                    else f"{sample.name} {_number(sample.value)}"
+                    f"{shown}{{{labels}}} {_number(sample.value)}" if labels else f"{shown} {_number(sample.value)}"
                 )
         return ("\n".join(lines) + "\n").encode()
 
@@ -144,7 +158,8 @@ class _Queues:
     """Work queues: what they count, and what they are asked for."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.known: dict[str, Measured] = {}
+        # By controller: what the queue is called, and the queue.
+        self.known: dict[str, tuple[str, Measured]] = {}
         names = ["controller", "name"]
         self.adds = Counter("workqueue_adds_total", "Items that were added", names, registry=registry)
         self.retries = Counter("workqueue_retries_total", "Items that were to be added later", names, registry=registry)
@@ -171,15 +186,15 @@ class _Queues:
         longest = GaugeMetricFamily(
             "workqueue_longest_running_processor_seconds", "Seconds since the oldest work began", labels=labels
         )
-        for name, queue in self.known.items():
+        for controller, (name, queue) in self.known.items():
             depths = queue.depths
             if len(depths) > _MAX_PRIORITIES:
-                depth.add_metric([name, name, _TOO_MANY_PRIORITIES], sum(depths.values()))
+                depth.add_metric([controller, name, _TOO_MANY_PRIORITIES], sum(depths.values()))
             else:
                 for priority, count in depths.items():
-                    depth.add_metric([name, name, str(priority)], count)
-            unfinished.add_metric([name, name], queue.unfinished_seconds)
-            longest.add_metric([name, name], queue.oldest_processing)
+                    depth.add_metric([controller, name, str(priority)], count)
+            unfinished.add_metric([controller, name], queue.unfinished_seconds)
+            longest.add_metric([controller, name], queue.oldest_processing)
         yield from (depth, unfinished, longest)
 
 
@@ -205,11 +220,11 @@ class ControllerMetrics:
 class QueueMetrics:
     """What one queue tells."""
 
-    def __init__(self, queues: _Queues, name: str) -> None:
-        self._adds = queues.adds.labels(name, name)
-        self._retries = queues.retries.labels(name, name)
-        self._queue_seconds = queues.queue_seconds.labels(name, name)
-        self._work_seconds = queues.work_seconds.labels(name, name)
+    def __init__(self, queues: _Queues, controller: str, name: str) -> None:
+        self._adds = queues.adds.labels(controller, name)
+        self._retries = queues.retries.labels(controller, name)
+        self._queue_seconds = queues.queue_seconds.labels(controller, name)
+        self._work_seconds = queues.work_seconds.labels(controller, name)
 
     def added(self, priority: int) -> None:
         self._adds.inc()

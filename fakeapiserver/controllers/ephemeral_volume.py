@@ -23,6 +23,9 @@ class EphemeralVolumeController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        name = "ephemeral_volume_controller_create"
+        self._tries = context.metrics.counter(f"{name}_total", "Claims that were to be made")
+        self._failures = context.metrics.counter(f"{name}_failures_total", "Claims that could not be made")
         self.pods = context.informer(PODS)
         self.claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
         self._indexer = add_pod_pvc_indexer(self.pods)
@@ -81,9 +84,11 @@ class EphemeralVolumeController:
             "metadata": {**kept, "name": name, "ownerReferences": [reference]},
             "spec": template["spec"],
         }
+        self._tries.inc()
         try:
             await self._client.resource(PERSISTENT_VOLUME_CLAIMS, namespace).create(claim)
         except StatusError as error:
+            self._failures.inc()
             raise EphemeralVolumeFailed(f"create PVC {name}: {error}") from error
 
 

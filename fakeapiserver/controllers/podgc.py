@@ -51,6 +51,9 @@ class PodGCController:
         self._start = context.clock.monotonic()
         # Nodes that pods are bound to and nobody knows: when that is long enough.
         self._missing: dict[str, float] = {}
+        labels, name = ("namespace", "reason"), "pod_gc_collector_force_delete_pod"
+        self._deleted = context.metrics.counter(f"{name}s_total", "Pods that were deleted at once", *labels)
+        self._failed = context.metrics.counter(f"{name}_errors_total", "Pods that could not be deleted", *labels)
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
         self._pods = add_pod_node_name_indexer(self.pods)
@@ -91,13 +94,13 @@ class PodGCController:
         pods = self.pods.indexer.list()
         failed = False
         if self._threshold > 0:
-            failed |= not await self._delete(self._terminated(pods))
-        failed |= not await self._delete(self._out_of_service(pods))
+            failed |= not await self._delete(self._terminated(pods), "terminated")
+        failed |= not await self._delete(self._out_of_service(pods), "out-of-service")
         gone = await self._gone_nodes(pods)
         orphans = [pod for pod in pods if pod["spec"].get("nodeName") in gone]
-        failed |= not await self._delete(orphans, _ORPHANED)
+        failed |= not await self._delete(orphans, "orphaned", _ORPHANED)
         failed |= not await self._delete(
-            [pod for pod in pods if is_terminating(pod) and not pod["spec"].get("nodeName")]
+            [pod for pod in pods if is_terminating(pod) and not pod["spec"].get("nodeName")], "unscheduled"
         )
         return Result(requeue_after=self._until_next()) if failed or self._missing else None
 
@@ -136,14 +139,16 @@ class PodGCController:
                     self._missing[name] = now + _QUARANTINE
         return gone
 
-    async def _delete(self, pods: Iterable[Object], condition: Condition | None = None) -> bool:
-        """Now, and so that they are seen to have failed. Whether all of it was done."""
+    async def _delete(self, pods: Iterable[Object], reason: str, condition: Condition | None = None) -> bool:
+        """Now, and so that they are seen to have failed; `reason` in the words of metrics. Whether all of it was done."""
         done = True
         for pod in pods:
             try:
                 await self._delete_one(pod, condition)
+                self._deleted.labels(pod["metadata"]["namespace"], reason).inc()
             except (StatusError, TransportError, TimeoutError) as error:
                 if not (isinstance(error, StatusError) and is_not_found(error)):
+                    self._failed.labels(pod["metadata"]["namespace"], reason).inc()
                     log.warning("failed to delete pod %s: %s", pod["metadata"]["name"], error)
                     done = False
         return done

@@ -1,6 +1,7 @@
 """Every namespace has the config map kube-root-ca.crt (upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go)."""
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Final
 
 from fakeapiserver.client.errors import StatusError, is_not_found
@@ -25,6 +26,11 @@ class Publisher:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        name, buckets = "root_ca_cert_publisher_sync", [0.001 * 2**power for power in range(15)]
+        self._syncs = context.metrics.counter(f"{name}_total", "Syncs of namespaces", "code")
+        self._sync_seconds = context.metrics.histogram(
+            f"{name}_duration_seconds", "How long syncs of namespaces took", buckets, "code"
+        )
         self._data = {"ca.crt": context.root_ca.decode()}
         self.namespaces = context.informer(NAMESPACES)
         self.config_maps = context.informer(CONFIG_MAPS)
@@ -43,6 +49,18 @@ class Publisher:
             queue.add(Request("", obj["metadata"]["namespace"]))
 
     async def reconcile(self, request: Request) -> None:
+        start, code = perf_counter(), "500"
+        try:
+            await self._publish(request)
+            code = "200"
+        except StatusError as error:
+            code = str(error.code)
+            raise
+        finally:
+            self._syncs.labels(code).inc()
+            self._sync_seconds.labels(code).observe(perf_counter() - start)
+
+    async def _publish(self, request: Request) -> None:
         maps = self._client.resource(CONFIG_MAPS, request.name)
         found = self.config_maps.indexer.get_by_key(f"{request.name}/{_NAME}")
         if found is None:

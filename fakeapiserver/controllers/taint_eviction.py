@@ -21,6 +21,7 @@ from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 
 _WORKERS: Final = 8
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 _REASON: Final = "TaintManagerEviction"
 _DELETED: Final[Condition] = {
     "type": "DisruptionTarget",
@@ -38,6 +39,11 @@ class TaintEviction:
         self._recorder = context.recorder(context.name)
         # When those that wait for their time have begun to.
         self._since: dict[Request, float] = {}
+        name = "taint_eviction_controller_pod_deletion"
+        self._deletions = context.metrics.counter(f"{name}s_total", "Pods that were deleted")
+        self._deletion_seconds = context.metrics.histogram(
+            f"{name}_duration_seconds", "From when a pod's time was over until it was deleted", _BUCKETS
+        )
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
         add_pod_node_name_indexer(self.pods)
@@ -79,7 +85,9 @@ class TaintEviction:
         left = self._since.setdefault(request, now) + seconds - now if seconds > 0 else 0.0
         if left > 0:
             return Result(requeue_after=left)
-        await self._delete(request, pod)
+        if await self._delete(request, pod):
+            self._deletions.inc()
+            self._deletion_seconds.observe(-left)
         self._since.pop(request, None)
         return None
 
@@ -87,7 +95,8 @@ class TaintEviction:
         if self._since.pop(request, None) is not None:
             self._recorder.event(pod, "Normal", _REASON, f"Cancelling deletion of Pod {request}")
 
-    async def _delete(self, request: Request, pod: Object) -> None:
+    async def _delete(self, request: Request, pod: Object) -> bool:
+        """False: it is gone already."""
         self._recorder.event(pod, "Normal", _REASON, f"Marking for deletion Pod {request}")
         pods = self._context.client.resource(PODS, request.namespace)
         status = pod_condition_patch(pod, _DELETED, self._context.clock.now())
@@ -99,6 +108,8 @@ class TaintEviction:
         except StatusError as error:
             if not is_not_found(error):
                 raise
+            return False
+        return True
 
 
 def _taints(node: Object) -> Sequence[Mapping[str, Any]]:

@@ -21,6 +21,11 @@ class TTLAfterFinishedController:
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._clock = context.clock
+        self._deletion_seconds = context.metrics.histogram(
+            "ttl_after_finished_controller_job_deletion_duration_seconds",
+            "From when a job could go until it was deleted",
+            [0.1 * 2**power for power in range(14)],
+        )
         self.jobs = context.informer(JOBS)
 
     def job_changed(self, event: Event, queue: Queue) -> None:
@@ -46,6 +51,7 @@ class TTLAfterFinishedController:
                     return None
                 if expiry <= self._clock.now():
                     await jobs.delete(request.name, propagation_policy="Foreground", uid=fresh["metadata"]["uid"])
+                    self._deletion_seconds.observe(self._clock.now() - expiry)
                     return None
             except StatusError as error:
                 if is_not_found(error):

@@ -57,6 +57,11 @@ class CronJobController:
         self._client = context.client
         self._clock = context.clock
         self._events = context.recorder("cronjob-controller")
+        self._skew = context.metrics.histogram(
+            "cronjob_controller_job_creation_skew_duration_seconds",
+            "From when a job was due until it was made",
+            [2**power for power in range(10)],
+        )
         self.jobs = context.informer(JOBS)
         self.cron_jobs = context.informer(CRON_JOBS)
         # What was written last, until the cache has it: a look at an older state would tell of jobs that are missing.
@@ -243,6 +248,8 @@ class CronJobController:
                 raise
         else:
             self._tell(obj, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
+            made = seconds_of(job["metadata"]["creationTimestamp"])
+            self._skew.observe((made or due) - due)
         cron_job.started(job, due)
         return True
 

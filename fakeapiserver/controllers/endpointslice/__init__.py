@@ -57,6 +57,7 @@ class EndpointSliceController:
         self._batch_period = configuration.endpointslice_updates_batch_period
         # What happened to the slices of a service while they are being written: only afterwards is it known whether it is news.
         self._meanwhile: dict[Request, list[tuple[Event, Queue]]] = {}
+        self._syncs = context.metrics.counter("endpoint_slice_controller_syncs", "Syncs of services", "result")
         self._reconciler = Reconciler(
             context.client,
             self.nodes.indexer,
@@ -82,9 +83,15 @@ class EndpointSliceController:
 
     async def reconcile(self, request: Request) -> None:
         self._meanwhile[request] = []
+        result = "error"
         try:
             await self._sync(request)
+            result = "success"
+        except StaleInformerCache:
+            result = "stale"
+            raise
         finally:
+            self._syncs.labels(result).inc()
             for event, queue in self._meanwhile.pop(request):
                 self.slice_changed(event, queue)
 

@@ -60,7 +60,10 @@ class GarbageCollector:
         self._mapper = context.mapper
         self._recorder = context.recorder("garbage-collector-controller")
         self.graph = DependencyGraph(self)
-        self.monitors = ResourceMonitors(context, _VERBS, _is_collected, self._handler)
+        failures = context.metrics.counter(
+            "garbagecollector_controller_resources_sync_error_total", "Times when not all resources could be read"
+        )
+        self.monitors = ResourceMonitors(context, _VERBS, _is_collected, self._handler, on_failure=failures.inc)
         # Resources of which the server takes no strategic merge patch.
         self._merge_only: set[GroupVersionResource] = set()
         workers = context.configuration.concurrent_gc_syncs

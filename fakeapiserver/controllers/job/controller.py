@@ -1,6 +1,7 @@
 """Which jobs are to be looked at, and when (upstream: pkg/controller/job/job_controller.go)."""
 
 from collections.abc import Iterable, Sequence
+from time import perf_counter
 from typing import Final
 
 from fakeapiserver.apimachinery import labels
@@ -29,6 +30,7 @@ from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Eve
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.controllers.job.metrics import JobMetrics
 from fakeapiserver.controllers.job.pods import TRACKING_FINALIZER, UNTRACK, is_tracked
 from fakeapiserver.controllers.job.sync import BATCH_PERIOD, KIND, JobSync, Tracking
 
@@ -51,7 +53,14 @@ class JobController:
         events = context.recorder("job-controller")
         self._pod_control = PodControl(context.client, events)
         self._expectations = CountingExpectations(context.clock)
-        self._tracking = Tracking(context.client, events, context.clock, self._pod_control, self._expectations)
+        self._tracking = Tracking(
+            context.client,
+            events,
+            context.clock,
+            self._pod_control,
+            self._expectations,
+            JobMetrics(context.metrics),
+        )
 
     # ------------------------------------------------------------------------------ what happened to jobs
 
@@ -195,7 +204,13 @@ class JobController:
         if uid in tracking.finished:
             return None
         satisfied = self._expectations.satisfied(key)
-        wait = await JobSync(tracking, job, await self._claimed_pods(job), satisfied=satisfied).run()
+        start, result = perf_counter(), "error"
+        sync = JobSync(tracking, job, await self._claimed_pods(job), satisfied=satisfied)
+        try:
+            wait = await sync.run()
+            result = "success"
+        finally:
+            tracking.metrics.synced(job, result, sync.action, perf_counter() - start)
         return Result(requeue_after=wait) if wait is not None else None
 
     async def _claimed_pods(self, job: Object) -> Sequence[Object]:

@@ -24,6 +24,7 @@ from fakeapiserver.component_helpers.pod_control import (
 from fakeapiserver.component_helpers.pods import is_pod_active, is_pod_ready, is_pod_terminating, pod_phase
 from fakeapiserver.controllers.job.backoff import BackoffRecord, finished_at, remaining_of_index
 from fakeapiserver.controllers.job.indexes import Indexes
+from fakeapiserver.controllers.job.metrics import JobMetrics
 from fakeapiserver.controllers.job.pods import (
     COMPLETION_INDEX,
     TRACKING_FINALIZER,
@@ -65,6 +66,7 @@ class Tracking:
     clock: Clock
     pod_control: PodControl
     expectations: CountingExpectations
+    metrics: JobMetrics
     # uids of pods whose finalizer was taken, until that is seen.
     untracked: dict[str, set[str]] = field(default_factory=dict)
     backoffs: dict[str, BackoffRecord] = field(default_factory=dict)
@@ -97,10 +99,14 @@ class JobSync:
 
     def __init__(self, tracking: Tracking, job: Object, pods: Sequence[Object], *, satisfied: bool) -> None:
         self._tracking = tracking
+        # What this look did, for metrics.
+        self.action = "reconciling"
         self._clock = tracking.clock
         self._key = key_of(job)
         self._namespace: str = job["metadata"]["namespace"]
         self._take(job)
+        # How many succeeded and failed pods metrics know of.
+        self._told = (int(self._status.get("succeeded", 0)), int(self._status.get("failed", 0)))
         self._spec: dict[str, Any] = job["spec"]
         self._pods = pods
         self._satisfied = satisfied
@@ -328,6 +334,8 @@ class JobSync:
     async def _go_on(self) -> tuple[bool, Exception | None]:
         """Whether the status is new, and what failed."""
         manages = self._satisfied and not is_terminating(self._job)
+        if manages:
+            self.action = "tracking"
         failure = await self._manage() if manages else None
         completions = self._spec.get("completions")
         enough = self._succeeded > 0 if completions is None else self._succeeded >= completions
@@ -418,6 +426,7 @@ class JobSync:
 
     async def _create(self, indexes: Sequence[int | None]) -> Exception | None:
         """A pod for each; of a job without indexes they are None."""
+        self.action = "pods_created"
         expectations, key = self._tracking.expectations, self._key
         expectations.expect_creations(key, len(indexes))
         pending = iter(indexes)
@@ -437,7 +446,15 @@ class JobSync:
         made, failure = await slow_start_batch(len(indexes), SLOW_START_INITIAL_BATCH_SIZE, create_next)
         expectations.creation_observed(key, len(indexes) - made - failed)
         self._active_count += made
+        self._tracking.metrics.pods_made(self._why_made(), made, failed)
         return failure
+
+    def _why_made(self) -> str:
+        """In the words of metrics."""
+        if not self._failed:
+            return "recreate_terminating_or_failed" if self._terminating else "new"
+        failed_only = self._spec.get("podReplacementPolicy") == "Failed"
+        return "recreate_failed" if failed_only else "recreate_terminating_or_failed"
 
     def _new_pod(self, index: int | None) -> Object:
         pod = pod_from_template(self._spec["template"], self._job, KIND)
@@ -461,6 +478,7 @@ class JobSync:
 
     async def _remove(self, pods: Sequence[Object]) -> Exception | None:
         """Deletes pods of a job that goes on: they don't count."""
+        self.action = "pods_deleted" if pods else self.action
         self._tracking.expectations.expect_deletions(self._key, len(pods))
         deleted, failure = await self._delete(pods, self._untrack_and_delete_pod)
         self._active_count = len(self._active) - deleted
@@ -653,8 +671,10 @@ class JobSync:
                 message = "Too many succeeded pods running after completion count reached"
                 self._event("Warning", "TooManySucceededPods", message)
             self._event("Normal", "Completed", "Job completed")
+            self._tracking.metrics.finished(self._job, "succeeded", finished["reason"])
         else:
             self._event("Warning", finished["reason"], finished["message"])
+            self._tracking.metrics.finished(self._job, "failed", finished["reason"])
         self._tracking.finished.add(self._job["metadata"]["uid"])
 
     def _event(self, kind: str, reason: str, message: str) -> None:
@@ -664,5 +684,7 @@ class JobSync:
         self._status["uncountedTerminatedPods"] = {name: uids for name, uids in self._uncounted.items() if uids}
         jobs = self._tracking.client.resource(JOBS, self._namespace)
         self._take(await jobs.update_status(self._job))
+        before, self._told = self._told, (int(self._status.get("succeeded", 0)), int(self._status.get("failed", 0)))
+        self._tracking.metrics.pods_finished(self._job, self._told[0] - before[0], self._told[1] - before[1])
         metadata = self._job["metadata"]
         self._tracking.written[self._key] = (metadata["uid"], int(metadata["resourceVersion"]))

@@ -1,0 +1,31 @@
+"""What the node lifecycle controller counts (upstream: pkg/controller/nodelifecycle/metrics.go)."""
+
+from collections.abc import Mapping, Sequence
+
+from fakeapiserver.controller_runtime.metrics import Metrics
+
+
+class NodeMetrics:
+    """Series of one manager, by zone."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._size = metrics.gauge("node_collector_zone_size", "Nodes of a zone", "zone")
+        self._health = metrics.gauge("node_collector_zone_health", "Percentage of healthy nodes", "zone")
+        self._unhealthy = metrics.gauge("node_collector_unhealthy_nodes_in_zone", "Nodes that aren't ready", "zone")
+        self._evictions = metrics.counter("node_collector_evictions_total", "Nodes whose pods had to go", "zone")
+        self._known: set[str] = set()
+
+    def zones(self, ready: Mapping[str, Sequence[bool]]) -> None:
+        """Of each zone, whether its nodes are ready; zones without nodes any more stay, as empty ones."""
+        self._known |= ready.keys()
+        for zone in self._known:
+            found = ready.get(zone, ())
+            unhealthy = len(found) - sum(found)
+            self._size.labels(zone).set(len(found))
+            self._health.labels(zone).set(100 * sum(found) / len(found) if found else 100)
+            self._unhealthy.labels(zone).set(unhealthy)
+            self._evictions.labels(zone)
+
+    def evicted(self, zone: str) -> None:
+        """A node was given its taint."""
+        self._evictions.labels(zone).inc()

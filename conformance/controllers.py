@@ -16,6 +16,8 @@ own, which `${namespace}` stands for. A step is one of
 A step with `"wait": seconds` is followed by so much time, for what a controller does later.
 `${uid:path}` is the uid of an object that is there; in a status, `${now}` is the time, and `${now-90}` that of 90 seconds before.
 Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
+The real manager needs `--controllers='*,selinux-warning-controller,bootstrap-signer-controller,token-cleaner-controller,-nodelifecycle'
+--feature-gates=StorageVersionMigrator=true --kube-api-content-type=application/json` for all of them: the migrations' API is a definition.
 After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
 times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
 each once.
@@ -56,7 +58,12 @@ _HASHES: Final = ("pod-template-hash", "controller-revision-hash", "controller.k
 # What a server or a controller chooses freely; that there is something must be equal.
 _FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
 # How a server of ours has what a recording had beside the real manager, by the scripts' folder.
-FLAGS: Final = {"service": ("--load-balancers",)}
+FLAGS: Final = {
+    "service": ("--load-balancers",),
+    "bootstrapsigner": ("--controllers=bootstrap-signer-controller,token-cleaner-controller",),
+    "selinux-warning": ("--controllers=selinux-warning-controller",),
+    "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
+}
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
 _UNORDERED: Final = frozenset({"endpoints"})

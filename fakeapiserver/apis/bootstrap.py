@@ -4,10 +4,10 @@ Upstream: k8s.io/kubernetes/pkg/controlplane, pkg/registry/{rbac,scheduling}/res
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from fakeapiserver.apis.scheme import VERSIONS
+from fakeapiserver.apis.scheme import VERSIONS, read_table
 
 
 def objects(version: str = "v1.36") -> Iterator[dict[str, Any]]:
@@ -18,3 +18,11 @@ def objects(version: str = "v1.36") -> Iterator[dict[str, Any]]:
     """
     for line in (VERSIONS / version / "bootstrap.json").read_bytes().splitlines()[1:-1]:
         yield json.loads(line.rstrip(b","))
+
+
+def gated_objects(gates: Collection[str], version: str = "v1.36") -> Sequence[dict[str, Any]]:
+    """Those that a server has beside these with feature gates on that are off by default. Fresh copies."""
+    if not gates:
+        return ()
+    found = read_table(version, "bootstrap_gated.json")
+    return [json.loads(json.dumps(obj)) for gate in gates for obj in found.get(gate, ())]

@@ -19,6 +19,7 @@ from fakeapiserver.cli.flags import (
     UsageError,
     read_boolean,
     read_duration,
+    read_feature_gates,
     read_integer,
     read_list,
     read_number,
@@ -46,6 +47,7 @@ _READERS: Final[Mapping[object, Callable[[str], object]]] = {
     float: read_number,
     str: str,
     Path | None: Path,
+    Mapping[str, bool]: read_feature_gates,
 }
 _SETTINGS: Final = {setting.name.replace("_", "-"): setting for setting in fields(KubeControllerManagerConfiguration)}
 

@@ -139,7 +139,7 @@ def _pair(text: str) -> dict[str, str]:
     return {key.strip(): value}
 
 
-def _feature_gates(text: str) -> dict[str, bool]:
+def read_feature_gates(text: str) -> dict[str, bool]:
     """`A=true,kube:B=false`: each gate may have the name of its component in front."""
     gates = {}
     for item in read_list(text):
@@ -216,7 +216,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "enable-admission-plugins": ("enable_admission_plugins", read_list),
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
-    "feature-gates": ("feature_gates", _feature_gates),
+    "feature-gates": ("feature_gates", read_feature_gates),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
     "min-request-timeout": ("min_request_timeout", _count),

@@ -1,6 +1,7 @@
 """kube-controller-manager's settings, by its flags' names (upstream: k8s.io/kube-controller-manager/config/v1alpha1)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -8,6 +9,7 @@ from pathlib import Path
 class KubeControllerManagerConfiguration:
     """Upstream's defaults. Periods in seconds."""
 
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     use_service_account_credentials: bool = False
     concurrent_cron_job_syncs: int = 5
     concurrent_daemonset_syncs: int = 2

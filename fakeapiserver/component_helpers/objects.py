@@ -31,6 +31,7 @@ POD_DISRUPTION_BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisrupt
 HORIZONTAL_POD_AUTOSCALERS: Final = GroupVersionResource("autoscaling", "v2", "horizontalpodautoscalers")
 LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 STORAGE_CLASSES: Final = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
+CSI_DRIVERS: Final = GroupVersionResource("storage.k8s.io", "v1", "csidrivers")
 VOLUME_ATTACHMENTS: Final = GroupVersionResource("storage.k8s.io", "v1", "volumeattachments")
 CLUSTER_ROLES: Final = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 CUSTOM_RESOURCE_DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -211,11 +211,15 @@ _DESCRIPTORS: Final = (
     ),
     ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
     ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", "servicecidr"),
+    # Runs with the feature gate StorageVersionMigrator.
     ControllerDescriptor(
-        "storage-version-migrator-controller", "storage-version-migrator-controller", alias="svm", left_out=_NOT_YET
+        "storage-version-migrator-controller",
+        "storage-version-migrator-controller",
+        "storage_version_migrator",
+        alias="svm",
     ),
     ControllerDescriptor(
-        "selinux-warning-controller", "selinux-warning-controller", disabled_by_default=True, left_out=_NOT_YET
+        "selinux-warning-controller", "selinux-warning-controller", "selinux_warning", disabled_by_default=True
     ),
 )
 # What kube-controller-manager's metrics call the work queues of controllers (`workqueue_depth{name="deployment"}`).

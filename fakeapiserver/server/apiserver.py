@@ -252,6 +252,8 @@ class APIServer:
         await bootstrap.store_objects(
             self.scopes, config.kubernetes_version, self.clock.now(), config.secure_port, config.advertise_address
         )
+        gates = [gate for gate, on in config.feature_gates.items() if on]
+        await bootstrap.store_gated_objects(self.scopes, config.kubernetes_version, self.clock.now(), gates)
         if self._has_authorities:
             await self._trust.sync()
         await self._identity.create()

@@ -5,7 +5,7 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 
 import ipaddress
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -77,6 +77,11 @@ def _published(api_version: str, label: str, value: str, fields: Sequence[str], 
         "fieldsV1": dict(sorted(owned.items())),
     }
     return {"name": _SERVICE, "namespace": "default", "labels": {label: value}, "managedFields": [entry]}
+
+
+async def store_gated_objects(scopes: RequestScopes, version: str, now: float, gates: Collection[str]) -> None:
+    """What a server has beside these with feature gates on that are off by default."""
+    await store_all(scopes, bootstrap.gated_objects(gates, version), now)
 
 
 async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:

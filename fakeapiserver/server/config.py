@@ -22,6 +22,7 @@ FEATURE_GATES: Final = (
     "NodeDeclaredFeatures",
     "PodTopologyLabelsAdmission",
     "ServiceAccountNodeAudienceRestriction",
+    "StorageVersionMigrator",
 )
 
 

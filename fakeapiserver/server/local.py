@@ -133,6 +133,7 @@ class LocalServer:
         extra = self._local_components(api)
         if not selected(self.config.controllers) and not extra:
             return
+        from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
         from fakeapiserver.controller_manager.manager import ControllerManager
         from fakeapiserver.server.in_process import InProcessClients
 
@@ -141,6 +142,7 @@ class LocalServer:
             clients,
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
+            configuration=KubeControllerManagerConfiguration(feature_gates=self.config.feature_gates),
             extra=extra,
             clock=self.clock,
             root_ca=self.ca,

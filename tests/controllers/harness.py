@@ -1,7 +1,7 @@
 """A cluster with some controllers, at a standstill: a test turns its clock."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -11,6 +11,7 @@ from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import AdjustableClock
+from fakeapiserver.server.config import Config
 
 Object = dict[str, Any]
 EVENTS: Final = GroupVersionResource("", "v1", "events")
@@ -20,8 +21,9 @@ NAMESPACE: Final = "default"
 class Harness:
     """`async with Harness("job-controller") as cluster`: time stands still."""
 
-    def __init__(self, *controllers: str) -> None:
-        self._cluster = Cluster(controllers=controllers)
+    def __init__(self, *controllers: str, feature_gates: Mapping[str, bool] | None = None) -> None:
+        config = Config(controllers=controllers, feature_gates=feature_gates or {}, records_access=True)
+        self._cluster = Cluster.from_config(config)
 
     async def __aenter__(self) -> Self:
         await self._cluster.__aenter__()
@@ -92,11 +94,13 @@ class Harness:
         return [reason for reason, _ in await self.events(namespace)]
 
 
-def run(scenario: Callable[[Harness], Awaitable[None]], *controllers: str) -> None:
+def run(
+    scenario: Callable[[Harness], Awaitable[None]], *controllers: str, feature_gates: Mapping[str, bool] | None = None
+) -> None:
     """The scenario, with these controllers."""
 
     async def main() -> None:
-        async with Harness(*controllers) as cluster:
+        async with Harness(*controllers, feature_gates=feature_gates) as cluster:
             await scenario(cluster)
 
     asyncio.run(main())

@@ -56,22 +56,48 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class _Old:
     """What a value was before. `value` is _NOTHING where that can't be told; `parent` are the nearest enclosing value of which it
-    can and the one before."""
+    can, with its schema, and the one before."""
 
     value: Any = _NOTHING
-    parent: tuple[Any, Any] | None = None
+    parent: tuple[Schema, Any, Any] | None = None
 
-    def is_same(self, value: Any) -> bool:
+    def is_same(self, schema: Schema, value: Any) -> bool:
         """Whether nothing changed here, so that what is wrong may stay."""
         if self.value is not _NOTHING:
-            return _deep_equal(value, self.value)
-        return self.parent is not None and _deep_equal(*self.parent)
+            return _is_same(schema, value, self.value)
+        return self.parent is not None and _is_same(*self.parent)
 
-    def below(self, value: Any, old: Any) -> "_Old":
-        return self if self.value is _NOTHING else _Old(old, (value, self.value))
+    def below(self, schema: Schema, value: Any, old: Any) -> "_Old":
+        """Of a part of `value`, which has this schema."""
+        return self if self.value is _NOTHING else _Old(old, (schema, value, self.value))
 
 
 UNCORRELATED: Final = _Old()
+
+
+def _is_same(schema: Schema, value: Any, old: Any) -> bool:
+    """Whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, such as the
+    metadata of a whole object, nor can an element without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
+    if isinstance(value, dict) and isinstance(old, dict):
+        return len(value) == len(old) and all(
+            key in old and (part := _part(schema, key)) is not None and _is_same(part, item, old[key])
+            for key, item in value.items()
+        )
+    if isinstance(value, list) and isinstance(old, list) and schema.get("x-kubernetes-list-type") == "map":
+        items = schema.get("items") or {}
+        return len(value) == len(old) and all(
+            isinstance(item, dict)
+            and (then := _same_item(item, old, schema)) is not _NOTHING
+            and _is_same(items, item, then)
+            for item in value
+        )
+    return _deep_equal(value, old)
+
+
+def _part(schema: Schema, name: str) -> Schema | None:
+    found = (schema.get("properties") or {}).get(name)
+    others = schema.get("additionalProperties")
+    return found if found is not None else others if isinstance(others, dict) else None
 
 
 def _deep_equal(one: Any, other: Any) -> bool:
@@ -159,7 +185,9 @@ class Validator:
         known = old if is_map else []
         for i, item in enumerate(value):
             then = _same_item(item, known, self._schema) if isinstance(item, dict) else _NOTHING
-            items._check(item, None if then is _NOTHING else then, path.index(i), before.below(value, then), run)
+            items._check(
+                item, None if then is _NOTHING else then, path.index(i), before.below(self._schema, value, then), run
+            )
 
     def _check_fields(self, value: dict[str, Any], old: dict[str, Any], path: Path, before: _Old, run: Run) -> None:
         for key, item in value.items():
@@ -171,7 +199,7 @@ class Validator:
             if before.parent is None and key in ("apiVersion", "kind") and before.value is not _NOTHING:
                 below = UNCORRELATED
             else:
-                below = before.below(value, old.get(key, _NOTHING))
+                below = before.below(self._schema, value, old.get(key, _NOTHING))
             child._check(item, old.get(key), at, below, run)
 
     def _check_rules(self, value: Any, old: Any, path: Path, before: _Old, run: Run) -> None:
@@ -224,7 +252,7 @@ class Validator:
         detail, failure = _message(rule, variables, run)
 
         def add(error: Error) -> None:
-            if not rule.uses_old_self and before.is_same(value):
+            if not rule.uses_old_self and before.is_same(self._schema, value):
                 run.warnings.append(str(error))
             else:
                 run.errors.append(error)
@@ -246,6 +274,8 @@ def _below(schema: Any) -> Validator | None:
 
 def _same_item(item: dict[str, Any], old: list[Any], schema: Schema) -> Any:
     key = map_key(item, schema)
+    if len(key) < len(schema.get("x-kubernetes-list-map-keys", ())):
+        return _NOTHING
     return next((o for o in old if isinstance(o, dict) and _deep_equal(map_key(o, schema), key)), _NOTHING)
 
 

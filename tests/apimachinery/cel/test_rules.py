@@ -68,3 +68,24 @@ def test_what_rules_refuse(
 ) -> None:
     found, told = Validator(schema_with(rule), is_resource=False).validate(new, old, is_update=old is not None)
     assert ([str(error) for error in found], told) == (errors, warnings)
+
+
+@pytest.mark.parametrize(
+    ("extra", "excused"),
+    [
+        ({}, True),
+        ({"metadata": {"name": "a"}}, False),
+        ({"kind": "Widget"}, False),
+        ({"rows": [{"k": "a", "v": 1}]}, True),
+        ({"rows": [{"v": 1}]}, False),
+    ],
+)
+def test_what_a_schema_has_no_field_for_is_not_known_to_be_the_same(extra: dict[str, Any], excused: bool) -> None:
+    """So the rules of a whole object are never excused by its being as it was."""
+    schema = schema_with({"rule": "self.x > 0"})
+    element = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}
+    rows = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": element}
+    schema = {**schema, "properties": {**schema["properties"], "rows": rows}}
+    value = {"x": 0, **extra}
+    found, told = Validator(schema, is_resource=False).validate(value, value, is_update=True)
+    assert (len(found), len(told)) == ((0, 1) if excused else (1, 0))

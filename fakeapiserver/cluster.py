@@ -40,7 +40,8 @@ class Cluster:
 
     `port` 0 takes a free one. `authorization_mode` as --authorization-mode. `controllers` as --controllers of
     kube-controller-manager: `*` (by default), names, `-name`; () is none. `step_controllers` are those of them that wait for
-    `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `local_storage`: a default storage class whose
+    `cluster.controllers.step(name)`. `nodes`: so many simulated nodes, with a scheduler. `stages`: KWOK's Stage objects (files,
+    folders or objects) that script them. `local_storage`: a default storage class whose
     volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses. `metrics`: the
     metrics APIs that are served, of resource, custom, external, or `*` for all (`cluster.metrics`).
     `kubernetes_version` defaults to the newest, v1.36.
@@ -57,6 +58,7 @@ class Cluster:
         controllers: Sequence[str] = ("*",),
         step_controllers: Sequence[str] = (),
         nodes: int = 0,
+        stages: Sources = (),
         local_storage: bool = False,
         load_balancers: bool = False,
         metrics: Sequence[str] = (),
@@ -71,6 +73,7 @@ class Cluster:
             controllers=tuple(controllers),
             step_controllers=tuple(step_controllers),
             nodes=nodes,
+            stages=stages,
             local_storage=local_storage,
             load_balancers=load_balancers,
             metrics=tuple(metrics),

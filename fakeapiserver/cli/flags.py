@@ -209,6 +209,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "nodes": ("nodes", _count),
     "local-storage": ("local_storage", read_boolean),
     "load-balancers": ("load_balancers", read_boolean),
+    "stages": ("stages", lambda text: (Path(text),)),
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
@@ -264,6 +265,7 @@ _OWN: Final = {
     "metrics": "strings",
     "nodes": "int",
     "output": "string",
+    "stages": "strings",
     "webhook-cert-dir": "string",
     "webhook-port": "int",
     "webhooks": "strings",
@@ -383,6 +385,7 @@ def help_text() -> str:
         "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"
         "--load-balancers         services of type LoadBalancer get addresses\n"
         "--metrics LIST           metrics APIs with values that a test sets: resource, custom, external; * for all\n"
+        "--stages PATH            a file or folder of KWOK's Stage objects, which script nodes and pods; may be repeated\n"
         "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
         "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
         "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"

@@ -17,7 +17,7 @@ import msgspec
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.client.flowcontrol import TokenBucket
@@ -217,6 +217,16 @@ class RESTClient:
     def close(self) -> None:
         """Closes the connections that are kept."""
         self._transport.close()
+
+    def impersonating(self, user: ImpersonationConfig) -> "RESTClient":
+        """The same, in the name of another: over the same connections, which this one closes."""
+        return RESTClient(
+            self.config.with_(impersonate=user),
+            self._transport,
+            self._clock,
+            metrics=self._metrics,
+            sleep=self._sleep,
+        )
 
     async def request(
         self,

@@ -16,6 +16,8 @@ from fakeapiserver.transport.certificates import KeyPair
 USER_AGENT: Final = "kube-controller-manager/v1.36 (fakeapiserver)"
 _ROOT: Final = "system:kube-controller-manager"
 _NAMESPACE: Final = "kube-system"
+# Who plays stages may do what these say, as kwok in kwokctl's clusters.
+KWOK: Final = "system:kwok-controller"
 _TOKEN_SECONDS: Final = 3600
 
 
@@ -62,6 +64,8 @@ def identity_of(account: str) -> tuple[str, Sequence[str], str]:
     """(user, groups, user agent) of a controller's service account, of a user by its name, or ("") of what controllers share."""
     if account.startswith("system:node:"):
         return account, ["system:nodes"], "kubelet/v1.36 (fakeapiserver)"
+    if account == KWOK:
+        return account, ["system:masters"], "kwok/v0.8 (fakeapiserver)"
     if account.startswith("system:"):
         return account, [], f"{account.rpartition(':')[2]}/v1.36 (fakeapiserver)"
     if not account:

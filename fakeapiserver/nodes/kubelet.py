@@ -1,6 +1,5 @@
 """The kubelets of all simulated nodes: they register nodes, renew leases, and let pods live (upstream: pkg/kubelet)."""
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,35 +19,12 @@ from fakeapiserver.nodes.simulation import Simulation
 _WORKERS: Final = 8
 
 
-class Addresses:
-    """Addresses for pods, out of their nodes' ranges; an address is given again when its pod is gone."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._new = {state.name: node.pod_range(state.number).hosts() for state in simulation.nodes.values()}
-        self._returned: dict[str, deque[str]] = {name: deque() for name in simulation.nodes}
-        self._of_pod: dict[str, tuple[str, str]] = {}
-
-    def of(self, uid: str, name: str, known: str) -> str:
-        """The pod's on the node `name`; `known`: what its status says it has."""
-        if uid not in self._of_pod:
-            found = known or str(next(self._new[name], None) or self._returned[name].popleft())
-            self._of_pod[uid] = (name, found)
-        return self._of_pod[uid][1]
-
-    def give_back(self, uid: str) -> None:
-        """The pod is gone."""
-        if uid in self._of_pod:
-            name, address = self._of_pod.pop(uid)
-            self._returned[name].append(address)
-
-
 class Pods:
     """Requests are pods of the simulated nodes."""
 
     def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
         self._context = context
         self._simulation = simulation
-        self._addresses = Addresses(simulation)
         self._clients: dict[str, DynamicClient] = {}
         self.pods = context.informer(PODS)
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
@@ -64,16 +40,17 @@ class Pods:
     async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None:
-            self._addresses.give_back(self._simulation.forget(request))
+            self._simulation.addresses.give_back(self._simulation.forget(request))
             return None
         state = self._simulation.nodes.get(pod["spec"].get("nodeName", ""))
-        if state is None or not state.runs:
+        if state is None or not state.runs or "Pod" in self._simulation.staged:
             return None
         uid, name = pod["metadata"]["uid"], state.name
         self._simulation.remember(request, uid)
         host = node.address_of(state.number)
         known = (pod.get("status") or {}).get("podIP", "")
-        address = host if pod["spec"].get("hostNetwork") else self._addresses.of(uid, name, known)
+        cidr = str(node.pod_range(state.number))
+        address = host if pod["spec"].get("hostNetwork") else self._simulation.addresses.of(uid, cidr, known)
         behaviours = self._simulation.behaviours
         found = next_status(
             pod,
@@ -103,7 +80,9 @@ class Pods:
 
 
 class Heartbeats:
-    """Registers every node once, renews its lease every ten seconds and its status every five minutes. Requests are nodes."""
+    """Registers every node once, renews its lease every ten seconds and its status every five minutes. Requests are nodes.
+
+    Where stages tell what becomes of nodes, they tell their conditions."""
 
     def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
         self._context = context
@@ -121,7 +100,7 @@ class Heartbeats:
         now = clock.now()
         if state.name not in self._registered:
             try:
-                await nodes.create(node.node(state.number, now))
+                await nodes.create(node.node(state.number, now, ready="Node" not in self._simulation.staged))
             except StatusError as error:
                 if not is_already_exists(error):
                     raise
@@ -136,7 +115,8 @@ class Heartbeats:
         is_ready = any(
             row["type"] == "Ready" and row["status"] == "True" for row in found["status"].get("conditions") or ()
         )
-        if now - self._told[state.name] >= node.STATUS_SECONDS or not is_ready:
+        is_due = now - self._told[state.name] >= node.STATUS_SECONDS or not is_ready
+        if is_due and "Node" not in self._simulation.staged:
             patch = {"status": node.status(state.number, now, found["status"])}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now
@@ -179,13 +159,14 @@ class _Rescripted:
             for request in self._simulation.requests:
                 queue.add(request)
 
-        self._simulation.on_change = look_again
+        self._look_again = look_again
+        self._simulation.watchers.append(look_again)
 
     async def wait_for_sync(self) -> None:
         """Nothing is there in the beginning."""
 
     def stop(self) -> None:
-        self._simulation.on_change = lambda: None
+        self._simulation.watchers.remove(self._look_again)
 
 
 def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controller]:

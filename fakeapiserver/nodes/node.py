@@ -47,8 +47,8 @@ def pod_range(number: int) -> ipaddress.IPv4Network:
     return ipaddress.IPv4Network((int(_PODS.network_address) + (number - 1) * _PODS_PER_NODE, 20))
 
 
-def node(number: int, now: float) -> Object:
-    """As a kubelet registers it."""
+def node(number: int, now: float, *, ready: bool = True) -> Object:
+    """As a kubelet registers it; without conditions where it isn't `ready`."""
     name = name_of(number)
     labels = {
         "beta.kubernetes.io/arch": "amd64",
@@ -57,12 +57,13 @@ def node(number: int, now: float) -> Object:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
+    told = status(number, now)
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
         "spec": {"podCIDR": str(pod_range(number)), "podCIDRs": [str(pod_range(number))]},
-        "status": status(number, now),
+        "status": told if ready else {key: value for key, value in told.items() if key != "conditions"},
     }
 
 

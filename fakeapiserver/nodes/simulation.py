@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.node import MAX_NODES, name_of
 
@@ -21,16 +22,22 @@ class NodeState:
 
 
 class Simulation:
-    """`count` nodes, node-1 and so on. Belongs to one event loop."""
+    """`count` nodes, node-1 and so on; none where stages drive others. Belongs to one event loop.
+
+    staged: the kinds, Pod and Node, that stages tell what becomes of, in place of kubelets.
+    watchers: called when scripts, stages or a node's state change.
+    """
 
     def __init__(self, count: int) -> None:
-        if not 0 < count <= MAX_NODES:
+        if not 0 <= count <= MAX_NODES:
             raise ValueError(f"from 1 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}
         self.behaviours = Behaviours()
         self.on_start: Callable[[str], object] = lambda name: None
-        self.on_change: Callable[[], object] = lambda: None
+        self.watchers: list[Callable[[], object]] = []
+        self.addresses = Addresses()
+        self.staged: frozenset[str] = frozenset()
         # What the kubelets know of a pod; None: it is gone.
         self.pod: Callable[[Request], Object | None] = lambda request: None
         self._uids: dict[Request, str] = {}
@@ -39,12 +46,12 @@ class Simulation:
     def script(self, **rule: object) -> None:
         """`Behaviours.add`; pods that are there already follow it from now on."""
         self.behaviours.add(**rule)  # type: ignore[arg-type]
-        self.on_change()
+        self._changed()
 
     def clear_scripts(self) -> None:
         """Nothing is scripted any more."""
         self.behaviours.clear()
-        self.on_change()
+        self._changed()
 
     def set_running(self, name: str, runs: bool) -> None:
         """Pulls a node's plug, or puts it back. ValueError for a node there isn't."""
@@ -53,7 +60,17 @@ class Simulation:
         self.nodes[name].runs = runs
         if runs:
             self.on_start(name)
-            self.on_change()
+            self._changed()
+
+    def set_staged(self, kinds: frozenset[str]) -> None:
+        """Stages for these kinds are there now."""
+        if kinds != self.staged:
+            self.staged = kinds
+            self._changed()
+
+    def _changed(self) -> None:
+        for tell in [*self.watchers]:
+            tell()
 
     async def change(self, request: Request, clock: Timers, at: float | None) -> None:
         """Returns when something is told of the pod, or at a time (seconds since the epoch)."""

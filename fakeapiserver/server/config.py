@@ -92,6 +92,7 @@ class Config:
     local_storage: bool = False  # a default storage class, and who makes its volumes
     load_balancers: bool = False  # services of that type get addresses
     metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
+    stages: Sources = ()  # KWOK's Stage objects, which say what becomes of nodes and pods
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     max_requests_inflight: int = 400

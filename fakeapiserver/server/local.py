@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import AdjustableClock, Timers
@@ -74,6 +75,7 @@ class LocalServer:
         self.webhooks: LocalWebhooks | None = None
         self.controllers: ControllerManager | None = None
         self.simulation: Simulation | None = None
+        self._stages: Sequence[Object] = ()
         self._controllers: asyncio.Task[None] | None = None
 
     @property
@@ -95,6 +97,7 @@ class LocalServer:
 
     async def start(self) -> None:
         check_options(self.config)
+        self._stages = _stages(self.config)
         certificates = self._certificates = _certificates(self.config)
         api = self.api = APIServer(
             self.config,
@@ -154,13 +157,18 @@ class LocalServer:
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
 
+    @property
+    def _simulates(self) -> bool:
+        """There are nodes, or stages that drive others."""
+        return bool(self.config.nodes or self._stages)
+
     def _wanted_controllers(self) -> Sequence[str]:
         """Simulated nodes bring the one along that lets pods onto them when they are ready, local storage the one that binds
         claims."""
         wanted, config = self.config.controllers, self.config
         brought = [
             name
-            for name, needed in ((_NODE_LIFECYCLE, config.nodes), (_VOLUME_BINDER, config.local_storage))
+            for name, needed in ((_NODE_LIFECYCLE, self._simulates), (_VOLUME_BINDER, config.local_storage))
             if needed and not any(known.endswith(name) for known in wanted)
         ]
         return [*(name for name in wanted if name != "none" or not brought), *brought]
@@ -175,20 +183,24 @@ class LocalServer:
 
     def _local_components(self, api: APIServer) -> "dict[str, Extra]":
         """What runs for simulated nodes, and in place of what a cloud would have."""
-        if not (self.config.nodes or self.config.local_storage or self.config.load_balancers):
+        if not (self._simulates or self.config.local_storage or self.config.load_balancers):
             return {}
         from fakeapiserver.controller_manager.manager import Extra
 
         found: dict[str, Extra] = {}
-        if self.config.nodes:
+        if self._simulates:
+            from fakeapiserver.controller_manager.clients import KWOK
             from fakeapiserver.nodes import kubelet, scheduler
             from fakeapiserver.nodes.runtime import SimulatedKubelets
             from fakeapiserver.nodes.simulation import Simulation
+            from fakeapiserver.nodes.stages import sources
 
             simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
+            simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
             found["kubelet"] = Extra("system:nodes", lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
+            found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))
         if self.config.local_storage:
             from fakeapiserver.nodes import local_storage
 
@@ -241,6 +253,20 @@ class LocalServer:
     def token_kubeconfig(self, token: str, user: str, namespace: str) -> dict[str, Any]:
         """Of whoever the token is for."""
         return kubeconfig.render(self.url, authority=self.ca, token=token, user=user, namespace=namespace)
+
+
+def _stages(config: Config) -> Sequence[Object]:
+    """OSError or ValueError for what can't be read or played."""
+    if not config.stages:
+        return ()
+    from fakeapiserver.nodes.stages.sources import check
+    from fakeapiserver.server.manifests import read
+
+    found = read(config.stages, "Stage")
+    if not found:
+        raise ValueError("--stages: there is no Stage in what it names")
+    check(found)
+    return found
 
 
 def _tell_failure(controllers: "asyncio.Task[None]") -> None:

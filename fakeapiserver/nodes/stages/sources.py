@@ -1,0 +1,182 @@
+"""Where stages come from: files, or the cluster once it knows Stage objects (KWOK's `--config` or its `--enable-crds=Stage`)."""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.cache.shared_informer import SharedInformer
+from fakeapiserver.client.rest_mapper import NoMatchError
+from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
+from fakeapiserver.component_helpers.objects import CUSTOM_RESOURCE_DEFINITIONS
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import Event
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.nodes.simulation import Simulation
+
+if TYPE_CHECKING:
+    from fakeapiserver.nodes.stages.player import Player
+    from fakeapiserver.nodes.stages.stage import ResourceRef, Stage
+
+log = logging.getLogger(__name__)
+
+STAGES: Final = GroupVersionResource("kwok.x-k8s.io", "v1alpha1", "stages")
+_WORKERS: Final = 8
+# Seconds: discovery follows a definition a little later.
+_SOON: Final = 0.05
+_TRIES: Final = 3
+
+
+def check(stages: Sequence[Object]) -> None:
+    """ValueError, in one line, for the first that can't be played."""
+    from random import Random
+
+    from fakeapiserver.nodes.stages.functions import functions_for
+    from fakeapiserver.nodes.stages.stage import read_stage
+
+    functions_of = functions_for(lambda: 0.0, Random(0), _Nowhere())
+    for obj in stages:
+        read_stage(obj, functions_of)
+
+
+def kinds(stages: Sequence[Object]) -> frozenset[str]:
+    """Pod and Node, where they are for these."""
+    refs = [stage["spec"]["resourceRef"] for stage in stages]
+    return frozenset(
+        ref["kind"] for ref in refs if ref.get("apiGroup", "v1") == "v1" and ref["kind"] in ("Pod", "Node")
+    )
+
+
+class _Nowhere:
+    def of_node(self, name: str) -> list[str]:
+        return []
+
+    def of_pod(self, node: str, uid: str) -> list[str]:
+        return []
+
+
+class _Playing:
+    """A Reconciler; nothing is played before there is a Stage."""
+
+    player: "Player | None" = None
+
+    async def reconcile(self, request: Request) -> None:
+        if self.player is not None:
+            await self.player.reconcile(request)
+
+
+class _Following:
+    """Tells the player which stages there are. `given`: these and no others; None: those of the cluster."""
+
+    def __init__(
+        self, context: ControllerContext, simulation: Simulation, playing: _Playing, given: Sequence[Object] | None
+    ) -> None:
+        self._context = context
+        self._simulation = simulation
+        self._playing = playing
+        self._given = given
+        self._stages: SharedInformer | None = None
+        self._source: Informer | None = None
+        self._tries = _TRIES
+        self._waiting: frozenset[ResourceRef] = frozenset()
+        self._complained: dict[str, str] = {}
+        self.definitions = context.informer(CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True)
+        self.queue: Queue | None = None
+        self.play_queue: Queue | None = None
+
+    def definition_changed(self, event: Event, queue: Queue) -> None:
+        """Stages may be there now, or what they are for."""
+        self._tries = _TRIES
+        queue.add(EVERYTHING)
+
+    def stage_changed(self, event: Event, queue: Queue) -> None:
+        queue.add(EVERYTHING)
+
+    async def reconcile(self, request: Request) -> Result | None:
+        objects = self._given
+        if objects is None:
+            await self._find()
+            if self._stages is not None:
+                await self._stages.wait_for_sync()
+                objects = sorted(self._stages.indexer.list(), key=lambda stage: str(stage["metadata"]["name"]))
+        if not objects and self._playing.player is None:
+            return self._again() if self._stages is None and self._is_defined() else None
+        await self._tell(objects or ())
+        return self._again() if self._waiting or (self._stages is None and self._is_defined()) else None
+
+    def _is_defined(self) -> bool:
+        return self._given is None and self.definitions.indexer.get_by_key(str(STAGES.group_resource)) is not None
+
+    def _again(self) -> Result | None:
+        """Discovery may not know yet what was defined."""
+        self._tries -= 1
+        return Result(requeue_after=_SOON) if self._tries >= 0 else None
+
+    async def _find(self) -> None:
+        """Follows the cluster's stages while it has such objects."""
+        defined = self._is_defined()
+        if not defined and self._source is not None:
+            self._source.stop()
+            self._stages = self._source = None
+            self._context.shared.informers.stop_unused(STAGES)
+        if not defined or self._stages is not None or self.queue is None:
+            return
+        try:
+            await self._context.mapper.kind_for(STAGES)
+        except NoMatchError:
+            return
+        self._stages = self._context.running_informer(STAGES, whole=True)
+        self._source = Informer(self._stages, self.stage_changed)
+        await self._source.start(self.queue)
+
+    async def _tell(self, objects: Sequence[Object]) -> None:
+        from fakeapiserver.nodes.stages.player import Player, grouped
+
+        if self._playing.player is None:
+            assert self.play_queue is not None
+            self._playing.player = Player(self._context, self._simulation, self.play_queue)
+        player = self._playing.player
+        stages = [stage for obj in objects if (stage := self._read(obj, player)) is not None]
+        unserved = await player.set_stages(grouped(stages))
+        for ref in frozenset(unserved) - self._waiting:
+            log.warning("stages for %s %s wait: the server doesn't have that resource", *ref)
+        self._waiting = frozenset(unserved)
+
+    def _read(self, obj: Object, player: "Player") -> "Stage | None":
+        """None for one that can't be played, of which is told once."""
+        from fakeapiserver.nodes.stages.expressions import StageError
+        from fakeapiserver.nodes.stages.stage import read_stage
+
+        metadata = obj["metadata"]
+        name, version = metadata["name"], metadata.get("resourceVersion", "")
+        try:
+            found = read_stage(obj, player.functions_of)
+        except StageError as error:
+            if self._complained.get(name) != version:
+                self._complained[name] = version
+                log.warning("%s", error)
+                reference = {
+                    "apiVersion": "kwok.x-k8s.io/v1alpha1",
+                    "kind": "Stage",
+                    "name": name,
+                    "uid": metadata.get("uid", ""),
+                }
+                self._context.recorder("kwok_controller").event(reference, "Warning", "InvalidStage", str(error)[:1000])
+            return None
+        self._complained.pop(name, None)
+        return found
+
+
+def new(context: ControllerContext, simulation: Simulation, given: Sequence[Object]) -> Sequence[Controller]:
+    """Plays the stages `given`, or where there are none those of the cluster."""
+    playing = _Playing()
+    following = _Following(context, simulation, playing, given or None)
+    plays = context.controller(playing, name="kwok-stages-play", workers=_WORKERS)
+    follows = context.controller(following, name="kwok-stages")
+    follows.add_source(Informer(following.definitions, following.definition_changed))
+    follows.add_source(Periodic())
+    following.queue, following.play_queue = follows.queue, plays.queue
+    return [follows, plays]

@@ -36,6 +36,9 @@ _GRACE: Final = 1.0
 # Turns of the event loop without anything moving after which nothing will.
 _QUIET_TURNS: Final = 40
 _FEW_TURNS: Final = 5
+# Seconds between two looks at what moves, twice as many after each.
+_SHORTEST_PAUSE: Final = 0.0005
+_LONGEST_PAUSE: Final = 0.008
 # Seconds within which a retry counts as something that moves.
 _SOON: Final = 1.5
 _LEAST: Final = 1e-6
@@ -183,7 +186,7 @@ class ControllerManager:
         for queue in queues:
             queue.resume()
         try:
-            await self._until_quiet(self.moving, timeout)
+            await self._until_quiet(self._moving, timeout)
         finally:
             for queue in queues:
                 queue.pause()
@@ -203,23 +206,24 @@ class ControllerManager:
         """Until nothing moves: no controller has anything to do now, and every change has reached everybody. What waits for a
         time of the clock isn't waited for, but for retries that come soon; a clock that stands still is moved on to these.
         NotSettled after `timeout` seconds."""
-        await self._until_quiet(self.moving, timeout)
+        await self._until_quiet(self._moving, timeout)
 
-    async def _until_quiet(self, moving: Callable[[], Sequence[str]], timeout: float) -> None:
+    async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float) -> None:
         """Nothing moves, and nothing does after some turns of the event loop either."""
         loop = asyncio.get_running_loop()
-        deadline, resting = loop.time() + timeout, -1
+        deadline, resting, pause = loop.time() + timeout, -1, _SHORTEST_PAUSE
         while True:
-            what, revision = moving(), self._revision()
-            if not what and revision == resting:
+            moves, revision = next(moving(), "") != "", self._revision()
+            if not moves and revision == resting:
                 self._settled_at = revision
                 return
-            resting = -1 if what else revision
-            if what:
+            resting = -1 if moves else revision
+            if moves:
                 if loop.time() > deadline:
-                    raise NotSettled(f"still moving after {timeout:g} s: {'; '.join(what)}")
+                    raise NotSettled(f"still moving after {timeout:g} s: {'; '.join(moving())}")
                 await self._hurry()
-                await asyncio.sleep(0.0005)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
             if loop.time() > deadline:
                 raise NotSettled(f"still moving after {timeout:g} s: somebody goes on writing")
@@ -244,37 +248,36 @@ class ControllerManager:
 
     def moving(self) -> Sequence[str]:
         """What has to be done now, in words; nothing for a cluster at rest."""
-        found = [*self._spreading()]
+        return [*self._moving()]
+
+    def _moving(self) -> Iterator[str]:
+        yield from self._spreading()
         for name, running in self._running.items():
             for controller in running.controllers:
                 queue = controller.queue
                 if queue.at_rest and controller.ready and not queue.waiting:
                     continue
                 if queue.processing:
-                    found.append(f"{name} works on {', '.join(map(str, queue.worked_on))}")
+                    yield f"{name} works on {', '.join(map(str, queue.worked_on))}"
                 if len(queue) and not queue.paused:
-                    found.append(f"{name} has {len(queue)} to look at")
+                    yield f"{name} has {len(queue)} to look at"
                 soon = queue.soonest
                 if soon is not None and soon <= _SOON and not queue.paused:
-                    found.append(f"{name} tries again in {soon:.3f} s")
+                    yield f"{name} tries again in {soon:.3f} s"
             if name not in self.failures and not all(controller.ready for controller in running.controllers):
-                found.append(f"{name} starts")
-        return found
+                yield f"{name} starts"
 
-    def _spreading(self) -> Sequence[str]:
-        """What is on its way to controllers."""
-        found = [
-            f"{informer.name} can't be read: {informer.failure}"
-            if informer.failure
-            else f"{informer.name} is being read"
-            for informer in self.informers
-            if not informer.idle or not informer.has_synced
-        ]
+    def _spreading(self) -> Iterator[str]:
+        """What is on its way to controllers; what is told of soonest comes first."""
         if self._in_flight():
-            found.append(f"{self._in_flight()} requests are being answered")
+            yield f"{self._in_flight()} requests are being answered"
+        for informer in self.informers:
+            if informer.failure:
+                yield f"{informer.name} can't be read: {informer.failure}"
+            elif not informer.idle or not informer.has_synced:
+                yield f"{informer.name} is being read"
         if not all(events.idle for events in self._events.values()):
-            found.append("events are being written")
-        return found
+            yield "events are being written"
 
     def _queues(self) -> Iterator[WorkQueue[Request]]:
         for running in self._running.values():

@@ -131,7 +131,9 @@ class ReplicaSetController:
         if controller_of(new) is None:
             if relabeled or changed_hands:
                 self._enqueue_all(self._selecting(new), queue)
-        elif (owner := self._controller(new)) is not None:
+        elif (changed_hands or relabeled or _counts(old) != _counts(new)) and (
+            owner := self._controller(new)
+        ) is not None:
             queue.add(request_for(owner))
             wait = owner["spec"].get("minReadySeconds", 0)
             if wait > 0 and not pod_facts.is_pod_ready(old) and pod_facts.is_pod_ready(new):
@@ -339,6 +341,11 @@ class ReplicaSetController:
             except StatusError:
                 replica_set = await client.get(metadata["name"])
         return await client.update_status({**replica_set, "status": status})
+
+
+def _counts(pod: Object) -> tuple[str, object]:
+    """What a replica set sees of its pod's status. Upstream looks at all of its pods after any change of one."""
+    return pod_facts.pod_phase(pod), pod_facts.pod_condition(pod, "Ready")
 
 
 def _failure_condition(surplus: int, failure: Exception, now: float) -> dict[str, str]:

@@ -6,13 +6,14 @@ from typing import Final
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS
+from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node
+from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.lifecycle import Place, next_status
 from fakeapiserver.nodes.simulation import Simulation
 
@@ -96,7 +97,7 @@ class Heartbeats:
         if not state.runs:
             return None
         client, clock = self._context.client_of(f"system:node:{state.name}"), self._context.clock
-        nodes, leases = client.resource(NODES), client.resource(LEASES, node.LEASE_NAMESPACE)
+        nodes = client.resource(NODES)
         now = clock.now()
         if state.name not in self._registered:
             try:
@@ -120,13 +121,7 @@ class Heartbeats:
             patch = {"status": node.status(state.number, now, found["status"])}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now
-        lease = node.lease(state.name, found["metadata"]["uid"], now)
-        try:
-            await leases.patch(state.name, {"spec": {"renewTime": lease["spec"]["renewTime"]}})
-        except StatusError as error:
-            if not is_not_found(error):
-                raise
-            await leases.create(lease)
+        await renew(client, state.name, found["metadata"]["uid"], now)
         return Result(requeue_after=node.RENEW_SECONDS)
 
 

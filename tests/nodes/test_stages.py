@@ -415,6 +415,11 @@ def test_nodes_live_by_their_stages_and_pods_of_other_nodes_do() -> None:
         nodes = {node["metadata"]["name"]: node["status"] for node in client.ask("GET", "/api/v1/nodes")["items"]}
         assert {name: status.get("phase") for name, status in nodes.items()} == {"mine": "Running", "node-1": "Running"}
         assert nodes["node-1"]["capacity"]["cpu"] == "32"
+        leases = client.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")["items"]
+        assert [(lease["metadata"]["name"], lease["spec"]["leaseDurationSeconds"]) for lease in leases] == [
+            ("mine", 40),
+            ("node-1", 40),
+        ]
         client.pod("a", "mine")
         client.go_on("5s")
         assert (client.phase("a"), client.status("a")["podIP"]) == ("Running", "10.0.0.1")

@@ -9,12 +9,14 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
-from fakeapiserver.component_helpers.objects import CUSTOM_RESOURCE_DEFINITIONS
+from fakeapiserver.component_helpers.objects import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event
+from fakeapiserver.controller_runtime.event import CreateEvent, Event
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.nodes.leases import renew
+from fakeapiserver.nodes.node import RENEW_SECONDS
 from fakeapiserver.nodes.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -170,6 +172,31 @@ class _Following:
         return found
 
 
+class _Leases:
+    """Renews the leases of nodes that live by stages; ours have kubelets that do. Requests are nodes."""
+
+    def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
+        self._context = context
+        self._simulation = simulation
+        self.nodes = context.informer(NODES)
+
+    def changed(self, event: Event, queue: Queue) -> None:
+        """New ones begin."""
+        if isinstance(event, CreateEvent):
+            queue.add(Request("", event.object["metadata"]["name"]))
+
+    def look_again(self, queue: Queue) -> None:
+        for node in self.nodes.indexer.list():
+            queue.add(Request("", node["metadata"]["name"]))
+
+    async def reconcile(self, request: Request) -> Result | None:
+        node = self.nodes.indexer.get_by_key(request.name)
+        if node is None or "Node" not in self._simulation.staged or request.name in self._simulation.nodes:
+            return None
+        await renew(self._context.client, request.name, node["metadata"]["uid"], self._context.clock.now())
+        return Result(requeue_after=RENEW_SECONDS)
+
+
 def new(context: ControllerContext, simulation: Simulation, given: Sequence[Object]) -> Sequence[Controller]:
     """Plays the stages `given`, or where there are none those of the cluster."""
     playing = _Playing()
@@ -179,4 +206,8 @@ def new(context: ControllerContext, simulation: Simulation, given: Sequence[Obje
     follows.add_source(Informer(following.definitions, following.definition_changed))
     follows.add_source(Periodic())
     following.queue, following.play_queue = follows.queue, plays.queue
-    return [follows, plays]
+    leases = _Leases(context, simulation)
+    renews = context.controller(leases, name="kwok-node-leases")
+    renews.add_source(Informer(leases.nodes, leases.changed))
+    simulation.watchers.append(lambda: leases.look_again(renews.queue))
+    return [follows, plays, renews]

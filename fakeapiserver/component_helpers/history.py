@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector
@@ -41,6 +41,7 @@ class ControllerHistory:
     async def create(self, parent: Object, revision: Object, collision_count: int) -> tuple[Object, int]:
         """(what is stored, the number of collisions): one with the same data may be there already; one with other data has the
         name only, and another name is taken."""
+        revision = {**revision, "data": in_order(revision["data"])}
         namespace = parent["metadata"]["namespace"]
         revisions = self._client.resource(CONTROLLER_REVISIONS, namespace)
         while True:
@@ -99,6 +100,13 @@ class ControllerHistory:
     async def _patched(self, namespace: str, name: str, patch: Object) -> Object:
         revisions = self._client.resource(CONTROLLER_REVISIONS, namespace)
         return await revisions.patch(name, patch, patch_type=STRATEGIC_MERGE_PATCH)
+
+
+def in_order(value: Any) -> Any:
+    """`data` with its keys sorted: a server's strategic merge patch sorts them, and `data` must not change by that."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [*map(in_order, value)] if isinstance(value, list) else value
 
 
 def revision_name(prefix: str, revision: str) -> str:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.component_helpers.objects import CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES, SECRETS
+from fakeapiserver.component_helpers.objects import (
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    DAEMON_SETS,
+    NAMESPACES,
+    SECRETS,
+    STATEFUL_SETS,
+)
 from fakeapiserver.controllers.garbage_collector.graph import (
     AbsentOwners,
     DependencyGraph,
@@ -417,3 +425,21 @@ def test_absent_owners_are_remembered_up_to_a_number() -> None:
     assert [each in known for each in references] == [False, True, True]
     known.discard("b")
     assert references[1] not in known
+
+
+@pytest.mark.parametrize(("resource", "kind"), [(STATEFUL_SETS, "StatefulSet"), (DAEMON_SETS, "DaemonSet")])
+def test_former_states_are_orphaned_too(resource: GroupVersionResource, kind: str) -> None:
+    """A strategic merge patch sorts keys, and `data` of a revision must not change by it."""
+
+    async def scenario(cluster: Harness) -> None:
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        await cluster.create(resource, {"metadata": {"name": "web"}, "spec": spec})
+        [revision] = await cluster.names(CONTROLLER_REVISIONS)
+        await cluster.of(resource).delete("web", propagation_policy="Orphan")
+        await cluster.settle()
+        assert await cluster.names(resource) == []
+        assert "ownerReferences" not in (await cluster.get(CONTROLLER_REVISIONS, revision))["metadata"]
+
+    run(scenario, GARBAGE_COLLECTOR, f"{kind.lower()}-controller")

@@ -6,7 +6,7 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists
 from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
-from fakeapiserver.component_helpers.history import sorted_revisions
+from fakeapiserver.component_helpers.history import in_order, sorted_revisions
 from fakeapiserver.component_helpers.objects import CONTROLLER_REVISIONS, DAEMON_SETS, PODS, labels_of
 from fakeapiserver.component_helpers.pod_template import compute_hash
 from fakeapiserver.controllers.daemonset.placement import KIND, REVISION_HASH
@@ -60,7 +60,7 @@ class History:
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {"name": name, "labels": labels, "ownerReferences": [new_controller_ref(self._set, KIND)]},
-            "data": self._data,
+            "data": in_order(self._data),
             "revision": number,
         }
         if annotations := metadata.get("annotations"):

@@ -11,6 +11,9 @@ own, which `${namespace}` stands for. A step is one of
 `{"delete": path, "options"?: DeleteOptions}`,
 `{"pods": selector, "status": object, "count"?: n}`: the status of the (first n) pods that match, as a kubelet would write it,
 `{"finish": selector}`: pods that are being deleted end, as a kubelet would let them,
+`{"evict": name}`: a pod,
+`{"second": s}`: the next minute's second s comes, at which schedules can be relied on.
+An object that names its namespace is created there, and stays: the script deletes it.
 `{"metrics": "pods" | "custom" | "external", "body": what POST /fakeapiserver/metrics/... takes}`: values of the metrics APIs, and
 `{"metrics": "served", "body": {"served": [names]}}`: which of these there are (a real cluster gets them from `metrics_server.py`).
 A step with `"wait": seconds` is followed by so much time, for what a controller does later.
@@ -71,6 +74,10 @@ _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _OF_NOW: Final = re.compile(r"\$\{now(?:-([0-9]+))?\}")
 _RFC_3339: Final = "%Y-%m-%dT%H:%M:%SZ"
 _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
+# Times in zones, as cron jobs' annotations have them: the zone stays.
+_ZONED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)")
+# The minute that a cron job's job is of.
+_OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?!\d)")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 
 
@@ -146,6 +153,12 @@ class Run:
             return self._ask("DELETE", self._path(step["delete"]), step.get("options"))[1]
         if "metrics" in step:
             return self._measure(step["metrics"], step["body"])
+        if "evict" in step:
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": step["evict"]}}
+            return self._ask("POST", f"{self._path('v1/pods')}/{step['evict']}/eviction", eviction)[1]
+        if "second" in step:
+            self._pass((step["second"] - self._second()) % 60 or 60)
+            return ""
         if "pods" in step:
             return self._pods(step["pods"], step["status"], step.get("count"))
         assert "finish" in step, f"an unknown step: {step}"
@@ -195,7 +208,8 @@ class Run:
         for resource in self._ask("GET", prefix)[0]["resources"]:
             if resource["kind"] == obj["kind"] and "/" not in resource["name"]:
                 if resource["namespaced"]:
-                    return f"{prefix}/namespaces/{self.namespace}/{resource['name']}"
+                    namespace = obj["metadata"].get("namespace", self.namespace)
+                    return f"{prefix}/namespaces/{namespace}/{resource['name']}"
                 return f"{prefix}/{resource['name']}"
         raise ValueError(f"no server has {version} {obj['kind']}")
 
@@ -239,6 +253,10 @@ class Run:
         else:
             time.sleep(seconds / self._haste)
         self._wait()
+
+    def _second(self) -> int:
+        """Of the minute that it is."""
+        return int(self._now()) % 60
 
     def _versions(self) -> set[str]:
         return {obj["metadata"]["resourceVersion"] for path in self._show for obj in self._listed(path)}
@@ -307,7 +325,9 @@ def neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
 def _text(text: str, names: Mapping[str, str]) -> str:
     for name, neutral in names.items():
         text = text.replace(name, neutral)
-    found: str = plain(_OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text)))
+    found: str = plain(
+        _ZONED.sub("TIME", _OF_JOBS.sub("MINUTES", _OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text))))
+    )
     return found
 
 

@@ -57,7 +57,7 @@ class ExpandController:
         plugin = next((PLUGINS[member] for member in volume["spec"] if member in PLUGINS), None)
         if plugin is None:
             message = "waiting for an external controller to expand this PVC"
-            self._recorder.event(claim, "Warning", "ExternalExpanding", message)
+            self._recorder.event(claim, "Normal", "ExternalExpanding", message)
             return
         message = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
         self._recorder.event(claim, "Normal", "ExternalExpanding", message)

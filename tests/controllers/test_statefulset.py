@@ -292,3 +292,17 @@ def test_claims_whose_owners_are_as_they_should_be(references: list[Object], up_
     assert claims.is_owner_up_to_date(claim, owner, pod) == up_to_date
     if not up_to_date:
         assert claims.is_owner_up_to_date(claims.with_owners(claim, owner, pod), owner, pod)
+
+
+def test_an_orphaned_set_leaves_its_revisions_and_goes() -> None:
+    """A strategic patch of a revision writes its data with sorted keys, which must be what is there: data can't be changed."""
+
+    async def scenario(cluster: Harness) -> None:
+        await cluster.create(STATEFUL_SETS, stateful_set(1))
+        await cluster.of(STATEFUL_SETS).delete("db", propagation_policy="Orphan")
+        await cluster.settle()
+        assert await cluster.names(STATEFUL_SETS) == []
+        [revision] = (await cluster.of(CONTROLLER_REVISIONS).list())["items"]
+        assert controller_of(revision) is None
+
+    run_with(scenario, "statefulset-controller", "garbage-collector-controller")

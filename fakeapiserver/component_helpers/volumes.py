@@ -1,6 +1,6 @@
 """Which volumes suit which claims (upstream: k8s.io/component-helpers/storage/volume, pkg/controller/volume/persistentvolume/index.go)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
@@ -113,13 +113,21 @@ def best_match(claim: Object, volumes: Iterable[Object], *, delay_binding: bool)
         if has_access_modes(claim, volume):
             by_modes.setdefault(tuple(sorted(set(volume["spec"].get("accessModes") or ()))), []).append(volume)
     for modes in sorted(by_modes, key=lambda modes: (len(modes), modes)):
-        found = _matching(claim, by_modes[modes], delay_binding=delay_binding)
+        found = matching(claim, by_modes[modes], delay_binding=delay_binding)
         if found is not None:
             return found
     return None
 
 
-def _matching(claim: Object, volumes: Sequence[Object], *, delay_binding: bool) -> Object | None:
+def matching(
+    claim: Object,
+    volumes: Iterable[Object],
+    *,
+    delay_binding: bool = False,
+    on_node: Callable[[Object], bool] | None = None,
+) -> Object | None:
+    """The volume that names the claim, else the smallest that suits. `delay_binding`: only the first. `on_node`: whether a volume
+    can be used where the scheduler asks about; it looks at access modes too, which the binder has sorted volumes by."""
     wanted, wanted_class = requested_storage(claim), class_of(claim)
     selector = claim["spec"].get("selector")
     selects = from_label_selector(selector).matches if selector is not None else None
@@ -137,13 +145,14 @@ def _matching(claim: Object, volumes: Sequence[Object], *, delay_binding: bool) 
         ):
             continue
         if own:
-            return volume
+            return volume if on_node is None or on_node(volume) else None
         if (
             not delay_binding
             and volume.get("status", {}).get("phase") == "Available"
             and (selects is None or selects(labels_of(volume)))
             and class_of(volume) == wanted_class
             and (smallest is None or size < smallest[0])
+            and (on_node is None or (has_access_modes(claim, volume) and on_node(volume)))
         ):
             smallest = size, volume
     return None if smallest is None else smallest[1]

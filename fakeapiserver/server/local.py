@@ -48,7 +48,12 @@ if TYPE_CHECKING:
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 _NODE_LIFECYCLE: Final = "node-lifecycle-controller"
-_VOLUME_BINDER: Final = "persistentvolume-binder-controller"
+# Those without which claims are neither bound nor go.
+_STORAGE: Final = (
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+)
 _STOP_GRACE: Final = 2.0
 
 
@@ -163,14 +168,12 @@ class LocalServer:
         return bool(self.config.nodes or self._stages)
 
     def _wanted_controllers(self) -> Sequence[str]:
-        """Simulated nodes bring the one along that lets pods onto them when they are ready, local storage the one that binds
-        claims."""
-        wanted, config = self.config.controllers, self.config
-        brought = [
-            name
-            for name, needed in ((_NODE_LIFECYCLE, self._simulates), (_VOLUME_BINDER, config.local_storage))
-            if needed and not any(known.endswith(name) for known in wanted)
-        ]
+        """Simulated nodes bring the one along that lets pods onto them when they are ready, local storage those that look after
+        volumes."""
+        wanted = self.config.controllers
+        needed: tuple[str, ...] = (_NODE_LIFECYCLE,) if self._simulates else ()
+        needed += _STORAGE if self.config.local_storage else ()
+        brought = [name for name in needed if not any(known.removeprefix("-") == name for known in wanted)]
         return [*(name for name in wanted if name != "none" or not brought), *brought]
 
     def _signing(self, api: APIServer) -> "Signing":

@@ -1,11 +1,11 @@
 """Binds pods to nodes (upstream: pkg/scheduler/schedule_one.go).
 
-Filters say where a pod can't run, scores where it runs best; where it can't, pods of less priority may have to go. Volumes that wait
-for their first consumer, resource claims and extenders are not considered.
+Filters say where a pod can't run, scores where it runs best; where it can't, pods of less priority may have to go. Claims that wait for
+their first consumer get their volumes before the pod gets its node. Resource claims and extenders are not considered.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fakeapiserver.client.cache.indexer import Object
@@ -13,15 +13,19 @@ from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.conditions import Condition, pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, labels_of
+from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, key_of, labels_of
+from fakeapiserver.component_helpers.pod_volumes import claim_name
+from fakeapiserver.component_helpers.volumes import claim_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
-from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes.scheduler import preemption, scores
 from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
+from fakeapiserver.nodes.scheduler.volume_binder import Binding, VolumeBinder, VolumeBindingFailed
+from fakeapiserver.nodes.scheduler.volumes import PodVolumes
 
 NAME: Final = "default-scheduler"
 USER: Final = "system:kube-scheduler"
@@ -45,6 +49,7 @@ class Scheduler:
         self._recorder = context.recorder(NAME)
         # Those that fit nowhere: how often they were tried, and when the last time was.
         self._waiting: dict[Request, tuple[int, float]] = {}
+        self.binder = VolumeBinder(context)
         self.pods = context.informer(PODS)
         self.nodes = context.informer(NODES)
         self.namespaces = context.informer(NAMESPACES)
@@ -67,6 +72,7 @@ class Scheduler:
                     self._try_again(queue)
         elif gone:
             self._waiting.pop(request, None)
+            self.binder.forget(request)
             self._snapshot.remove_pod(str(request))
         elif self._is_ours(pod):
             old = event.object_old if isinstance(event, UpdateEvent) else None
@@ -93,11 +99,35 @@ class Scheduler:
         else:
             self._snapshot.namespaces[obj["metadata"]["name"]] = labels_of(obj)
 
-    def _try_again(self, queue: Queue) -> None:
+    def claim_changed(self, event: Event, queue: Queue) -> None:
+        claim = event.object_new if isinstance(event, UpdateEvent) else event.object
+        self._look_again(key_of(claim), queue)
+        if not isinstance(event, DeleteEvent):
+            namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+            self._try_again(queue, lambda pod: pod["metadata"]["namespace"] == namespace and name in _claims_of(pod))
+
+    def volume_changed(self, event: Event, queue: Queue) -> None:
+        volume = event.object_new if isinstance(event, UpdateEvent) else event.object
+        if volume["spec"].get("claimRef") is not None:
+            self._look_again(str(claim_of(volume)), queue)
+        if not isinstance(event, DeleteEvent):
+            self._try_again(queue, _claims_of)
+
+    def storage_changed(self, event: Event, queue: Queue) -> None:
+        """Anything else that volumes depend on."""
+        self._try_again(queue, _claims_of)
+
+    def _look_again(self, claim: str, queue: Queue) -> None:
+        for request in self.binder.waiting_for(claim):
+            queue.add(request)
+
+    def _try_again(self, queue: Queue, concerns: Callable[[Object], object] = lambda pod: True) -> None:
         """Something has changed: whoever fits nowhere may fit now; later, the more often it didn't."""
         now = self._context.clock.monotonic()
         for request, (tries, last) in self._waiting.items():
-            queue.add_after(request, last + min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF) - now)
+            pod = self.pods.indexer.get_by_key(str(request))
+            if pod is not None and concerns(pod):
+                queue.add_after(request, last + min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF) - now)
 
     @staticmethod
     def _is_ours(pod: Object) -> bool:
@@ -111,27 +141,67 @@ class Scheduler:
 
     # --------------------------------------------------------------------- scheduling
 
-    async def reconcile(self, request: Request) -> None:
+    async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None or pod["spec"].get("nodeName") or not self._is_ours(pod):
             self._waiting.pop(request, None)
-            return
+            return None
+        binding = self.binder.of(request)
+        if binding is not None:
+            return await self._bind_when_ready(request, binding)
         info = PodInfo(pod)
-        cycle, fitting, refusals = cycle_of(info, self._snapshot), [], dict[str, Refusal]()
+        cycle = cycle_of(info, self._snapshot, self.binder.storage)
+        fitting, refusals = [], dict[str, Refusal]()
         for name, node in self._snapshot.nodes.items():
-            why = refusal(cycle, node)
+            why = Refusal((cycle.claims.problem,)) if cycle.claims.problem else refusal(cycle, node)
             if why is None:
                 fitting.append(node)
             else:
                 refusals[name] = why
         if not fitting:
-            await self._refused(request, info, refusals)
-            return
+            await self._refused(request, info, refusals, cycle.claims.problem)
+            return None
         # decided before anything is awaited: nobody else gets the same room
         chosen = scores.best(info, fitting, self._snapshot).name
         self._snapshot.place(info, chosen)
         self._waiting.pop(request, None)
+        volumes = cycle.claims.found.get(chosen, PodVolumes())
+        if volumes.static or volumes.dynamic:
+            return await self._bind_volumes(request, self.binder.begin(request, info, chosen, volumes))
         await self._bind(request, info, chosen)
+        return None
+
+    async def _bind_volumes(self, request: Request, binding: Binding) -> Result | None:
+        try:
+            await self.binder.write(binding)
+        except StatusError as error:
+            await self._failed(request, binding, str(error))
+            return None
+        return await self._bind_when_ready(request, binding)
+
+    async def _bind_when_ready(self, request: Request, binding: Binding) -> Result | None:
+        """The node, once its volumes are there."""
+        try:
+            if not self.binder.is_bound(binding):
+                return Result(requeue_after=max(binding.deadline - self._context.clock.monotonic(), 0.0))
+        except VolumeBindingFailed as error:
+            await self._failed(request, binding, f"binding volumes: {error}")
+            return None
+        self.binder.forget(request)
+        await self._bind(request, binding.info, binding.node)
+        return None
+
+    async def _failed(self, request: Request, binding: Binding, why: str) -> None:
+        self.binder.forget(request)
+        self._snapshot.remove_pod(binding.info.key)
+        self._wait(request)
+        message = f'running PreBind plugin "VolumeBinding": {why}'
+        self._recorder.event(binding.info.pod, "Warning", "FailedScheduling", message)
+        await self._say(binding.info.pod, message, "", "SchedulerError")
+
+    def _wait(self, request: Request) -> None:
+        tries = self._waiting.get(request, (0, 0.0))[0] + 1
+        self._waiting[request] = (tries, self._context.clock.monotonic())
 
     async def _bind(self, request: Request, info: PodInfo, name: str) -> None:
         metadata = {"name": request.name, "namespace": request.namespace, "uid": info.pod["metadata"]["uid"]}
@@ -146,12 +216,12 @@ class Scheduler:
             raise
         self._recorder.event(info.pod, "Normal", "Scheduled", f"Successfully assigned {request} to {name}")
 
-    async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal]) -> None:
-        tries = self._waiting.get(request, (0, 0.0))[0] + 1
-        self._waiting[request] = (tries, self._context.clock.monotonic())
-        message, nominated = self._message(refusals), ""
+    async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal], for_all: str) -> None:
+        """`for_all`: why no node would do, whichever it was; "": each has its reasons."""
+        self._wait(request)
+        message, nominated = self._message(refusals, for_all), ""
         if refusals:
-            found, why = preemption.candidate(info, self._snapshot, refusals)
+            found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage)
             if found is not None:
                 await self._preempt(info, found)
                 nominated = found.node
@@ -161,9 +231,11 @@ class Scheduler:
         await self._say(info.pod, message, nominated)
 
     @staticmethod
-    def _message(refusals: Mapping[str, Refusal]) -> str:
+    def _message(refusals: Mapping[str, Refusal], for_all: str) -> str:
         if not refusals:
             return "no nodes available to schedule pods"
+        if for_all:
+            return f"0/{len(refusals)} nodes are available: {for_all}."
         counts = Counter(reason for why in refusals.values() for reason in why.reasons)
         shown = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return f"0/{len(refusals)} nodes are available: {shown}."
@@ -188,9 +260,9 @@ class Scheduler:
             message = f"Preempted by pod {uid} on node {found.node}"
             self._recorder.event(victim.pod, "Normal", "Preempted", message)
 
-    async def _say(self, pod: Object, message: str, nominated: str) -> None:
+    async def _say(self, pod: Object, message: str, nominated: str, reason: str = "Unschedulable") -> None:
         """Writes why, if it doesn't say so already."""
-        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        refused = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
         status = pod_condition_patch(pod, refused, self._context.clock.now())
         if nominated and (pod.get("status") or {}).get("nominatedNodeName") != nominated:
             status["nominatedNodeName"] = nominated
@@ -206,6 +278,11 @@ class Scheduler:
         pods = self._context.client.resource(PODS, metadata["namespace"])
         patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
         await pods.patch(metadata["name"], patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+
+
+def _claims_of(pod: Object) -> Sequence[str]:
+    rows = pod["spec"].get("volumes") or ()
+    return [name for row in rows if (name := claim_name(pod, row))]
 
 
 def _shape(node: Object) -> tuple[object, ...]:
@@ -224,5 +301,9 @@ def new(context: ControllerContext) -> Sequence[Controller]:
     controller = context.controller(reconciler)
     controller.add_source(Informer(reconciler.namespaces, reconciler.namespace_changed))
     controller.add_source(Informer(reconciler.nodes, reconciler.node_changed))
+    for informer in reconciler.binder.others:
+        controller.add_source(Informer(informer, reconciler.storage_changed))
+    controller.add_source(Informer(reconciler.binder.volumes, reconciler.volume_changed))
+    controller.add_source(Informer(reconciler.binder.claims, reconciler.claim_changed))
     controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
     return [controller]

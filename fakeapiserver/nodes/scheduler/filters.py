@@ -1,16 +1,17 @@
 """Why a pod can't run on a node: one function each, in the order in which they are asked.
 
 Upstream: pkg/scheduler/framework/plugins (nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources,
-podtopologyspread, interpodaffinity).
+podtopologyspread, interpodaffinity); those about volumes are in volumes.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.component_helpers.scheduling import matches_node_affinity, tolerates, untolerated_taint
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
+from fakeapiserver.nodes.scheduler.volumes import PodClaims, Storage
 
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
@@ -31,6 +32,8 @@ class Cycle:
     snapshot: Snapshot
     spread: "Sequence[Spread]" = ()
     affinity: "Affinity | None" = None
+    storage: Storage | None = None
+    claims: PodClaims = field(default_factory=PodClaims)
 
 
 Filter = Callable[[Cycle, NodeInfo], Refusal | None]
@@ -82,6 +85,31 @@ def resources(cycle: Cycle, node: NodeInfo) -> Refusal | None:
             reasons.append(f"Insufficient {name}")
             hopeless = hopeless or amount > node.allocatable.get(name, 0)
     return Refusal(reasons, helped=not hopeless) if reasons else None
+
+
+# ------------------------------------------------------------------------------ volumes
+
+
+def volume_restrictions(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    why = cycle.storage.restriction(cycle.pod, cycle.claims, node) if cycle.storage is not None else ""
+    return Refusal((why,), helped=True) if why else None
+
+
+def volume_limits(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    why = cycle.storage.limit(cycle.pod, node) if cycle.storage is not None and cycle.pod.has_claims else ""
+    return Refusal((why,), helped=True) if why else None
+
+
+def volume_binding(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    if cycle.storage is None or not cycle.pod.has_claims:
+        return None
+    reasons = cycle.storage.binding(cycle.claims, node)
+    return Refusal(reasons) if reasons else None
+
+
+def volume_zone(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    why = cycle.storage.zone(cycle.claims, node) if cycle.storage is not None else ""
+    return Refusal((why,)) if why else None
 
 
 # ---------------------------------------------------------------------- topology spread
@@ -204,16 +232,22 @@ FILTERS: Final[Sequence[Filter]] = (
     node_affinity,
     ports,
     resources,
+    volume_restrictions,
+    volume_limits,
+    volume_binding,
+    volume_zone,
     topology_spread,
     pod_affinity,
 )
 
 
-def cycle_of(pod: PodInfo, snapshot: Snapshot) -> Cycle:
-    """Counts what is the same for all nodes."""
+def cycle_of(pod: PodInfo, snapshot: Snapshot, storage: Storage | None = None) -> Cycle:
+    """Counts what is the same for all nodes. `storage`: None: volumes don't matter."""
     matters = pod.affinity or pod.anti_affinity or snapshot.avoiding
     affinity = Affinity(pod, snapshot) if matters else None
-    return Cycle(pod, snapshot, spreads(pod, snapshot, "DoNotSchedule"), affinity)
+    storage = storage if pod.pod["spec"].get("volumes") else None
+    claims = storage.claims_of(pod, snapshot.nodes.values()) if storage is not None else PodClaims()
+    return Cycle(pod, snapshot, spreads(pod, snapshot, "DoNotSchedule"), affinity, storage, claims)
 
 
 def refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:

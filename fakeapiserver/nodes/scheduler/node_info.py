@@ -41,6 +41,8 @@ class PodInfo:
     __slots__ = (
         "affinity",
         "anti_affinity",
+        "claims",
+        "has_claims",
         "key",
         "labels",
         "namespace",
@@ -60,6 +62,10 @@ class PodInfo:
         self.priority: int = spec.get("priority") or 0
         self.requests: Amounts = pod_requests(pod)
         self.ports: frozenset[Port] = frozenset(_host_ports(spec))
+        volumes = spec.get("volumes") or ()
+        named = [row["persistentVolumeClaim"]["claimName"] for row in volumes if row.get("persistentVolumeClaim")]
+        self.claims: frozenset[str] = frozenset(named)
+        self.has_claims = bool(named) or any(row.get("ephemeral") for row in volumes)
         affinity = spec.get("affinity") or {}
         self.affinity = self._terms((affinity.get("podAffinity") or {}).get(REQUIRED))
         self.anti_affinity = self._terms((affinity.get("podAntiAffinity") or {}).get(REQUIRED))

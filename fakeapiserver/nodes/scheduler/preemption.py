@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
+from fakeapiserver.nodes.scheduler.volumes import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,9 @@ class Candidate:
     victims: Sequence[PodInfo]
 
 
-def candidate(pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal]) -> tuple[Candidate | None, str]:
+def candidate(
+    pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal], storage: Storage | None = None
+) -> tuple[Candidate | None, str]:
     """The node whose victims are least important; or why there is none, as the event tells it."""
     total = len(snapshot.nodes)
     if pod.pod["spec"].get("preemptionPolicy") == "Never":
@@ -25,7 +28,7 @@ def candidate(pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal])
         if not why.helped:
             hopeless += 1
             continue
-        victims = _victims(pod, snapshot, snapshot.nodes[name])
+        victims = _victims(pod, snapshot, snapshot.nodes[name], storage)
         if victims is None:
             spared += 1
         else:
@@ -46,16 +49,16 @@ def _cost(found: Candidate) -> tuple[int, int, int, str]:
     return max(priorities), sum(priorities), len(priorities), found.node
 
 
-def _victims(pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> Sequence[PodInfo] | None:
+def _victims(pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None) -> Sequence[PodInfo] | None:
     """As few as possible, the least important; None: even all of them wouldn't do."""
     lesser = sorted((other for other in node.pods.values() if other.priority < pod.priority), key=_importance)
     if not lesser:
         return None
     gone = {other.key for other in lesser}
-    if not _fits(pod, snapshot, node.without(gone)):
+    if not _fits(pod, snapshot, node.without(gone), storage):
         return None
     for other in reversed(lesser):  # the most important stay if they can
-        if _fits(pod, snapshot, node.without(gone - {other.key})):
+        if _fits(pod, snapshot, node.without(gone - {other.key}), storage):
             gone.discard(other.key)
     return [other for other in lesser if other.key in gone]
 
@@ -66,8 +69,8 @@ def _importance(pod: PodInfo) -> tuple[int, str]:
     return pod.priority, "".join(chr(0x10FFFF - ord(letter)) for letter in started)
 
 
-def _fits(pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> bool:
+def _fits(pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None) -> bool:
     changed = Snapshot()
     changed.nodes = {**snapshot.nodes, node.name: node}
     changed.namespaces, changed.avoiding, changed.wishing = snapshot.namespaces, snapshot.avoiding, snapshot.wishing
-    return refusal(cycle_of(pod, changed), node) is None
+    return refusal(cycle_of(pod, changed, storage), node) is None

@@ -60,12 +60,15 @@ _MAX_SECONDS: Final = 60.0
 _HASHES: Final = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 # What a server or a controller chooses freely; that there is something must be equal.
 _FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
-# How a server of ours has what a recording had beside the real manager, by the scripts' folder.
+# How a server of ours has what a recording had beside the real manager, and hasn't what it hadn't, by the scripts' folder. Those of the
+# scheduler were recorded beside a real one, with a node node-1.
 FLAGS: Final = {
     "service": ("--load-balancers",),
     "bootstrapsigner": ("--controllers=bootstrap-signer-controller,token-cleaner-controller",),
     "selinux-warning": ("--controllers=selinux-warning-controller",),
     "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
+    "kube-scheduler": ("--nodes=1",),
+    "attachdetach": ("--controllers=*,-node-lifecycle-controller",),
 }
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.

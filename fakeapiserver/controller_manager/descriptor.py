@@ -133,8 +133,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "persistentvolume-attach-detach-controller",
         "attachdetach-controller",
+        "attach_detach",
         alias="attachdetach",
-        left_out=_NOT_YET,
     ),
     ControllerDescriptor(
         "persistentvolume-expander-controller",

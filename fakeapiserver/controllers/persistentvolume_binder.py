@@ -126,12 +126,19 @@ class _Binder:
             self.recorder.event(failed, "Warning", reason, message)
 
     def waiting_claims(self, volume: Object) -> Iterable[Request]:
-        """Those that a volume nobody has yet may be for."""
+        """Those that a volume nobody has yet may be for; not those for which the scheduler chooses."""
         for claim in self.claims.list():
             wanted = claim["spec"].get("volumeName", "")
             suits = class_of(claim) == class_of(volume) if not wanted else wanted == volume["metadata"]["name"]
-            if suits and BIND_COMPLETED not in annotations_of(claim):
+            if not suits or BIND_COMPLETED in annotations_of(claim):
+                continue
+            if wanted or is_bound_to(volume, claim) or not self.delays_binding(claim):
                 yield request_for(claim)
+
+    def delays_binding(self, claim: Object) -> bool:
+        """Until a pod with it is scheduled."""
+        found = self.classes.get_by_key(class_of(claim))
+        return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 class ClaimController:
@@ -168,7 +175,7 @@ class ClaimController:
     # -------------------------------------------------------------------- unbound claims
 
     async def _sync_unbound(self, claim: Object) -> None:
-        delays = self._delays_binding(claim)
+        delays = self._binder.delays_binding(claim)
         volume = best_match(claim, self._binder.volumes.list(), delay_binding=delays)
         if volume is not None:
             await self._bind(volume, claim)
@@ -188,10 +195,6 @@ class ClaimController:
             message = "no persistent volumes available for this claim and no storage class is set"
             self._tell(claim, "FailedBinding", message)
         await self._set_status(claim, "Pending", None)
-
-    def _delays_binding(self, claim: Object) -> bool:
-        found = self._binder.classes.get_by_key(class_of(claim))
-        return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def _waits_for(self, claim: Object) -> tuple[str, str]:
         """(reason, message): what a claim whose volume is to be near its pod waits for."""

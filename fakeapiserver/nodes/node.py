@@ -61,7 +61,11 @@ def node(number: int, now: float, *, ready: bool = True) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        },
         "spec": {"podCIDR": str(pod_range(number)), "podCIDRs": [str(pod_range(number))]},
         "status": told if ready else {key: value for key, value in told.items() if key != "conditions"},
     }

@@ -180,7 +180,7 @@ def test_what_fits_nowhere_waits_for_room() -> None:
         [condition] = waiting["status"]["conditions"]
         assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
         assert condition["message"] == (
-            "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
+            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: "
             "2 No preemption victims found for incoming pod."
         )
         gone = next(

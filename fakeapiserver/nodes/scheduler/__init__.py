@@ -72,7 +72,11 @@ class Scheduler:
                     self._try_again(queue)
         elif gone:
             self._waiting.pop(request, None)
-            self.binder.forget(request)
+            if self.binder.of(request) is not None:
+                self._tell_of_failure(
+                    pod, f'binding volumes: pod does not exist any more: pod "{request.name}" not found'
+                )
+                self.binder.forget(request)
             self._snapshot.remove_pod(str(request))
         elif self._is_ours(pod):
             old = event.object_old if isinstance(event, UpdateEvent) else None
@@ -127,7 +131,7 @@ class Scheduler:
         for request, (tries, last) in self._waiting.items():
             pod = self.pods.indexer.get_by_key(str(request))
             if pod is not None and concerns(pod):
-                queue.add_after(request, last + min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF) - now)
+                queue.add_after(request, last + _back_off(tries) - now)
 
     @staticmethod
     def _is_ours(pod: Object) -> bool:
@@ -175,8 +179,7 @@ class Scheduler:
         try:
             await self.binder.write(binding)
         except StatusError as error:
-            await self._failed(request, binding, str(error))
-            return None
+            return await self._failed(request, binding, str(error))
         return await self._bind_when_ready(request, binding)
 
     async def _bind_when_ready(self, request: Request, binding: Binding) -> Result | None:
@@ -185,19 +188,24 @@ class Scheduler:
             if not self.binder.is_bound(binding):
                 return Result(requeue_after=max(binding.deadline - self._context.clock.monotonic(), 0.0))
         except VolumeBindingFailed as error:
-            await self._failed(request, binding, f"binding volumes: {error}")
-            return None
+            return await self._failed(request, binding, f"binding volumes: {error}")
         self.binder.forget(request)
         await self._bind(request, binding.info, binding.node)
         return None
 
-    async def _failed(self, request: Request, binding: Binding, why: str) -> None:
+    async def _failed(self, request: Request, binding: Binding, why: str) -> Result:
+        """Something went wrong that nobody may ever tell of: it is tried again all the same."""
         self.binder.forget(request)
         self._snapshot.remove_pod(binding.info.key)
         self._wait(request)
-        message = f'running PreBind plugin "VolumeBinding": {why}'
-        self._recorder.event(binding.info.pod, "Warning", "FailedScheduling", message)
+        message = self._tell_of_failure(binding.info.pod, why)
         await self._say(binding.info.pod, message, "", "SchedulerError")
+        return Result(requeue_after=_back_off(self._waiting[request][0]))
+
+    def _tell_of_failure(self, pod: Object, why: str) -> str:
+        message = f'running PreBind plugin "VolumeBinding": {why}'
+        self._recorder.event(pod, "Warning", "FailedScheduling", message)
+        return message
 
     def _wait(self, request: Request) -> None:
         tries = self._waiting.get(request, (0, 0.0))[0] + 1
@@ -225,8 +233,9 @@ class Scheduler:
             if found is not None:
                 await self._preempt(info, found)
                 nominated = found.node
-                why = ""
-            message += f" preemption: {why}" if why else ""
+            else:
+                # upstream's plugins for this ask first which claims for devices could be given back
+                message += " not found" if for_all else f" no new claims to deallocate, preemption: {why}"
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
         await self._say(info.pod, message, nominated)
 
@@ -278,6 +287,11 @@ class Scheduler:
         pods = self._context.client.resource(PODS, metadata["namespace"])
         patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
         await pods.patch(metadata["name"], patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+
+
+def _back_off(tries: int) -> float:
+    """In seconds."""
+    return min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF)
 
 
 def _claims_of(pod: Object) -> Sequence[str]:

@@ -1,0 +1,172 @@
+"""Which volumes have to be attached where, and for whom (upstream: cache/desired_state_of_world.go, util/util.go)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import (
+    CSI_DRIVERS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+)
+from fakeapiserver.component_helpers.pod_volumes import (
+    POD_PVC_INDEX,
+    add_pod_pvc_indexer,
+    claim_name,
+    has_pod_ended,
+    is_for_pod,
+)
+
+MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
+_PREFIX: Final = "kubernetes.io/csi/"
+_SEPARATOR: Final = "^"
+_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One that a driver attaches. `shared`: to several nodes at once."""
+
+    driver: str
+    handle: str
+    persistent_volume: str
+    shared: bool
+
+    @property
+    def unique_name(self) -> str:
+        """As nodes tell it in their status."""
+        return f"{_PREFIX}{self.driver}{_SEPARATOR}{self.handle}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A volume, by its unique name, and a node."""
+
+    volume: str
+    node: str
+
+
+@dataclass(slots=True)
+class Wish:
+    """`pods`: by uid, who needs the volume on the node. `told`: that somebody else has it."""
+
+    volume: Volume
+    pods: dict[str, Object] = field(default_factory=dict)
+    told: bool = False
+
+
+def volume_of(persistent_volume: Object) -> Volume | None:
+    """None: no driver has it."""
+    spec = persistent_volume["spec"]
+    source = spec.get("csi")
+    if source is None:
+        return None
+    modes: Sequence[str] = spec.get("accessModes") or ()
+    shared = not modes or not _SHARED.isdisjoint(modes)
+    return Volume(source["driver"], source["volumeHandle"], persistent_volume["metadata"]["name"], shared)
+
+
+def split_name(unique_name: str) -> tuple[str, str] | None:
+    """(driver, handle); None: it is no driver's."""
+    driver, separator, handle = unique_name.removeprefix(_PREFIX).partition(_SEPARATOR)
+    return (driver, handle) if separator and unique_name.startswith(_PREFIX) else None
+
+
+class DesiredState:
+    """Follows pods; `of_pod` names what changes."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self.pods = context.informer(PODS)
+        self.claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
+        self.drivers = context.informer(CSI_DRIVERS)
+        self._by_claim = add_pod_pvc_indexer(self.pods)
+        self._volumes = context.informer(PERSISTENT_VOLUMES).indexer
+        self._nodes = context.informer(NODES).indexer
+        self._wishes: dict[Pair, Wish] = {}
+        self._of_pod: dict[str, frozenset[Pair]] = {}
+        self._of_volume: dict[str, dict[str, None]] = {}
+
+    def wish(self, pair: Pair) -> Wish | None:
+        """None: nobody needs it there."""
+        return self._wishes.get(pair)
+
+    def nodes_of(self, volume: str) -> Sequence[str]:
+        """Where it is needed, the oldest wish first."""
+        return [*self._of_volume.get(volume, ())]
+
+    def pods_on(self, volume: str, nodes: Iterable[str]) -> list[Object]:
+        """Who needs it there."""
+        wishes: Iterable[Wish | None] = [self.wish(Pair(volume, node)) for node in nodes]
+        return [pod for wish in wishes if wish is not None for pod in wish.pods.values()]
+
+    def volumes_on(self, node: str) -> Sequence[str]:
+        """That are needed there."""
+        return [pair.volume for pod in self.pods_on_node(node) for pair in self._of_pod.get(pod["metadata"]["uid"], ())]
+
+    def pods_with_claim(self, claim: str) -> Sequence[Object]:
+        """By the claim's `namespace/name`."""
+        return self._by_claim.by_index(POD_PVC_INDEX, claim)
+
+    def update(self, pod: Object, *, gone: bool = False) -> Iterable[Pair]:
+        """Looks at a pod; where something may have to be attached or detached now."""
+        uid = pod["metadata"]["uid"]
+        found: Mapping[Pair, Volume] = {} if gone or has_pod_ended(pod) else dict(self._needed(pod))
+        before = self._of_pod.pop(uid, frozenset())
+        if found:
+            self._of_pod[uid] = frozenset(found)
+        for pair in before - found.keys():
+            wish = self._wishes[pair]
+            wish.pods.pop(uid, None)
+            if not wish.pods:
+                del self._wishes[pair]
+                self._of_volume[pair.volume].pop(pair.node, None)
+        for pair, volume in found.items():
+            self._wishes.setdefault(pair, Wish(volume)).pods[uid] = pod
+            self._of_volume.setdefault(pair.volume, {})[pair.node] = None
+        return before ^ found.keys()
+
+    def _needed(self, pod: Object) -> Iterator[tuple[Pair, Volume]]:
+        node = self._nodes.get_by_key(pod["spec"].get("nodeName") or "")
+        if node is None or MANAGED not in (node["metadata"].get("annotations") or {}):
+            return
+        for row in pod["spec"].get("volumes") or ():
+            volume = self._volume(pod, row)
+            if volume is not None and self._is_attached(volume.driver):
+                yield Pair(volume.unique_name, node["metadata"]["name"]), volume
+
+    def _volume(self, pod: Object, row: Object) -> Volume | None:
+        name = claim_name(pod, row)
+        claim = self.claims.indexer.get_by_key(f"{pod['metadata']['namespace']}/{name}") if name else None
+        if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
+            return None
+        if row.get("ephemeral") is not None and not is_for_pod(pod, claim):
+            return None
+        found = self._volumes.get_by_key(claim["spec"].get("volumeName") or "")
+        reference = None if found is None else found["spec"].get("claimRef")
+        if found is None or reference is None or reference.get("uid") != claim["metadata"]["uid"]:
+            return None
+        return volume_of(found)
+
+    def _is_attached(self, driver: str) -> bool:
+        """By whoever the driver has for it."""
+        found = self.drivers.indexer.get_by_key(driver)
+        return found is None or found["spec"].get("attachRequired", True) is not False
+
+    def persistent_volume(self, name: str) -> Object | None:
+        return self._volumes.get_by_key(name)
+
+    def pods_on_node(self, name: str) -> Sequence[Object]:
+        """That have volumes."""
+        return [
+            pod
+            for pod in self.pods.indexer.list()
+            if pod["spec"].get("nodeName") == name and pod["spec"].get("volumes")
+        ]
+
+    def all_pods(self) -> Sequence[Object]:
+        """That are somewhere."""
+        return [pod for pod in self.pods.indexer.list() if pod["spec"].get("nodeName")]

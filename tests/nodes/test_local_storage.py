@@ -3,7 +3,8 @@
 from typing import Any
 
 from fakeapiserver import Cluster
-from tests.nodes.test_kubelet import PODS, Client
+from tests.nodes.test_kubelet import PODS
+from tests.nodes.test_kubelet import PodClient as Client
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
@@ -38,7 +39,7 @@ def test_a_volume_is_made_on_the_node_of_its_first_consumer_and_goes_with_its_cl
         assert told(client, "data") == ["WaitForFirstConsumer"]
         client.ask("POST", PODS, pod("p", "data", nodeSelector={"kubernetes.io/hostname": "node-2"}))
         cluster.settle()
-        assert client.status("p")["phase"] == "Running"
+        assert client.pod_status("p")["phase"] == "Running"
         bound = client.ask("GET", f"{CLAIMS}/data")
         assert bound["status"]["phase"] == "Bound"
         assert bound["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "node-2"
@@ -102,5 +103,5 @@ def test_a_stateful_set_has_volumes_of_its_own() -> None:
         }
         client.ask("POST", "/apis/apps/v1/namespaces/default/statefulsets", body)
         cluster.settle()
-        assert [client.status(f"db-{number}")["phase"] for number in range(3)] == ["Running"] * 3
+        assert [client.pod_status(f"db-{number}")["phase"] for number in range(3)] == ["Running"] * 3
         assert len({row["spec"]["volumeName"] for row in client.ask("GET", CLAIMS)["items"]}) == 3

@@ -101,7 +101,7 @@ async def _run(options: Options, config: RESTConfig) -> int:
     from fakeapiserver.nodes import kubelet, scheduler
 
     stop, simulation = stop_on_signals(), options.simulation
-    extra = {"kubelet": Extra("system:nodes", lambda context: kubelet.new(context, simulation))}
+    extra = {"kubelet": Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))}
     if options.scheduler:
         extra["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
     # every kubelet of a real cluster has a limit of its own

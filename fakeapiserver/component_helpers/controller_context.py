@@ -127,9 +127,9 @@ class ControllerContext:
         """The resource isn't served any more, and this controller has no handlers left at its `running_informer`."""
         self.shared.metadata_informers.stop_unused(resource)
 
-    def recorder(self, component: str) -> CoreEventRecorder:
-        """Tells events as `component`."""
-        return self._events.new_recorder(component)
+    def recorder(self, component: str, host: str = "") -> CoreEventRecorder:
+        """Tells events as `component`, on the node `host` where there are several."""
+        return self._events.new_recorder(component, host)
 
     def controller(
         self,

@@ -69,6 +69,8 @@ class ContainerBehaviour:
     exit_codes: of its first run, its second …; the last goes for all further ones.
     message: its termination message.
     ready_after: its start, when its readiness probe says yes; None: never. Where no probe is defined it is ready at once.
+    started_after: its start, when its startup probe says yes; None: never.
+    unhealthy_after: its start, when its liveness probe begins to say no; None: never.
     stops_after: being told to stop, at most the grace period.
     stop_exit_code: then.
     log: what it prints: text at its start, or lines with the seconds after it; or a function of the number of restarts that gives either.
@@ -83,6 +85,8 @@ class ContainerBehaviour:
     exit_codes: Sequence[int] = (0,)
     message: str = ""
     ready_after: float | None = 0.0
+    started_after: float | None = 0.0
+    unhealthy_after: float | None = None
     stops_after: float = 0.0
     stop_exit_code: int = 0
     log: Log = ""

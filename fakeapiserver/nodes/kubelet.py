@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
+from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controller_runtime.controller import Controller
@@ -13,10 +16,13 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node
+from fakeapiserver.nodes.events import changes
 from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.lifecycle import Place, next_status
 from fakeapiserver.nodes.simulation import Simulation
 
+# Writes the events of all nodes; what else they write, each writes itself.
+USER: Final = f"system:node:{node.name_of(1)}"
 _WORKERS: Final = 8
 
 
@@ -27,6 +33,7 @@ class Pods:
         self._context = context
         self._simulation = simulation
         self._clients: dict[str, DynamicClient] = {}
+        self._recorders: dict[str, CoreEventRecorder] = {}
         self.pods = context.informer(PODS)
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
 
@@ -64,6 +71,7 @@ class Pods:
             if found.status is not None:
                 patch = {"metadata": {"uid": uid}, "status": found.status}
                 await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+                self._tell(name, pod, found.status)
             if found.gone:
                 await pods.delete(request.name, grace_period_seconds=0, uid=uid)
         except StatusError as error:
@@ -73,6 +81,13 @@ class Pods:
             return None
         # what is due now is looked at once the write has come back
         return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
+
+    def _tell(self, name: str, pod: Object, status: Object) -> None:
+        if name not in self._recorders:
+            self._recorders[name] = self._context.recorder("kubelet", name)
+        for told in changes(pod, status):
+            path = {"fieldPath": told.field_path} if told.field_path else {}
+            self._recorders[name].event({**object_reference(pod), **path}, told.type, told.reason, told.message)
 
     def _client(self, name: str) -> DynamicClient:
         if name not in self._clients:

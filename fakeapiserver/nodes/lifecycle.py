@@ -5,6 +5,7 @@ pkg/kubelet/kuberuntime (restarts and their back-off).
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -142,11 +143,10 @@ class _Pod:
             "image": spec.get("image", ""),
             "imageID": f"{spec.get('image', '')}@sha256:{_digest(spec.get('image', ''))}",
             "containerID": self._container_id(spec["name"], restarts),
-            "started": True,
         }
         if behaviour.runs_for is not None:
             self._waits.append(behaviour.runs_for)
-        return {**status, "ready": self._is_ready(spec, behaviour, self._now)}
+        return self._probed(spec, status, behaviour, self._now)
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
         since = seconds_of(old["state"]["running"]["startedAt"]) or self._now
@@ -156,7 +156,30 @@ class _Pod:
                 ended = self._ended(old, behaviour.exit_code(old["restartCount"]), behaviour.message)
                 return self._after_end(spec, ended, behaviour)
             self._waits.append(left)
-        return {**old, "ready": self._is_ready(spec, behaviour, since)}
+        if (killed_at := self._killed_at(spec, behaviour, since)) is not None:
+            left = killed_at - self._now
+            if left <= 0:
+                return self._after_end(spec, self._ended(old, 137), behaviour)
+            self._waits.append(left)
+        return self._probed(spec, old, behaviour, since)
+
+    def _probed(self, spec: Object, status: Object, behaviour: ContainerBehaviour, since: float) -> Object:
+        """Whether it has started and is ready, as its probes say; the others are asked once it has started."""
+        left = since + _started_after(spec, behaviour) - self._now
+        if 0 < left < math.inf:
+            self._waits.append(left)
+        ready = left <= 0 and self._is_ready(spec, behaviour, since)
+        return {**status, "ready": ready, "started": left <= 0}
+
+    @staticmethod
+    def _killed_at(spec: Object, behaviour: ContainerBehaviour, since: float) -> float | None:
+        """When its startup or liveness probe has failed often enough; None: they don't."""
+        startup, liveness = spec.get("startupProbe"), spec.get("livenessProbe")
+        if startup is not None and _started_after(spec, behaviour) > (patience := _patience(startup)):
+            return since + float(startup.get("initialDelaySeconds", 0)) + patience
+        if liveness is not None and behaviour.unhealthy_after is not None:
+            return since + behaviour.unhealthy_after + _patience(liveness)
+        return None
 
     def _is_init(self, spec: Object) -> bool:
         """It has to end before others begin."""
@@ -402,6 +425,18 @@ class _Pod:
 
     def _container_id(self, name: str, restarts: int) -> str:
         return f"containerd://{_digest(self._pod['metadata']['uid'], name, str(restarts))}"
+
+
+def _started_after(spec: Object, behaviour: ContainerBehaviour) -> float:
+    """Seconds after its start; without a startup probe at once."""
+    if "startupProbe" not in spec:
+        return 0.0
+    return math.inf if behaviour.started_after is None else behaviour.started_after
+
+
+def _patience(probe: Object) -> float:
+    """Seconds in which a probe fails so often that it counts."""
+    return float(probe.get("failureThreshold", 3) * probe.get("periodSeconds", 10))
 
 
 def _new_status(spec: Object) -> Object:

@@ -128,6 +128,8 @@ class Script(BaseModel):
     message: str | None = Field(default=None, description="The termination message")
     ready_after: float | None = Field(default=None, ge=0)
     never_ready: bool = False
+    started_after: float | None = Field(default=None, ge=0, description="When its startup probe says yes")
+    unhealthy_after: float | None = Field(default=None, ge=0, description="When its liveness probe begins to say no")
     stops_after: float | None = Field(default=None, ge=0)
     stop_exit_code: int | None = None
     log: str | list[LogLine] | None = Field(default=None, description="What it prints; text: at its start")

@@ -201,7 +201,7 @@ class LocalServer:
             simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
             simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
-            found["kubelet"] = Extra("system:nodes", lambda context: kubelet.new(context, simulation))
+            found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
             found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))
         if self.config.local_storage:

@@ -248,3 +248,23 @@ def test_ephemeral_containers_run_once_beside_the_pod() -> None:
     assert life.phase == "Running"
     states = {status["name"]: [*status["state"]] for status in life.pod["status"]["ephemeralContainerStatuses"]}
     assert states == {"shell": ["running"], "look": ["terminated"]}
+
+
+@pytest.mark.parametrize(
+    ("probes", "script", "after", "started", "ready", "restarts"),
+    [
+        ({"startupProbe": {}}, {"started_after": 5.0}, 4, False, False, 0),
+        ({"startupProbe": {}}, {"started_after": 5.0}, 5, True, True, 0),
+        ({"startupProbe": {}, "readinessProbe": {}}, {"started_after": 2.0, "ready_after": 4.0}, 3, True, False, 0),
+        ({"startupProbe": {}, "readinessProbe": {}}, {"started_after": 4.0, "ready_after": 2.0}, 3, False, False, 0),
+        ({"startupProbe": {"failureThreshold": 2}}, {"started_after": None}, 19, False, False, 0),
+        ({"startupProbe": {"failureThreshold": 2}}, {"started_after": None}, 21, False, False, 1),
+        ({"livenessProbe": {"periodSeconds": 1}}, {"unhealthy_after": 5.0}, 7, True, True, 0),
+        ({"livenessProbe": {"periodSeconds": 1}}, {"unhealthy_after": 5.0}, 9, True, True, 1),
+        ({}, {"unhealthy_after": 5.0, "started_after": None}, 100, True, True, 0),
+    ],
+)
+def test_probes(probes: Object, script: Object, after: float, started: bool, ready: bool, restarts: int) -> None:
+    life = Life(pod(containers=[{"name": "c", "image": "x", **probes}]), script).until(after)
+    [status] = life.pod["status"]["containerStatuses"]
+    assert (status["started"], status["ready"], status["restartCount"]) == (started, ready, restarts)

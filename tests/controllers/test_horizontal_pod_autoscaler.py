@@ -396,7 +396,6 @@ def test_with_one_metric_missing_it_grows_but_does_not_shrink() -> None:
     [
         ({**TARGET, "name": "gone"}, 'deployments.apps "gone" not found'),
         ({**TARGET, "kind": "Widget"}, 'no matches for kind "Widget" in group "apps"'),
-        ({**TARGET, "apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
     ],
 )
 def test_a_target_that_is_not_there(target: Object, message: str) -> None:

@@ -1,5 +1,6 @@
 """Scales what autoscalers name, and tells how it went (upstream: pkg/controller/podautoscaler/horizontal.go)."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -51,6 +52,8 @@ _FAILED: Final = {
     "External": "FailedGetExternalMetric",
 }
 
+
+log = logging.getLogger(__name__)
 
 # usage, target, current number of pods, tolerances
 _PerPod = Callable[[int, int, int, Tolerances], Proposal]
@@ -221,12 +224,14 @@ class HorizontalController:
         self._selectors.setdefault(request, labels.NOTHING)
 
     async def reconcile(self, request: Request) -> Result | None:
-        """HPAError."""
         autoscaler = self.autoscalers.indexer.get_by_key(str(request))
         if autoscaler is None:
             self._histories.pop(request, None)
             return None
-        await self._sync(request, autoscaler)
+        try:
+            await self._sync(request, autoscaler)
+        except HPAError as error:
+            log.info("autoscaler %s: %s", request, error)
         return Result(requeue_after=self.period)
 
     async def _sync(self, request: Request, autoscaler: Object) -> None:

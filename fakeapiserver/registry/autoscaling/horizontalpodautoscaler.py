@@ -73,8 +73,12 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         target, path = spec.get("scaleTargetRef") or {}, _SPEC.child("scaleTargetRef")
         errors += [field.required(path.child(name)) for name in ("kind", "name") if not target.get(name)]
         version = target.get("apiVersion", "")
-        if "/" not in version and target.get("kind") != "ReplicationController":
+        detail = ""
+        if version.count("/") > 1:
+            detail = f"unexpected GroupVersion string: {version}"
+        elif not version.rpartition("/")[0] and target.get("kind") != "ReplicationController":
             detail = "apiVersion must specify API group"
+        if detail:
             errors.append(field.invalid(path.child("apiVersion"), version, detail))
         if least == 0 and not {metric.get("type") for metric in spec.get("metrics") or ()} & {"Object", "External"}:
             errors.append(field.forbidden(_SPEC.child("metrics"), _NO_METRIC_FOR_ZERO))

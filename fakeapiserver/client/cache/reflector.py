@@ -143,9 +143,8 @@ class Reflector:
     async def _list_and_watch(self) -> str:
         """Why to wait before the next time; "": there is no reason to."""
         try:
-            if self._use_watch_list:
-                await self._watch_list()
-            await self._list()
+            if not (self._use_watch_list and await self._watch_list()):
+                await self._list()
             await self._watch_on()
         except _Relist as reason:
             log.debug("%s: listing anew: %s", self.name, reason)
@@ -189,8 +188,8 @@ class Reflector:
     def _relist_version(self) -> str:
         return "" if self._unavailable else self.last_sync_resource_version or "0"
 
-    async def _watch_list(self) -> None:
-        """Streams the first state and watches on; returns only when the server has no such thing."""
+    async def _watch_list(self) -> bool:
+        """Streams the first state, and what follows until that watch ends. False: the server has no such thing."""
         version = "" if self._unavailable else self.last_sync_resource_version
         options = ListOptions(
             **self._selection,
@@ -215,8 +214,9 @@ class Reflector:
                         known.clear()
                         self._replaced(objects, obj["metadata"]["resourceVersion"])
                         del objects
+                        # the next watch has a time of its own
                         await self._follow(events)
-                        await self._watch_on()
+                        return True
         except StatusError as error:
             if _too_old(error) or _too_new(error):
                 self._unavailable = True
@@ -224,7 +224,7 @@ class Reflector:
             if begun or error.code not in (400, 422):
                 raise
             self._use_watch_list = False
-            return
+            return False
         raise _Relist("the stream of the first state ended early")
 
     # --------------------------------------------------------------------- the watch

@@ -213,6 +213,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", lambda text: (Path(text),)),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
+    "etcd-compaction-interval": ("etcd_compaction_interval", _seconds),
     "enable-aggregator-routing": ("enable_aggregator_routing", read_boolean),
     "enable-admission-plugins": ("enable_admission_plugins", read_list),
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),

@@ -265,6 +265,7 @@ class APIServer:
             self.aggregator.run,
             self._identity.run,
             *([self._trust.run] if self._has_authorities else []),
+            *([self._compact] if self.config.etcd_compaction_interval else []),
             *self._authentication.background,
             *self._authorization.background,
             *(self._auditor.background if self._auditor is not None else ()),
@@ -283,6 +284,14 @@ class APIServer:
     def _has_authorities(self) -> bool:
         """Whether certificate authorities were named, of which upstream tells aggregated servers from the start."""
         return bool(self.config.client_ca_file or self.config.requestheader_client_ca_file)
+
+    async def _compact(self) -> None:
+        """Forgets what was history an interval ago already, until cancelled (upstream: storage/etcd3/compact.go)."""
+        known = 0
+        while True:
+            await asyncio.sleep(self.config.etcd_compaction_interval)
+            self.storage.compact(min(known, self.storage.revision))  # a snapshot may have led back
+            known = self.storage.revision
 
     async def _tell_aggregated_servers(self) -> None:
         """Authorities made on the spot are nobody's business until there are such servers. Until cancelled."""

@@ -31,6 +31,8 @@ class Config:
     """Every default works: loopback, a free port, a CA made on the spot."""
 
     bind_address: str = "127.0.0.1"
+    # Seconds; history is forgotten after one to two of these, as where etcd is compacted. 0: only by its size.
+    etcd_compaction_interval: float = 0.0
     advertise_address: str = ""  # where clients in the cluster reach the server; none by default
     secure_port: int = 0
     cert_dir: Path | None = None

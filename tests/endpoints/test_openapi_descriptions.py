@@ -88,3 +88,19 @@ def test_documents_have_another_hash_then(package: Path) -> None:
     assert plain is not None
     assert described[1] != plain[1]
     assert b"About pods" not in plain[0]
+
+
+def test_without_the_package_a_few_words_explain_what_every_object_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptions, "path_of", lambda version: None)
+    descriptions.load.cache_clear()
+    table = ResourceTable(scheme.load("v1.36"))
+    table.insert(*resources_of(GEARS))
+    schemas = OpenAPI(table).build("apis/example.com/v1")["components"]["schemas"]
+    descriptions.load.cache_clear()
+    gear = schemas["com.example.v1.Gear"]
+    assert gear["description"] == "My gears."
+    assert gear["properties"]["apiVersion"]["description"].startswith("APIVersion defines")
+    assert gear["properties"]["metadata"]["description"] == "Standard object's metadata."
+    assert schemas["com.example.v1.GearList"]["properties"]["items"]["description"] == "List of gears."
+    meta = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"]
+    assert meta["creationTimestamp"]["description"].startswith("CreationTimestamp is a timestamp")

@@ -8,8 +8,13 @@ import pytest
 from fakeapiserver.apimachinery.serializer.protobuf.wire import delimited
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI, v2
+from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2
 from fakeapiserver.endpoints.openapi.protobuf import encoder
+
+
+@pytest.fixture(autouse=True)
+def without_prose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptions, "load", lambda version: {})
 
 
 @pytest.fixture(scope="module")

@@ -191,7 +191,7 @@ class OpenAPI:
 
     @property
     def prose(self) -> Mapping[str, Document]:
-        """Built-in definitions with descriptions, empty where nobody brings them."""
+        """Built-in definitions with descriptions, few where nobody brings them."""
         return descriptions.load(self.table.scheme.version)
 
 

@@ -1,6 +1,7 @@
 """The prose of built-in kinds, where the package that brings it is installed (`pip install fakeapiserver[descriptions]`).
 
 kubernetes-validate carries upstream's definitions of several Kubernetes versions as JSON; nothing of it is imported, one file is read.
+Without it there are a few words on what every object has, so that `kubectl explain` of a custom resource tells something.
 What it lacks of the real server's prose: the list of an enumeration's values at the end of a field's, and what paths and parameters do.
 """
 
@@ -19,6 +20,41 @@ _PACKAGE: Final = "kubernetes_validate"
 # A kind whose type and metadata are described as every kind's are.
 _ANY_KIND: Final = "io.k8s.api.core.v1.Pod"
 _META: Final = ("apiVersion", "kind", "metadata")
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def _said(**fields: str) -> dict[str, Schema]:
+    return {name: {"description": text} for name, text in fields.items()}
+
+
+_OWN_WORDS: Final[Mapping[str, Schema]] = {
+    _ANY_KIND: {
+        "properties": _said(
+            apiVersion="APIVersion defines in which group and version this object is written.",
+            kind="Kind names what this object is.",
+            metadata="Standard object's metadata.",
+        )
+    },
+    _OBJECT_META: {
+        "description": "ObjectMeta is what every stored object has beside what makes its kind.",
+        "properties": _said(
+            annotations="Annotations hold what programs keep with this object; nothing is found by them.",
+            creationTimestamp="CreationTimestamp is a timestamp of when the server stored this object. The server sets it.",
+            deletionGracePeriodSeconds="DeletionGracePeriodSeconds is how long it may take to end once it is deleted.",
+            deletionTimestamp="DeletionTimestamp is when it is going to be gone. The server sets it on a graceful delete.",
+            finalizers="Finalizers name what has to be done before it is gone; it stays until the list is empty.",
+            generateName="GenerateName is what the server puts before a random name where none is given.",
+            generation="Generation counts the changes of what is wished for. The server sets it.",
+            labels="Labels are what selectors find this object by.",
+            managedFields="ManagedFields tell who set which fields.",
+            name="Name is unique among the objects of its kind in a namespace, and never changes.",
+            namespace="Namespace is the space its name is unique in, and never changes.",
+            ownerReferences="OwnerReferences name what this object goes with: without any of them it is deleted.",
+            resourceVersion="ResourceVersion changes with each write. It is to be compared, not read.",
+            uid="UID tells this object from others of the same name, before and after it. The server sets it.",
+        ),
+    },
+}
 
 
 def path_of(version: str) -> Path | None:
@@ -33,10 +69,10 @@ def path_of(version: str) -> Path | None:
 
 @lru_cache(maxsize=2)
 def load(version: str) -> Mapping[str, Schema]:
-    """Definitions by name, empty where they aren't installed."""
+    """Definitions by name; those of our own words where they aren't installed."""
     path = path_of(version)
     if path is None:
-        return {}
+        return _OWN_WORDS
     found: Mapping[str, Schema] = json.loads(path.read_bytes())["$defs"]
     return found
 
@@ -56,7 +92,7 @@ def described_custom(row: APIResource, name: str, schema: Schema, prose: Mapping
     if name == row.definition:
         return _with_prose(schema, {}, meta)
     more = fields["metadata"]["description"].partition(" More info: ")[2].partition("#")[0]
-    meta["items"] = {"description": f"List of {row.gvr.resource}. More info: {more}"}
+    meta["items"] = {"description": f"List of {row.gvr.resource}." + (f" More info: {more}" if more else "")}
     return _with_prose(schema, {"description": f"{row.list_kind} is a list of {row.gvk.kind}"}, meta)
 
 

@@ -288,6 +288,10 @@ def canonical(name: str) -> str:
     return found
 
 
+def _is_known(name: str) -> bool:
+    return _ALIASES.get(name, name) in DESCRIPTORS
+
+
 def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
     """Those that are here and that `--controllers` names, in the order in which they start: `*` all that are on by default, `name`,
     `-name`; `none`, or nothing at all, is none. ValueError for a name that nobody has."""
@@ -296,6 +300,10 @@ def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
 
 def named(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
     """`selected`, with those that aren't here."""
+    given = [name.removeprefix("-") for name in controllers if name not in ("*", "none")]
+    unknown = [f'"{name}" is not in the list of known controllers' for name in given if not _is_known(name)]
+    if unknown:
+        raise ValueError(unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]")
     wanted = {canonical(name) for name in controllers if name not in ("*", "none") and not name.startswith("-")}
     unwanted = {canonical(name[1:]) for name in controllers if name.startswith("-")}
     everything = "*" in controllers

@@ -56,6 +56,10 @@ def test_a_flag_without_effect_is_told_of() -> None:
             'invalid argument "many" for "--concurrent-gc-syncs" flag: strconv.ParseInt: parsing "many": invalid syntax',
         ),
         (["--controllers=deploymnt"], '--controllers: "deploymnt" is not in the list of known controllers'),
+        (
+            ["--controllers=deploymnt,-foo"],
+            '--controllers: ["deploymnt" is not in the list of known controllers, "foo" is not in the list of known controllers]',
+        ),
         (["--namespace-sync-period"], "flag needs an argument: --namespace-sync-period"),
     ],
 )

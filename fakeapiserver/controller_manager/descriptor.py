@@ -192,7 +192,10 @@ _DESCRIPTORS: Final = (
         left_out=_GATED,
     ),
     ControllerDescriptor(
-        "resourceclaim-controller", "resource-claim-controller", alias="resource-claim-controller", left_out=_NOT_YET
+        "resourceclaim-controller",
+        "resource-claim-controller",
+        "resourceclaim",
+        alias="resource-claim-controller",
     ),
     ControllerDescriptor(
         "resourcepoolstatusrequest-controller", "resourcepoolstatusrequest-controller", left_out=_GATED

@@ -27,7 +27,7 @@ USAGE: Final = """\
 usage: fakeapiserver nodes --kubeconfig FILE [FLAG ...]
 
   --kubeconfig FILE  whom to ask; who it is must be allowed to write nodes, leases and pods
-  --nodes N          how many nodes are simulated: node-1, node-2 ... (3)
+  --nodes N          how many nodes are simulated: node-1, node-2 ... (3); 0: the scheduler alone
   --scheduler        bind pods to nodes (true); false where a kube-scheduler runs
   --control-port N   serve /fakeapiserver/nodes and /fakeapiserver/scripts there, without TLS; 0: nowhere (0)
   --v N              how much is logged (0)

@@ -30,7 +30,7 @@ class Simulation:
 
     def __init__(self, count: int) -> None:
         if not 0 <= count <= MAX_NODES:
-            raise ValueError(f"from 1 to {MAX_NODES} nodes can be simulated, not {count}")
+            raise ValueError(f"from 0 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}
         self.behaviours = Behaviours()

@@ -43,7 +43,7 @@ def test_flags() -> None:
     ("argument", "message"),
     [
         ("--node=3", "unknown flag: --node"),
-        ("--nodes=0", "--nodes: from 1 to 1024 nodes can be simulated, not 0"),
+        ("--nodes=2000", "--nodes: from 0 to 1024 nodes can be simulated, not 2000"),
         (
             "--nodes=some",
             'invalid argument "some" for "--nodes" flag: strconv.ParseInt: parsing "some": invalid syntax',

@@ -7,9 +7,9 @@ k8s.io/apiserver/pkg/cel/openapi/resolver, k8s.io/apimachinery/pkg/api/meta/rest
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-from fakeapiserver.admission.policy.type_checking import TypeChecker
 from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
@@ -21,6 +21,9 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.store import WriteRequest
 from fakeapiserver.server.config import POLICY_STATUS
+
+if TYPE_CHECKING:
+    from fakeapiserver.admission.policy.type_checking import TypeChecker
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +37,14 @@ _USER: Final = UserInfo(
 class PolicyStatus:
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
-        clock = scopes.clock
-        self._checker = TypeChecker(self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000)
+
+    @cached_property
+    def _checker(self) -> "TypeChecker":
+        """With the first policy: a server without any doesn't wait for CEL to be imported."""
+        from fakeapiserver.admission.policy.type_checking import TypeChecker
+
+        clock = self._scopes.clock
+        return TypeChecker(self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000)
 
     async def run(self) -> None:
         """Until cancelled. A watch that ends (a restored state) is followed by a new list."""

@@ -80,7 +80,7 @@ _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE
 # Times in zones, as cron jobs' annotations have them: the zone stays.
 _ZONED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)")
 # The minute that a cron job's job is of.
-_OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?!\d)")
+_OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?![\da-f])")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 
 

@@ -34,6 +34,7 @@ from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
 from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
+from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.identity import IdentityLease
 from fakeapiserver.server.metrics import Metrics
@@ -269,6 +270,7 @@ class APIServer:
             *self._authentication.background,
             *self._authorization.background,
             *(self._auditor.background if self._auditor is not None else ()),
+            *([FlowSchemaStatus(self.scopes).run] if config.enable_priority_and_fairness else []),
             *self._controllers(),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]

@@ -10,17 +10,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.resolve import Schema, whole
-from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.registry.generic.store import WriteRequest
 from fakeapiserver.server.config import POLICY_STATUS
+from fakeapiserver.server.status_writer import apply_status
 
 if TYPE_CHECKING:
     from fakeapiserver.admission.policy.type_checking import TypeChecker
@@ -76,42 +74,12 @@ class PolicyStatus:
         try:
             warnings = self._checker.check(policy["spec"])
             checked: Object = {"expressionWarnings": warnings} if warnings else {}
-            await self._apply(
-                scope, metadata(policy)["name"], {"observedGeneration": generation, "typeChecking": checked}
-            )
+            status = {"observedGeneration": generation, "typeChecking": checked}
+            await apply_status(scope, metadata(policy)["name"], status, user=_USER, manager=_MANAGER)
         except StatusError as error:
             log.info("policy %s has moved on: %s", metadata(policy)["name"], error)
         except Exception:  # one policy doesn't keep the others from their status
             log.exception("policy %s: its status was not written", metadata(policy)["name"])
-
-    async def _apply(self, scope: RequestScope, name: str, status: Object) -> None:
-        """Server-side apply of the status. StatusError."""
-        store = scope.store
-        assert store is not None
-        applied = {
-            "apiVersion": str(scope.gvk.group_version),
-            "kind": scope.gvk.kind,
-            "metadata": {"name": name},
-            "status": status,
-        }
-
-        def transform(current: Object | None) -> Object:
-            return managedfields.apply(
-                current,
-                applied,
-                schema=scope.kind.typed,
-                manager=_MANAGER,
-                force=True,
-                api_version=str(scope.gvk.group_version),
-                subresource="status",
-                now=rfc3339(scope.clock.now()),
-                reset_fields=store.strategy.reset_paths("status"),
-                convert=store.in_version,
-                schema_of=store.typed,
-            )
-
-        request = WriteRequest(scope.kind, _USER, _MANAGER, "", name, subresource="status", applied=True)
-        await store.update(request, transform)
 
     def _kinds_for(self, group: str, version: str, resource: str) -> Iterator[GroupVersionKind]:
         """As discovery tells them, by the resource's plural or singular name."""

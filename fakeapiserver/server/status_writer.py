@@ -1,0 +1,41 @@
+"""How controllers within the server write a status: by server-side apply, as upstream's do."""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import managedfields
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.store import WriteRequest
+
+SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
+
+
+async def apply_status(scope: RequestScope, name: str, status: Object, *, user: UserInfo, manager: str) -> None:
+    """The whole status of a cluster-wide object, with force. StatusError."""
+    store = scope.store
+    assert store is not None
+    applied = {
+        "apiVersion": str(scope.gvk.group_version),
+        "kind": scope.gvk.kind,
+        "metadata": {"name": name},
+        "status": status,
+    }
+
+    def transform(current: Object | None) -> Object:
+        return managedfields.apply(
+            current,
+            applied,
+            schema=scope.kind.typed,
+            manager=manager,
+            force=True,
+            api_version=str(scope.gvk.group_version),
+            subresource="status",
+            now=rfc3339(scope.clock.now()),
+            reset_fields=store.strategy.reset_paths("status"),
+            convert=store.in_version,
+            schema_of=store.typed,
+        )
+
+    await store.update(WriteRequest(scope.kind, user, manager, "", name, subresource="status", applied=True), transform)

@@ -13,7 +13,8 @@ from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.cache.shared_informer import strip_managed_fields
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.record import object_reference
-from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
+from fakeapiserver.clock import Clock
+from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext
 from fakeapiserver.component_helpers.csi_migration import DRIVERS, MIGRATED_TO, annealed
 from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -55,6 +56,7 @@ _EXTERNAL_PROTECTION: Final = "external-provisioner.volume.kubernetes.io/finaliz
 _IN_TREE_PROTECTION: Final = "kubernetes.io/pv-controller"
 _DELETABLE_PATH: Final = re.compile("/tmp/.+")
 _OPEN_PHASES: Final = ("Released", "Failed")
+_AT_REST: Final = ("Available", "Bound")
 
 
 class InvalidBinding(Exception):
@@ -462,16 +464,31 @@ class VolumeController:
 
 
 class _Resync:
-    """Looks at everything now and then, as what is waited for may have come."""
+    """Looks at everything now and then while something waits, as what is waited for may have come; upstream always does, at the
+    same times."""
 
-    def __init__(self, look: Callable[[], None], period: float) -> None:
+    def __init__(self, look: Callable[[], bool], clock: Clock, period: float) -> None:
         self._look = look
+        self._clock = clock
+        self._start = clock.monotonic()
         self._period = period
 
-    async def reconcile(self, request: Request) -> Result:
+    def changed(self, event: Event, queue: Queue) -> None:
+        """A claim or a volume."""
+        if not isinstance(event, DeleteEvent) and _waits(object_of(event)):
+            queue.add_after(EVERYTHING, self._until_next())
+
+    async def reconcile(self, request: Request) -> Result | None:
         assert request == EVERYTHING
-        self._look()
-        return Result(requeue_after=self._period)
+        return Result(requeue_after=self._until_next()) if self._look() else None
+
+    def _until_next(self) -> float:
+        return self._period - (self._clock.monotonic() - self._start) % self._period
+
+
+def _waits(obj: Object) -> bool:
+    """A claim or a volume of which it isn't certain that all is done: looking at the others again changes nothing."""
+    return obj.get("status", {}).get("phase") not in _AT_REST
 
 
 def _is_free(volume: Object) -> bool:
@@ -543,13 +560,16 @@ def new(context: ControllerContext) -> Sequence[Controller]:
     claims.add_source(Informer(binder.claim_informer, claim_controller.claim_changed))
     volumes.add_source(Informer(binder.volume_informer, volume_controller.volume_changed))
 
-    def look() -> None:
-        for claim in binder.claim_informer.indexer.list():
+    def look() -> bool:
+        all_claims, all_volumes = binder.claim_informer.indexer.list(), binder.volume_informer.indexer.list()
+        for claim in all_claims:
             claims.queue.add(request_for(claim))
-        for volume in binder.volume_informer.indexer.list():
+        for volume in all_volumes:
             volumes.queue.add(request_for(volume))
+        return any(map(_waits, all_claims)) or any(map(_waits, all_volumes))
 
-    period = configuration.pvclaimbinder_sync_period
-    resync = context.controller(_Resync(look, period), name=f"{context.name}-resync")
-    resync.add_source(Periodic(lambda: period))
+    resyncing = _Resync(look, context.clock, configuration.pvclaimbinder_sync_period)
+    resync = context.controller(resyncing, name=f"{context.name}-resync")
+    resync.add_source(Informer(binder.claim_informer, resyncing.changed))
+    resync.add_source(Informer(binder.volume_informer, resyncing.changed))
     return [volumes, claims, resync]

@@ -183,6 +183,7 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     """The kubelets of `simulation`."""
     heartbeats = context.controller(Heartbeats(context, simulation), name="kubelet-heartbeats")
     heartbeats.add_source(_Nodes(simulation))
+    heartbeats.queue.slack = node.renew_slack(context.configuration.node_monitor_grace_period)
     reconciler = Pods(context, simulation)
     pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
     pods.add_source(Informer(reconciler.pods, reconciler.changed))

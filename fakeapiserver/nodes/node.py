@@ -12,6 +12,7 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40
 RENEW_SECONDS: Final = 10.0
 STATUS_SECONDS: Final = 300.0
+_SAFETY_SECONDS: Final = 5.0
 CAPACITY: Final[Mapping[str, str]] = {
     "cpu": "32",
     "memory": "256Gi",
@@ -35,6 +36,12 @@ _HEALTHY: Final = (
 def name_of(number: int) -> str:
     """`node-1` is the first."""
     return f"node-{number}"
+
+
+def renew_slack(grace_period: float) -> float:
+    """Seconds by which renewals may come later when somebody moves time on: no lease runs out, and nobody takes the node for
+    lost, which takes `grace_period` seconds."""
+    return max(0.0, min(LEASE_SECONDS, grace_period) - RENEW_SECONDS - _SAFETY_SECONDS)
 
 
 def address_of(number: int) -> str:

@@ -9,11 +9,13 @@ import heapq
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from fakeapiserver.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
 from fakeapiserver.clock import SystemClock, Timer, Timers
 
+# Seconds by which a timer may come early: sums of times are rounded.
+_ROUNDING: Final = 1e-6
 T = TypeVar("T", bound=Hashable)
 
 
@@ -315,7 +317,7 @@ class WorkQueue(Generic[T]):
 
     def advance(self) -> None:
         """Adds what is due by the clock; called by a timer, and by tests that turn the clock."""
-        now = self._clock.monotonic()
+        now = self._clock.monotonic() + _ROUNDING
         while self._delayed and self._delayed[0][0] <= now:
             due, _, item = heapq.heappop(self._delayed)
             known = self._due.get(item)

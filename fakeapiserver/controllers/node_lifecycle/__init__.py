@@ -1,7 +1,8 @@
 """Notices nodes that are lost: their conditions, their taints, the readiness of their pods.
 
-Four queues: signs of life (now and then, as long as there are nodes), NoSchedule taints after conditions, NoExecute taints at the
-zone's rate, pods that come to a node that isn't ready.
+Four queues: signs of life, NoSchedule taints after conditions, NoExecute taints at the zone's rate, pods that come to a node that
+isn't ready. Upstream looks for signs of life every five seconds; here they are noticed when they come, and nobody looks while all is
+well, but at the same times.
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/util/node/controller_utils.go.
 """
 
@@ -17,13 +18,14 @@ from fakeapiserver.component_helpers.controller_context import EVERYTHING, Contr
 from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS, node_reference
 from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer, pod_condition
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.node_lifecycle.health import (
     NodeHealth,
     Zones,
+    beats_until,
     conditions_unknown,
     first_seen,
     zone_of,
@@ -52,6 +54,7 @@ _LABELS: Final = (
     ("kubernetes.io/os", "beta.kubernetes.io/os"),
     ("kubernetes.io/arch", "beta.kubernetes.io/arch"),
 )
+_LEASE_NAMESPACE: Final = "kube-node-lease"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _MANY: Final = 8
 _TRIES: Final = 5
@@ -66,6 +69,7 @@ class NodeLifecycle:
         self._recorder = context.recorder("node-controller")
         self._health: dict[str, NodeHealth] = {}
         self._known: dict[str, str] = {}
+        self._looked_at = context.clock.now()
         self._zones = Zones(context.configuration)
         self._metrics = NodeMetrics(context.metrics)
         self.nodes = context.informer(NODES)
@@ -79,24 +83,57 @@ class NodeLifecycle:
 
     # ------------------------------------------------------------------ signs of life
 
-    def nodes_come(self, event: Event, queue: Queue) -> None:
-        """The first one begins it; a node that comes or goes is noticed at once."""
-        if isinstance(event, CreateEvent | DeleteEvent):
+    def node_told(self, event: Event, queue: Queue) -> None:
+        """The first one begins it; a node that comes or goes is noticed at once, one that changes when upstream would look."""
+        if not isinstance(event, UpdateEvent):
             queue.add(EVERYTHING)
+            return
+        self._notice(event.object_new["metadata"]["name"])
+        if _looked_for(event.object_old) != _looked_for(event.object_new):
+            now = self._context.clock.now()
+            queue.add_after(EVERYTHING, self._next_look(now) - now)
+
+    def lease_told(self, event: Event, queue: Queue) -> None:
+        """A renewal changes nothing but when the node is lost."""
+        metadata = object_of(event)["metadata"]
+        if metadata["namespace"] == _LEASE_NAMESPACE:
+            self._notice(metadata["name"])
+
+    def _notice(self, name: str) -> None:
+        """A sign of life counts from the next look on."""
+        node, health = self.node(name), self._health.get(name)
+        if node is not None and health is not None:
+            self._notice_of(node, health, self._next_look(self._context.clock.now()))
+
+    def _notice_of(self, node: Object, health: NodeHealth, now: float) -> None:
+        health.notice(node, self.leases.indexer.get_by_key(f"{_LEASE_NAMESPACE}/{node['metadata']['name']}"), now)
+
+    def _next_look(self, at: float) -> float:
+        """When upstream looks at that time, or next."""
+        period = self._context.configuration.node_monitor_period
+        return self._looked_at + beats_until(at - self._looked_at, period) * period
 
     async def look(self, request: Request) -> Result | None:
         """At all nodes."""
         nodes = self.nodes.indexer.list()
+        self._looked_at = now = self._context.clock.now()
         self._tell_of_new_and_gone(nodes)
         ready: dict[str, list[bool]] = {}
+        all_well = True
         for node in nodes:
-            current = await self._look_at(node)
+            current = await self._look_at(node, now)
+            all_well &= current == "True"
             if current is None or _EXCLUDED in (node["metadata"].get("labels") or {}):
                 continue
             ready.setdefault(zone_of(node), []).append(current == "True")
         await self._disruption(ready, nodes)
         self._metrics.zones(ready)
-        return Result(requeue_after=self._context.configuration.node_monitor_period) if nodes else None
+        if not nodes:
+            return None
+        configuration = self._context.configuration
+        lost_at = min(health.seen_at for health in self._health.values()) + configuration.node_monitor_grace_period
+        looks = beats_until(lost_at - now, configuration.node_monitor_period) if all_well else 1
+        return Result(requeue_after=max(looks, 1) * configuration.node_monitor_period)
 
     def _tell_of_new_and_gone(self, nodes: Sequence[Object]) -> None:
         found = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
@@ -109,19 +146,20 @@ class NodeLifecycle:
                 self._health.pop(name, None)
         self._known = found
 
-    async def _look_at(self, node: Object) -> str | None:
+    async def _look_at(self, node: Object, now: float) -> str | None:
         """The status of its Ready condition, as it is from now on. None: it has none, or could not be written."""
         name = node["metadata"]["name"]
-        configuration, now = self._context.configuration, self._context.clock.now()
+        configuration = self._context.configuration
         self._zones.of(node)
         observed = find_condition(node["status"].get("conditions"), "Ready")
         health = self._health.get(name)
         if health is None:
             health = self._health[name] = first_seen(node, now)
-        health.notice(node, self.leases.indexer.get_by_key(f"kube-node-lease/{name}"), now)
+        self._notice_of(node, health, now)
+        health.seen_at = min(health.seen_at, now)
         patience = configuration.node_monitor_grace_period if observed else configuration.node_startup_grace_period
         current = observed
-        if now > health.seen_at + patience:
+        if health.is_lost(now, patience):
             conditions = conditions_unknown(node, now)
             if conditions is not None:
                 changed = {**node, "status": {**node["status"], "conditions": conditions}}
@@ -292,6 +330,12 @@ class NodeLifecycle:
         self._recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
 
 
+def _looked_for(node: Object) -> Sequence[object]:
+    """What a look may have to answer."""
+    ready = find_condition(node["status"].get("conditions"), "Ready")
+    return (ready and ready["status"], node["spec"].get("taints"), node["metadata"].get("labels"))
+
+
 def _pair(effect: str) -> Sequence[tuple[str, str]]:
     return ((_NOT_READY, effect), (_UNREACHABLE, effect))
 
@@ -299,7 +343,8 @@ def _pair(effect: str) -> Sequence[tuple[str, str]]:
 def new(context: ControllerContext) -> Sequence[Controller]:
     found = NodeLifecycle(context)
     health = context.controller(ReconcilerFunc(found.look), name="node-lifecycle-health")
-    health.add_source(Informer(found.nodes, found.nodes_come))
+    health.add_source(Informer(found.nodes, found.node_told))
+    health.add_source(Informer(found.leases, found.lease_told))
     taints = context.controller(ReconcilerFunc(found.taint), name="node-lifecycle-taints", workers=_MANY)
     taints.add_source(Informer(found.nodes, found.node_changed))
     evictions = context.controller(ReconcilerFunc(found.evict), name="node-lifecycle-evictions")

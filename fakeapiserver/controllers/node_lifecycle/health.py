@@ -3,6 +3,7 @@
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, ComputeZoneState, handleDisruption).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -14,6 +15,8 @@ from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 
 State = Literal["Initial", "Normal", "PartialDisruption", "FullDisruption"]
+# Seconds that may be lost when times are added up.
+_ROUNDING: Final = 0.001
 _TYPES: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -41,6 +44,15 @@ class NodeHealth:
         if (ready and heartbeat != self.heartbeat) or renewed > self.renewed:
             self.seen_at = now
         self.heartbeat, self.renewed = heartbeat, max(renewed, self.renewed)
+
+    def is_lost(self, now: float, patience: float) -> bool:
+        """No sign of life for so many seconds."""
+        return now >= self.seen_at + patience - _ROUNDING
+
+
+def beats_until(seconds: float, period: float) -> int:
+    """How many periods it takes until so many seconds are over; 0 for none or fewer."""
+    return max(0, math.ceil((seconds - _ROUNDING) / period))
 
 
 def first_seen(node: Object, now: float) -> NodeHealth:

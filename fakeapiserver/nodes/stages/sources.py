@@ -16,7 +16,7 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.node import RENEW_SECONDS
+from fakeapiserver.nodes.node import RENEW_SECONDS, renew_slack
 from fakeapiserver.nodes.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -209,5 +209,6 @@ def new(context: ControllerContext, simulation: Simulation, given: Sequence[Obje
     leases = _Leases(context, simulation)
     renews = context.controller(leases, name="kwok-node-leases")
     renews.add_source(Informer(leases.nodes, leases.changed))
+    renews.queue.slack = renew_slack(context.configuration.node_monitor_grace_period)
     simulation.watchers.append(lambda: leases.look_again(renews.queue))
     return [follows, plays, renews]

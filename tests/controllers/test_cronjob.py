@@ -275,6 +275,28 @@ def test_a_job_that_vanishes_is_active_no_more() -> None:
     run(scenario)
 
 
+def test_a_job_that_is_there_already_is_waited_for() -> None:
+    """Not taken up again when it has run: it would be told of as completed a second time."""
+
+    async def scenario(cluster: Harness) -> None:
+        await cluster.create(CRON_JOBS, cron_job(failedJobsHistoryLimit=1))
+        await cluster.advance(MINUTE)
+        made = await cluster.names(JOBS)
+        due = (await cluster.get(CRON_JOBS, "tick"))["status"]["lastScheduleTime"]
+        await finish_all(cluster)
+        long_ago = rfc3339(cluster.clock.now() - 10 * MINUTE)
+        await cluster.patch_status(CRON_JOBS, "tick", {"lastScheduleTime": long_ago})
+        status = (await cluster.get(CRON_JOBS, "tick"))["status"]
+        assert (status["lastScheduleTime"], "active" in status) == (long_ago, False)
+        await cluster.of(JOBS).delete(made[0], propagation_policy="Background")
+        await cluster.advance(30)
+        assert await cluster.names(JOBS) == made
+        status = (await cluster.get(CRON_JOBS, "tick"))["status"]
+        assert (status["lastScheduleTime"], len(status["active"])) == (due, 1)
+
+    run(scenario)
+
+
 def test_a_job_of_ours_that_we_did_not_make_is_told_of() -> None:
     async def scenario(cluster: Harness) -> None:
         owner = await cluster.create(CRON_JOBS, cron_job(suspend=True))

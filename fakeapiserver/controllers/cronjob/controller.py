@@ -203,8 +203,8 @@ class CronJobController:
                     "TooManyMissedTimes",
                     "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
                 )
-            if self._may_start(cron_job, found.latest, now) and not await self._start(cron_job, found.latest):
-                return None
+            if self._may_start(cron_job, found.latest, now):
+                await self._start(cron_job, found.latest)
         return seconds_until_next(cron_job.object, now, schedule)
 
     def _may_start(self, cron_job: "_CronJob", due: float, now: float) -> bool:
@@ -226,32 +226,23 @@ class CronJobController:
             return False
         return True
 
-    async def _start(self, cron_job: "_CronJob", due: float) -> bool:
-        """False: somebody else has the job that should be made, who looks after it. StatusError."""
+    async def _start(self, cron_job: "_CronJob", due: float) -> None:
+        """StatusError, for one that is there already too: upstream asks for it without its namespace, in vain, tells nothing and tries
+        again until the job is gone."""
         obj = cron_job.object
         if obj["spec"].get("concurrencyPolicy") == "Replace":
             await self._delete_active(cron_job)
         jobs = self._client.resource(JOBS, obj["metadata"]["namespace"])
-        wanted = _job_of(obj, due)
         try:
-            job = await jobs.create(wanted)
+            job = await jobs.create(_job_of(obj, due))
         except StatusError as error:
-            if is_already_exists(error):
-                job = await jobs.get(wanted["metadata"]["name"])
-                owner = controller_of(job)
-                is_own = owner is not None and owner["uid"] == obj["metadata"]["uid"]
-                if not is_own or job["metadata"]["uid"] in cron_job.active:
-                    return False
-            else:
-                if not is_namespace_terminating(error):
-                    self._warn(obj, "FailedCreate", f"Error creating job: {error}")
-                raise
-        else:
-            self._tell(obj, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
-            made = seconds_of(job["metadata"]["creationTimestamp"])
-            self._skew.observe((made or due) - due)
+            if not is_already_exists(error) and not is_namespace_terminating(error):
+                self._warn(obj, "FailedCreate", f"Error creating job: {error}")
+            raise
+        self._tell(obj, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
+        made = seconds_of(job["metadata"]["creationTimestamp"])
+        self._skew.observe((made or due) - due)
         cron_job.started(job, due)
-        return True
 
     async def _delete_active(self, cron_job: "_CronJob") -> None:
         """Those that still run make place for the next. StatusError."""

@@ -40,7 +40,6 @@ class ControllerDescriptor:
 
 
 _CLOUD: Final = "belongs to a cloud provider"
-_NOT_YET: Final = "not written yet"
 _GATED: Final = "its feature gate is off by default, and what it acts on isn't served then"
 
 _DESCRIPTORS: Final = (
@@ -200,7 +199,9 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "resourcepoolstatusrequest-controller", "resourcepoolstatusrequest-controller", left_out=_GATED
     ),
-    ControllerDescriptor("device-taint-eviction-controller", "device-taint-eviction-controller", left_out=_NOT_YET),
+    ControllerDescriptor(
+        "device-taint-eviction-controller", "device-taint-eviction-controller", "device_taint_eviction"
+    ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "legacy-service-account-token-cleaner",

@@ -20,19 +20,25 @@ from fakeapiserver.component_helpers.objects import (
     key_of,
 )
 from fakeapiserver.component_helpers.pods import add_indexer, is_pod_terminal
+from fakeapiserver.component_helpers.resource_claims import (
+    FINALIZER,
+    MAX_RESERVED,
+    claim_names,
+    is_for,
+    is_generated,
+    is_reserved_for,
+)
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
 
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 _MANAGER: Final = "ResourceClaimController"
 _BY_CLAIM: Final = "podResourceClaim"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
 _BY_OWNER: Final = "claimPodOwner"
-_MAX_RESERVED: Final = 256
 _MAX_BASE: Final = 57
 _MAX_DELETED: Final = 500
 _REMEMBERED: Final = 60.0  # seconds
@@ -40,18 +46,6 @@ _REMEMBERED: Final = 60.0  # seconds
 
 class ClaimFailed(Exception):
     """A pod's claim can't be made."""
-
-
-def claim_names(pod: Object) -> Iterable[tuple[Object, str | None]]:
-    """Each of the pod's claims with the name of its object: None for one that isn't made yet, "" where none is needed."""
-    made = {row["name"]: row.get("resourceClaimName", "") for row in _statuses(pod)}
-    for row in pod["spec"].get("resourceClaims") or ():
-        yield row, row.get("resourceClaimName") or made.get(row["name"])
-
-
-def _statuses(pod: Object) -> Sequence[Object]:
-    found: Sequence[Object] = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-    return found
 
 
 def _by_claim(pod: Object) -> Iterable[str]:
@@ -122,7 +116,7 @@ class Pods:
             if claim is None:
                 if name and row.get("resourceClaimTemplateName"):
                     return True
-            elif (not _is_generated(row) or _is_for(pod, claim)) and _can_be_reserved(pod, claim):
+            elif (not is_generated(row) or is_for(pod, claim)) and _can_be_reserved(pod, claim):
                 return True
         return False
 
@@ -177,9 +171,9 @@ class Pods:
         if name == "":
             return ""
         claim = self._claim(pod, name or "")
-        if claim is not None and (not _is_generated(row) or _is_for(pod, claim)):
+        if claim is not None and (not is_generated(row) or is_for(pod, claim)):
             return ""
-        if not _is_generated(row):
+        if not is_generated(row):
             return ""
         metadata, template_name = pod["metadata"], row["resourceClaimTemplateName"]
         for owned in self._owned.by_index(_BY_OWNER, metadata["uid"]):
@@ -215,7 +209,7 @@ class Pods:
                 if name == "":
                     continue
                 return
-            if _is_generated(row) and not _is_for(pod, claim):
+            if is_generated(row) and not is_for(pod, claim):
                 raise ClaimFailed(
                     f"ResourceClaim {key_of(claim)} was not created for pod {key_of(pod)} (pod is not owner)"
                 )
@@ -301,24 +295,14 @@ def _is_done(pod: Object) -> bool:
     return is_pod_terminal(pod) or (is_terminating(pod) and not pod["spec"].get("nodeName"))
 
 
-def _is_generated(row: Object) -> bool:
-    return bool(row.get("resourceClaimTemplateName"))
-
-
-def _is_for(pod: Object, claim: Object) -> bool:
-    owner = controller_of(claim)
-    return owner is not None and owner["uid"] == pod["metadata"]["uid"]
-
-
 def _can_be_reserved(pod: Object, claim: Object) -> bool:
     """It is allocated, and the pod has a node, but the claim isn't its."""
-    status, uid = claim.get("status") or {}, pod["metadata"]["uid"]
-    reserved = status.get("reservedFor") or ()
+    status = claim.get("status") or {}
     return (
         bool(pod["spec"].get("nodeName"))
         and status.get("allocation") is not None
-        and all(row["uid"] != uid for row in reserved)
-        and len(reserved) < _MAX_RESERVED
+        and not is_reserved_for(pod, claim)
+        and len(status.get("reservedFor") or ()) < MAX_RESERVED
     )
 
 

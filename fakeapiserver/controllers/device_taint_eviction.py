@@ -1,0 +1,205 @@
+"""Deletes pods that use devices with NoExecute taints that their claims don't tolerate, when their time is over.
+
+Taints are those that resource slices tell; DeviceTaintRules are behind a feature gate that is off by default.
+Upstream: pkg/controller/devicetainteviction/device_taint_eviction.go.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.conditions import Condition, pod_condition_patch
+from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, is_terminating
+from fakeapiserver.component_helpers.pods import add_indexer
+from fakeapiserver.component_helpers.resource_claims import (
+    claim_names,
+    is_for,
+    is_generated,
+    is_reserved_for,
+    tolerates_device_taint,
+)
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
+from fakeapiserver.controller_runtime.handler import Queue, request_for
+from fakeapiserver.controller_runtime.reconcile import Request, Result
+from fakeapiserver.controller_runtime.source import Informer
+
+_MAX_EVICTED: Final = 500
+_BY_POOL: Final = "devicePool"
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
+_REASON: Final = "DeviceTaintManagerEviction"
+_DELETED: Final[Condition] = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByDeviceTaintManager",
+    "message": "Device Taint manager: deleting due to NoExecute taint",
+}
+
+
+def _pool(row: Mapping[str, Any]) -> str:
+    """Of an allocated device."""
+    return f"{row['driver']}/{row['pool']}"
+
+
+def _pool_of(resource_slice: Object) -> str:
+    spec = resource_slice["spec"]
+    return f"{spec['driver']}/{spec['pool']['name']}"
+
+
+def _allocated(claim: Object) -> Sequence[Mapping[str, Any]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    found: Sequence[Mapping[str, Any]] = (allocation.get("devices") or {}).get("results") or ()
+    return found
+
+
+class DeviceTaintEviction:
+    """Requests are pods."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder(context.name)
+        # Uids of pods that wait for their time.
+        self._pending: dict[Request, str] = {}
+        # Uids of those that were told to go, the latest last.
+        self._evicted: OrderedDict[str, None] = OrderedDict()
+        name = "device_taint_eviction_controller_pod_deletion"
+        self._deletions = context.metrics.counter(f"{name}s_total", "Pods that were deleted")
+        self._deletion_seconds = context.metrics.histogram(
+            f"{name}_duration_seconds", "From when a pod's time was over until it was deleted", _BUCKETS
+        )
+        self.pods = context.informer(PODS)
+        self.claims = context.informer(RESOURCE_CLAIMS)
+        self.slices = context.informer(RESOURCE_SLICES)
+        self._claims_by_pool = add_indexer(
+            self.claims, _BY_POOL, lambda claim: {_pool(row) for row in _allocated(claim)}
+        )
+        self._slices_by_pool = add_indexer(self.slices, _BY_POOL, lambda found: (_pool_of(found),))
+
+    # ------------------------------------------------------------------------- events
+
+    def pod_changed(self, event: Event, queue: Queue) -> None:
+        pod = object_of(event)
+        if not isinstance(event, DeleteEvent) and not pod["spec"].get("resourceClaims"):
+            return
+        if isinstance(event, UpdateEvent) and _seen(event.object_old) == _seen(pod):
+            return
+        queue.add(request_for(pod))
+
+    def claim_changed(self, event: Event, queue: Queue) -> None:
+        for claim in (event.object_old, event.object_new) if isinstance(event, UpdateEvent) else (event.object,):
+            self._consumers(claim, queue)
+
+    def slice_changed(self, event: Event, queue: Queue) -> None:
+        pools = (event.object_old, event.object_new) if isinstance(event, UpdateEvent) else (event.object,)
+        for pool in {_pool_of(found) for found in pools}:
+            for claim in self._claims_by_pool.by_index(_BY_POOL, pool):
+                self._consumers(claim, queue)
+
+    @staticmethod
+    def _consumers(claim: Object, queue: Queue) -> None:
+        for row in (claim.get("status") or {}).get("reservedFor") or ():
+            if row["resource"] == "pods" and not row.get("apiGroup"):
+                queue.add(Request(claim["metadata"]["namespace"], row["name"]))
+
+    # ----------------------------------------------------------------------- eviction
+
+    async def reconcile(self, request: Request) -> Result | None:
+        pod = self.pods.indexer.get_by_key(str(request))
+        if pod is None:
+            self._pending.pop(request, None)
+            return None
+        uid, when = pod["metadata"]["uid"], self._eviction_time(pod)
+        if when is None:
+            if self._pending.pop(request, None) == uid:
+                self._recorder.event(pod, "Normal", _REASON, "Cancelling deletion")
+            return None
+        self._pending[request] = uid
+        # one that was told to go and whose claims change meanwhile is waited for again, in vain, as upstream does
+        if uid in self._evicted:
+            return None
+        left = when - self._context.clock.now()
+        if left > 0:
+            return Result(requeue_after=left)
+        if await self._delete(request, pod):
+            self._deletions.inc()
+            self._deletion_seconds.observe(-left)
+        self._pending.pop(request, None)
+        self._evicted[uid] = None
+        if len(self._evicted) > _MAX_EVICTED:
+            self._evicted.popitem(last=False)
+        return None
+
+    def _eviction_time(self, pod: Object) -> float | None:
+        """In seconds since the epoch; None: never."""
+        if not pod["spec"].get("nodeName"):
+            return None
+        times = []
+        for row, name in claim_names(pod):
+            claim = self.claims.indexer.get_by_key(f"{pod['metadata']['namespace']}/{name}") if name else None
+            if claim is None or (is_generated(row) and not is_for(pod, claim)) or not is_reserved_for(pod, claim):
+                continue
+            times += [time for device in _allocated(claim) for time in self._times(device)]
+        return min(times, default=None)
+
+    def _times(self, allocated: Mapping[str, Any]) -> Iterable[float]:
+        """When what uses the device has to go, for each taint that isn't tolerated for ever."""
+        for taint in self._taints(allocated):
+            limits = [
+                toleration.get("tolerationSeconds")
+                for toleration in allocated.get("tolerations") or ()
+                if toleration.get("effect") == "NoExecute" and tolerates_device_taint(toleration, taint)
+            ]
+            if None not in limits:
+                yield datetime.fromisoformat(taint["timeAdded"]).timestamp() + max(min(limits, default=0), 0)
+
+    def _taints(self, allocated: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        slices = self._slices_by_pool.by_index(_BY_POOL, _pool(allocated))
+        newest = max((found["spec"]["pool"]["generation"] for found in slices), default=0)
+        for found in slices:
+            if found["spec"]["pool"]["generation"] == newest:
+                for device in found["spec"].get("devices") or ():
+                    if device["name"] == allocated["device"]:
+                        return [taint for taint in device.get("taints") or () if taint["effect"] == "NoExecute"]
+        return ()
+
+    async def _delete(self, request: Request, pod: Object) -> bool:
+        """False: it is gone already, or going."""
+        uid = pod["metadata"]["uid"]
+        pods = self._context.client.resource(PODS, request.namespace)
+        try:
+            current = await pods.get(request.name)
+            if current["metadata"]["uid"] != uid or is_terminating(current):
+                return False
+            self._recorder.event(pod, "Normal", _REASON, "Marking for deletion")
+            # this controller doesn't tell which generation its condition is of
+            known: Object = {"metadata": {}, "status": current.get("status")}
+            status = pod_condition_patch(known, _DELETED, self._context.clock.now())
+            if status:
+                patch = {"metadata": {"uid": uid}, "status": status}
+                await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
+            await pods.delete(request.name, uid=uid)
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
+            return False
+        return True
+
+
+def _seen(pod: Object) -> tuple[object, ...]:
+    """What matters of a pod."""
+    status = pod.get("status") or {}
+    return pod["metadata"]["uid"], pod["spec"].get("nodeName"), status.get("resourceClaimStatuses")
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    reconciler = DeviceTaintEviction(context)
+    controller = context.controller(reconciler, workers=context.configuration.concurrent_device_taint_eviction_syncs)
+    controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
+    controller.add_source(Informer(reconciler.claims, reconciler.claim_changed))
+    controller.add_source(Informer(reconciler.slices, reconciler.slice_changed))
+    return [controller]

@@ -69,6 +69,8 @@ FLAGS: Final = {
     "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
     "kube-scheduler": ("--nodes=1",),
     "attachdetach": ("--controllers=*,-node-lifecycle-controller",),
+    # it would take away what a new node is tainted with: nobody has said yet whether it is ready
+    "daemonset": ("--controllers=*,-node-lifecycle-controller",),
 }
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.

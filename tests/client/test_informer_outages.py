@@ -83,7 +83,11 @@ class Serve:
     def start(self) -> None:
         """Returns when it is ready."""
         words = ["serve", f"--secure-port={self.port}", f"--write-kubeconfig={self._kubeconfig}", "--output=json"]
-        words += [f"--cert-dir={self._folder}", f"--token-auth-file={self._folder / 'tokens.csv'}"]
+        words += [
+            f"--cert-dir={self._folder}",
+            f"--token-auth-file={self._folder / 'tokens.csv'}",
+            "--controllers=none",
+        ]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fakeapiserver", *words], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
         )

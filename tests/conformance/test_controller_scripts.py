@@ -11,6 +11,7 @@ SCRIPTED = sorted(
 )
 
 
+@pytest.mark.timeout(240)  # caches of what isn't served any more are tried again by the real clock
 @pytest.mark.parametrize("controller", SCRIPTED)
 def test_every_state_is_as_the_real_manager_left_it(controller: str) -> None:
     equal, total, misses = replay_fresh([f"{controller}/"])

@@ -20,7 +20,7 @@ def client(tmp_path: Path, area: str) -> Iterator[exchange.Client]:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('conformance,admin,1,"system:masters"\n')
     with started(area) as (flags, credentials):
-        config = parse([f"--token-auth-file={tokens}", *flags]).config
+        config = parse([f"--token-auth-file={tokens}", "--controllers=none", *flags]).config
         with Cluster.from_config(config) as cluster:
             yield exchange.Client(cluster.url, "conformance", credentials)
 
@@ -32,7 +32,7 @@ def test_answers_equal_the_real_servers(client: exchange.Client, area: str) -> N
     score = scores[area]
     print(replay.table(scores))
     assert score.percent >= FLOORS[area], "\n".join(
-        f"{miss[0]}[{miss[1]}] {miss[2]}: {miss[3]}" for miss in score.misses
+        f"{miss[0]}[{miss[1]}] {miss[2]}: {miss[3]}"[:200] for miss in score.misses[:20]
     )
 
 

@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--pods", type=int, default=2000)
     parser.add_argument("--output", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
-    servers: list[Ours | RealPair] = [Ours(flags=["--controllers=*"])]
+    servers: list[Ours | RealPair] = [Ours(flags=["--controllers=*", "--disable-admission-plugins=ServiceAccount"])]
     if arguments.assets is not None:
         servers.append(RealPair(arguments.assets))
     figures: dict[str, dict[str, float]] = {}

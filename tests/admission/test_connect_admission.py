@@ -10,6 +10,9 @@ from conformance.exchange import Client
 from conformance.webhook import Webhook
 from fakeapiserver import Cluster
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 Json = dict[str, Any]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,6 +11,9 @@ from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.admission.policy.validator import Validator
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 Json = dict[str, Any]
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,6 +10,9 @@ from fakeapiserver import Cluster
 from fakeapiserver.admission.policy.type_checking import TypeChecker
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 POD, DEPLOYMENT = GroupVersionKind("", "v1", "Pod"), GroupVersionKind("apps", "v1", "Deployment")
 STRING, PORT = {"type": "string"}, {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}
 TYPE = {"apiVersion": STRING, "kind": STRING}

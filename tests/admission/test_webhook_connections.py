@@ -15,6 +15,9 @@ from conformance.tls_server import TLSServer
 from fakeapiserver import Cluster
 from fakeapiserver.testing.background import running_server
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 Json = dict[str, Any]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

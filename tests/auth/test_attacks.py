@@ -189,7 +189,7 @@ SECRETS = b"/api/v1/secrets"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster() as running:
+    with Cluster(controllers=()) as running:
         yield running
 
 

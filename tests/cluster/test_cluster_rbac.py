@@ -19,7 +19,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(controllers=()) as cluster:
         yield cluster
 
 

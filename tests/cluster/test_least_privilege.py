@@ -23,7 +23,7 @@ Traffic = Callable[[Client], list[bool]]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(controllers=()) as cluster:
         yield cluster
 
 

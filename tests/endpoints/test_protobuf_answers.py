@@ -12,6 +12,9 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.endpoints import protobuf
 from fakeapiserver.endpoints.partial import PartialForm
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 METADATA = PROTOBUF + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

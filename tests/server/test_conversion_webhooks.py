@@ -21,6 +21,9 @@ from fakeapiserver.storage.interface import Index
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.transport.webhook import Endpoint, WebhookError
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 Json = dict[str, Any]
 Ask = Callable[..., Json]
 WIDGETS = "/apis/example.com/{}/namespaces/default/widgets"

@@ -17,7 +17,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(controllers=()) as cluster:
         yield cluster
 
 

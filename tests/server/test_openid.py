@@ -11,6 +11,9 @@ import pytest
 
 from fakeapiserver import Cluster
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 
 def send(cluster: Cluster, path: str, body: Any = None, **headers: str) -> Any:
     """One request as the admin; a body is POSTed."""

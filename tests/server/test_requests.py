@@ -9,6 +9,9 @@ from fakeapiserver import Cluster
 from fakeapiserver.endpoints.request import parse_query
 from fakeapiserver.endpoints.request_info import request_info
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 PATH = "/api/v1/namespaces/default/configmaps"
 
 

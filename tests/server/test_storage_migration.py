@@ -8,6 +8,9 @@ import pytest
 from conformance.exchange import Client
 from fakeapiserver import Cluster
 
+# the server alone: nobody else writes
+pytestmark = pytest.mark.fake_cluster(controllers=())
+
 Json = dict[str, Any]
 Ask = Callable[..., Json]
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

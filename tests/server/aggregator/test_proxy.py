@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
-    with Cluster() as cluster:
+    with Cluster(controllers=()) as cluster:
         client = Client(cluster.url, cluster.token)
         told = whom_to_believe(client)
         backend = Backend(tmp_path_factory.mktemp("backend"), told["body"]["data"]["requestheader-client-ca-file"])

@@ -108,7 +108,7 @@ class Pair(NamedTuple):
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """The far one believes whom the near one's ConfigMap tells aggregated servers to believe."""
     folder: Path = tmp_path_factory.mktemp("front-proxy")
-    with Cluster() as near:
+    with Cluster(controllers=()) as near:
         client = Client(near.url, near.token)
         told = whom_to_believe(client)
         data = told["body"]["data"]

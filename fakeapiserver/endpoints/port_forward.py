@@ -13,9 +13,9 @@ from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.authenticators.websocket import protocols
 from fakeapiserver.component_helpers.streaming import KubeletError, Write
-from fakeapiserver.endpoints.remote_command import Channels, converse, first_of, spdy_response
+from fakeapiserver.endpoints.remote_command import Channels, converse, spdy_response
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.websocket import WebSocket, accept, is_websocket_request
+from fakeapiserver.endpoints.websocket import WebSocket, accept, first_of, is_websocket_request
 from fakeapiserver.transport.pipe import Pipe
 from fakeapiserver.transport.spdy import Session, Stream
 

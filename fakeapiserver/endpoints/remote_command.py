@@ -17,7 +17,7 @@ from fakeapiserver.auth.authenticators.websocket import protocols
 from fakeapiserver.component_helpers.streaming import KubeletError, Streams, Write
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Receive, Request, Response, Send
-from fakeapiserver.endpoints.websocket import WebSocket, accept, is_websocket_request
+from fakeapiserver.endpoints.websocket import WebSocket, accept, first_of, is_websocket_request
 from fakeapiserver.transport.pipe import Pipe
 from fakeapiserver.transport.spdy import SPDY, Session, Stream
 
@@ -100,19 +100,6 @@ async def converse(session: Session, talk: Callable[[Session], Awaitable[None]])
     talking = asyncio.ensure_future(talk(session))
     await first_of(running, talking)
     await session.go_away()
-
-
-async def first_of(*tasks: "asyncio.Future[None]") -> None:
-    """Runs both until one ends; the other is cancelled. Raises what went wrong."""
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
 
 
 async def _status(process: Process, streams: Streams) -> Object:

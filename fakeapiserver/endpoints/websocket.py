@@ -149,6 +149,19 @@ def _unmasked(payload: bytearray, mask: bytearray) -> bytes:
     return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
 
 
+async def first_of(*tasks: "asyncio.Future[None]") -> None:
+    """Runs both until one ends; the other is cancelled. Raises what went wrong."""
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+
+
 async def streamed(request: Request, response: Response) -> Response:
     """A watch's answer as messages, one for each event: text, or binary without the length in front."""
     stream = response.stream
@@ -165,17 +178,10 @@ async def streamed(request: Request, response: Response) -> Response:
             pass
 
     async def serve(socket: WebSocket) -> None:
-        tasks = [asyncio.ensure_future(send_events(socket)), asyncio.ensure_future(ignore_messages(socket))]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(asyncio.ensure_future(send_events(socket)), asyncio.ensure_future(ignore_messages(socket)))
         finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
             await stream.aclose()
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
 
     accepted = accept(request, serve)
     if accepted.status != 101:

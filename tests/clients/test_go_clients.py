@@ -61,6 +61,7 @@ def run(program: str, command: str, kubeconfig: str, stdin: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.fake_cluster(controllers=())  # what is written is read again as it was: nobody else may write or delete
 def test_client_go_uses_every_verb_on_every_kind(go_client: str, fake_cluster: Cluster) -> None:
     """Objects read, listed and watched are those written, and what is deleted goes; protobuf is all it accepts."""
     wanted = [json.loads(line)["resource"] for line in KINDS.splitlines()]

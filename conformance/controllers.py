@@ -19,15 +19,16 @@ An object that names its namespace is created there, and stays: the script delet
 A step with `"wait": seconds` is followed by so much time, for what a controller does later.
 `${uid:path}` is the uid of an object that is there; in a status, `${now}` is the time, and `${now-90}` that of 90 seconds before.
 Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
-The real manager needs `--controllers='*,selinux-warning-controller,bootstrap-signer-controller,token-cleaner-controller,-nodelifecycle'
---feature-gates=StorageVersionMigrator=true --kube-api-content-type=application/json` for all of them: the migrations' API is a definition.
+The real manager needs `pairs.FOR_SCRIPTS` for all of them.
 After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
 times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
 each once.
 `cross` starts pairs itself: `real/ours` is kube-apiserver with `fakeapiserver controller-manager`, `ours/real` this server without
 controllers and kube-controller-manager; these two unless `--pair` names others. DIR holds kube-apiserver, etcd and
 kube-controller-manager. Its last lines are a table: how many states of each controller's scripts are equal.
-`--flag=--use-service-account-credentials` goes to the managers.
+`--flag=--use-service-account-credentials` goes to the managers, `--server-flag` to the servers. What a manager was forbidden is printed,
+and counts as a difference; so does one that has ended. Scripts of what no kube-controller-manager has (a scheduler, a cloud's load
+balancers) are left out.
 """
 
 import argparse
@@ -46,7 +47,7 @@ from typing import Any, Final
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client, plain
 from conformance.metrics_server import MetricsServer
-from conformance.pairs import WITHOUT_NODES, Pair
+from conformance.pairs import FOR_SCRIPTS, Pair
 
 HERE: Final = Path(__file__).parent / "controller_scripts"
 _REPLICA_SETS: Final = "apps/v1/replicasets"
@@ -72,6 +73,8 @@ FLAGS: Final = {
     # it would take away what a new node is tainted with: nobody has said yet whether it is ready
     "daemonset": ("--controllers=*,-node-lifecycle-controller",),
 }
+# What no kube-controller-manager does.
+_ELSEWHERE: Final = frozenset({"service", "kube-scheduler"})
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
 _UNORDERED: Final = frozenset({"endpoints"})
@@ -441,11 +444,17 @@ def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int
 
     try:
         Run(Client(pair.url, TOKEN), {"show": [], "steps": []}, settles=False).wait_for_controllers()
-        paths = [*scripts(names)]
+        paths = [path for path in scripts(names) if path.parent.name not in _ELSEWHERE]
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(replayed, [path for path in paths if not _is_of_all(path)]))
         for path in filter(_is_of_all, paths):
             replayed(path)
+        pair.check()
+        refusals = pair.refusals()
+        for refusal in refusals[:20]:
+            print(f"{pair.name}: {refusal}", flush=True)
+        if refusals:
+            found["what a manager may do"] = (0, len(refusals))
     finally:
         pair.stop()
     return found
@@ -480,13 +489,15 @@ def main() -> int:
     parser.add_argument("--assets", type=Path, help="cross: folder of the real binaries")
     parser.add_argument("--pair", action="append", help="cross: real/ours, ours/real, real/real or ours/ours")
     parser.add_argument("--flag", action="append", default=[], help="cross: for the managers")
+    parser.add_argument("--server-flag", action="append", default=[], help="cross: for the API servers")
     parser.add_argument("--workers", type=int, default=4, help="cross: how many scripts run at a time")
     arguments = parser.parse_intermixed_args()
     if arguments.command == "cross":
         crossed = {}
         for words in arguments.pair or ("real/ours", "ours/real"):
             server, manager = words.split("/")
-            pair = Pair(arguments.assets, server, manager, flags=(WITHOUT_NODES, *arguments.flag))
+            flags = (*FOR_SCRIPTS, *arguments.flag)
+            pair = Pair(arguments.assets, server, manager, flags, server_flags=arguments.server_flag)
             crossed[pair.name] = cross(pair, arguments.names, arguments.workers)
         print(table(crossed))
         return 0 if all(equal == total for of in crossed.values() for equal, total in of.values()) else 1

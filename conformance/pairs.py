@@ -16,16 +16,23 @@ from conformance.bench.servers import Ours, Reference, Server, end, free_port, r
 
 # What a script's pods, which no kubelet has, would fall victim to.
 WITHOUT_NODES: Final = "--controllers=*,-nodelifecycle,-podgc"
+# What all scripts of controllers need: those that are off by default, a gate, and JSON, as the migrations' API is a definition.
+FOR_SCRIPTS: Final = (
+    "--controllers=*,selinux-warning-controller,bootstrap-signer-controller,token-cleaner-controller,-nodelifecycle",
+    "--feature-gates=StorageVersionMigrator=true",
+    "--kube-api-content-type=application/json",
+)
 
 
 @dataclass
 class Pair:
-    """`server` and `manager`: "real" or "ours". `flags` are the manager's, which both have."""
+    """`server` and `manager`: "real" or "ours". `flags` are the manager's, which both have, `server_flags` the server's."""
 
     assets: Path
     server: str
     manager: str
     flags: Sequence[str] = (WITHOUT_NODES,)
+    server_flags: Sequence[str] = ()
     _server: Server | None = None
     _manager: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _folder: TemporaryDirectory[str] | None = None
@@ -47,7 +54,11 @@ class Pair:
 
     def start(self) -> None:
         self._folder = TemporaryDirectory()
-        found: Server = Reference(self.assets) if self.server == "real" else Ours(flags=["--controllers=none"])
+        found: Server = (
+            Reference(self.assets, flags=self.server_flags)
+            if self.server == "real"
+            else Ours(flags=["--controllers=none", *self.server_flags])
+        )
         self._server = found
         found.start()
         config = write_kubeconfig(self.folder, found.url)
@@ -82,6 +93,11 @@ class Pair:
         if self._manager[0].poll() is not None:
             log = (self.folder / "manager.log").read_text(errors="replace")
             raise RuntimeError(f"{self.name}: the manager has ended:\n{log[-2000:]}")
+
+    def refusals(self) -> list[str]:
+        """Lines of the manager's log about what it mayn't do."""
+        log = (self.folder / "manager.log").read_text(errors="replace")
+        return [line for line in log.splitlines() if "forbidden: User" in line or "is forbidden" in line]
 
     def stop(self) -> None:
         end(self._manager)

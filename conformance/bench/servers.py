@@ -128,10 +128,11 @@ class Ours:
 
 @dataclass
 class Reference:
-    """kube-apiserver and etcd from a folder of envtest assets."""
+    """kube-apiserver and etcd from a folder of envtest assets; `flags` are kube-apiserver's."""
 
     assets: Path
     name: str = "kube-apiserver + etcd"
+    flags: Sequence[str] = ()
     url: str = ""
     ready_seconds: float = 0.0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -148,7 +149,7 @@ class Reference:
         self.url = f"https://127.0.0.1:{port}"
         started = time.monotonic()
         self._processes = [self._run(state, *_etcd_flags(self.assets, etcd_port))]
-        self._processes.append(self._run(state, *_apiserver_flags(self.assets, port, etcd_port)))
+        self._processes.append(self._run(state, *_apiserver_flags(self.assets, port, etcd_port), *self.flags))
         wait_ready(self.url, self._processes[1])
         self.ready_seconds = time.monotonic() - started
 

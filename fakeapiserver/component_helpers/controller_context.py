@@ -119,13 +119,20 @@ class ControllerContext:
         where somebody reads these anyway. It runs, and may not have its first list yet; `release` the resource when it is gone."""
         whole = whole or resource in self.shared.informers
         factory = self.shared.informers if whole else self.shared.metadata_informers
-        informer = factory.for_resource(resource)
+        informer = factory.for_resource(resource, keep=False)
         factory.start()
+        informer.retry()
         return informer
 
     def release(self, resource: GroupVersionResource) -> None:
         """The resource isn't served any more, and this controller has no handlers left at its `running_informer`."""
         self.shared.metadata_informers.stop_unused(resource)
+        self.shared.informers.stop_unused(resource)
+
+    @property
+    def lacks(self) -> bool:
+        """Something that it needs isn't served, so it doesn't begin."""
+        return any(informer.unserved and not informer.has_synced for informer in self._used)
 
     def recorder(self, component: str, host: str = "") -> CoreEventRecorder:
         """Tells events as `component`, on the node `host` where there are several."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, get_args
 
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory, strip_managed_fields
@@ -13,7 +14,7 @@ from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.client.workqueue import WorkQueue
-from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
+from fakeapiserver.clock import AdjustableClock, SystemClock, Timers, sleep
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared, Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder
@@ -97,9 +98,11 @@ class ControllerManager:
         self._revision = revision
         root = DynamicClient(clients.client(""))
         discovery = DiscoveryClient(root.rest)
+        by_clock = partial(sleep, self.clock)
+        make_informers = partial(SharedInformerFactory, root, transform=strip_managed_fields, sleep_unserved=by_clock)
         self._shared = Shared(
-            informers=SharedInformerFactory(root, transform=strip_managed_fields),
-            metadata_informers=SharedInformerFactory(root, transform=strip_managed_fields, metadata_only=True),
+            informers=make_informers(),
+            metadata_informers=make_informers(metadata_only=True),
             discovery=discovery,
             mapper=RESTMapper(MemoryCache(discovery)),
             metrics=self.metrics,
@@ -264,7 +267,8 @@ class ControllerManager:
                 soon = queue.soonest
                 if soon is not None and soon <= _SOON and not queue.paused:
                     yield f"{name} tries again in {soon:.3f} s"
-            if name not in self.failures and not all(controller.ready for controller in running.controllers):
+            starts = not all(controller.ready for controller in running.controllers)
+            if starts and name not in self.failures and not running.context.lacks:
                 yield f"{name} starts"
 
     def _spreading(self) -> Iterator[str]:
@@ -272,6 +276,8 @@ class ControllerManager:
         if self._in_flight():
             yield f"{self._in_flight()} requests are being answered"
         for informer in self.informers:
+            if informer.unserved and informer.told:
+                continue  # it is looked for again when definitions change, and by the clock
             if informer.failure:
                 yield f"{informer.name} can't be read: {informer.failure}"
             elif not informer.idle or not informer.has_synced:

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.controller_manager import manager as manager_module
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
@@ -77,13 +78,70 @@ def test_what_follows_from_a_write_is_there_when_the_cluster_has_settled() -> No
 def test_who_waits_for_what_can_not_be_read_is_told_why() -> None:
     async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
         informers = manager._shared.informers
-        informers.for_resource(GroupVersionResource("example.com", "v1", "widgets"))
+        informers.for_resource(GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"))
         informers.start()
-        why = r"^still moving after 0.5 s: .*widgets.example.com can't be read: the server could not find the requested resource$"
+        why = r"^still moving after 0.5 s: .*tokenreviews.authentication.k8s.io can't be read: the server does not allow this method"
         with pytest.raises(TimeoutError, match=why):
             await manager.settle(timeout=0.5)
 
     run(scenario, controllers=("serviceaccount-controller",))
+
+
+WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
+DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+WIDGET_DEFINITION = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+def test_what_is_not_served_is_not_waited_for_and_found_by_the_clock_when_it_is() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        assert isinstance(manager.clock, AdjustableClock)
+        manager.clock.stop()
+        informers = manager._shared.informers
+        informer = informers.for_resource(WIDGETS)
+        informers.start()
+        await manager.settle(timeout=5)
+        assert informer.unserved
+        await client.resource(DEFINITIONS).create(WIDGET_DEFINITION)
+        await manager.settle(timeout=5)
+        assert not informer.has_synced
+        await manager.clock.advance(60, manager.settle)
+        assert informer.has_synced
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_gone_is_forgotten_and_what_comes_back_is_found_at_once(kept: bool) -> None:
+    """By the garbage collector, which looks at discovery when definitions change; `kept`: another controller reads it whole."""
+
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        assert isinstance(manager.clock, AdjustableClock)
+        manager.clock.stop()
+        if kept:
+            manager._shared.informers.for_resource(WIDGETS)
+            manager._shared.informers.start()
+        for _ in range(2):
+            await client.resource(DEFINITIONS).create(WIDGET_DEFINITION)
+            await manager.clock.advance(1, manager.settle)
+            found = {informer.name: informer for informer in manager.informers}
+            assert found["widgets.example.com"].has_synced
+            assert found["widgets.example.com"].idle
+            await client.resource(DEFINITIONS).delete("widgets.example.com")
+            await manager.clock.advance(3, manager.settle)
+            names = [informer.name for informer in manager.informers]
+            assert ("widgets.example.com" in names) is kept
+
+    run(scenario, controllers=("garbage-collector-controller",))
 
 
 def test_a_controller_in_mode_step_does_nothing_until_it_is_told() -> None:

@@ -20,6 +20,7 @@ from fakeapiserver.client.errors import (
     TransportError,
     is_expired,
     is_gone,
+    is_not_found,
     is_too_many_requests,
 )
 from fakeapiserver.client.flowcontrol import Backoff
@@ -85,6 +86,7 @@ class Reflector:
     resync_period: seconds between calls of the store's `resync`; 0: never.
     page_size: of lists that aren't served from the server's cache; 0: everything at once.
     use_watch_list: the first state is streamed as a watch's events (KEP-3157), where the server can.
+    sleep: how it waits after a failure; sleep_unserved: while the server has no such resource, by default the same.
     """
 
     def __init__(
@@ -100,12 +102,15 @@ class Reflector:
         use_watch_list: bool = True,
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
+        sleep_unserved: Sleep | None = None,
     ) -> None:
         self.name = name
         # The revision up to which the store has everything; "" before the first list.
         self.last_sync_resource_version = ""
         # What went wrong, while it waits before it asks the server again.
         self.failure = ""
+        # The server has no such resource, and is asked again later.
+        self.unserved = False
         self._source = source
         self._store = store
         self._selection: ListOptions = {**(selection or {})}
@@ -115,7 +120,9 @@ class Reflector:
         self._use_watch_list = use_watch_list
         self._clock = clock or SystemClock()
         self._sleep = sleep
-        self._backoff = Backoff(0.8, 30.0, 2.0, 1.0, reset=120.0)
+        self._sleep_unserved = sleep_unserved or sleep
+        self._pausing: asyncio.Future[None] | None = None
+        self._backoff = _new_backoff()
         self._unavailable = False
         self._cluster = ""
         self._listed_at = float("-inf")
@@ -132,13 +139,22 @@ class Reflector:
             if resync is not None:
                 resync.cancel()
 
+    def retry(self) -> None:
+        """The server may have the resource by now: if that was what it waits for, it asks at once."""
+        if self.unserved and self._pausing is not None:
+            self._backoff = _new_backoff()
+            self._pausing.cancel()
+
     async def _pause(self, failure: str) -> None:
         """Longer with each."""
         self.failure = failure
+        sleep = self._sleep_unserved if self.unserved else self._sleep
+        pausing = self._pausing = asyncio.ensure_future(sleep(self._backoff.step(self._clock.monotonic())))
         try:
-            await self._sleep(self._backoff.step(self._clock.monotonic()))
+            await asyncio.wait((pausing,))
         finally:
-            self.failure = ""
+            pausing.cancel()
+            self._pausing, self.failure, self.unserved = None, "", False
 
     async def _list_and_watch(self) -> str:
         """Why to wait before the next time; "": there is no reason to."""
@@ -152,6 +168,7 @@ class Reflector:
             return str(reason) if is_early or not reason.at_once else ""
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
             log.warning("%s: list or watch failed: %s", self.name, error)
+            self.unserved = isinstance(error, StatusError) and is_not_found(error)
             return str(error) or type(error).__name__
         except Exception as error:
             log.exception("%s: list or watch failed", self.name)
@@ -307,6 +324,10 @@ class Reflector:
         while True:
             await self._sleep(self._resync_period)
             self._store.resync()
+
+
+def _new_backoff() -> Backoff:
+    return Backoff(0.8, 30.0, 2.0, 1.0, reset=120.0)
 
 
 def _checked(event: WatchEvent) -> Object:

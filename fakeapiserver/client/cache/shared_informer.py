@@ -206,6 +206,7 @@ class SharedInformer:
         use_watch_list: bool = True,
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
+        sleep_unserved: Sleep | None = None,
     ) -> None:
         self.name = name
         self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
@@ -220,6 +221,7 @@ class SharedInformer:
             use_watch_list=use_watch_list,
             clock=clock,
             sleep=sleep,
+            sleep_unserved=sleep_unserved,
         )
         self._registrations: dict[Registration, asyncio.Task[None] | None] = {}
         self._synced = asyncio.Event()
@@ -247,12 +249,26 @@ class SharedInformer:
     @property
     def idle(self) -> bool:
         """What came so far is in the indexer, every handler was told, and the server is being watched."""
-        return not self._reflector.failure and all(registration.idle for registration in self._registrations)
+        return not self._reflector.failure and self.told
+
+    @property
+    def told(self) -> bool:
+        """Every handler was told of what came so far."""
+        return all(registration.idle for registration in self._registrations)
 
     @property
     def failure(self) -> str:
         """What went wrong, while it waits before it asks the server again; "" otherwise."""
         return self._reflector.failure
+
+    @property
+    def unserved(self) -> bool:
+        """The server has no such resource; it is asked again later, and at once by `retry`."""
+        return self._reflector.unserved
+
+    def retry(self) -> None:
+        """The server may have the resource by now."""
+        self._reflector.retry()
 
     @property
     def has_handlers(self) -> bool:
@@ -373,6 +389,7 @@ class SharedInformerFactory:
         transform: TransformFunc | None = None,
         metadata_only: bool = False,
         use_watch_list: bool = True,
+        sleep_unserved: Sleep | None = None,
     ) -> None:
         self._client = client
         self._namespace = namespace
@@ -381,11 +398,16 @@ class SharedInformerFactory:
         self._transform = transform
         self._metadata_only = metadata_only
         self._use_watch_list = use_watch_list
+        self._sleep_unserved = sleep_unserved
         self._informers: dict[GroupVersionResource, SharedInformer] = {}
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
+        self._kept: set[GroupVersionResource] = set()
 
-    def for_resource(self, gvr: GroupVersionResource) -> SharedInformer:
-        """The resource's informer; `start` starts it."""
+    def for_resource(self, gvr: GroupVersionResource, *, keep: bool = True) -> SharedInformer:
+        """The resource's informer; `start` starts it. `keep`: whoever asks wants it whatever the server has, and `stop_unused`
+        leaves it alone from now on."""
+        if keep:
+            self._kept.add(gvr)
         if gvr not in self._informers:
             self._informers[gvr] = SharedInformer(
                 self._client.resource(gvr, self._namespace, metadata_only=self._metadata_only),
@@ -394,6 +416,7 @@ class SharedInformerFactory:
                 resync_period=self._resync_period,
                 transform=self._transform,
                 use_watch_list=self._use_watch_list,
+                sleep_unserved=self._sleep_unserved,
             )
         return self._informers[gvr]
 
@@ -413,9 +436,9 @@ class SharedInformerFactory:
         return gvr in self._informers
 
     def stop_unused(self, gvr: GroupVersionResource) -> None:
-        """Ends the resource's informer unless it has handlers left: the resource is gone, and may come back as another."""
+        """Ends the resource's informer unless it is kept or has handlers left: the resource is gone, and may come back as another."""
         informer = self._informers.get(gvr)
-        if informer is None or informer.has_handlers:
+        if informer is None or informer.has_handlers or gvr in self._kept:
             return
         del self._informers[gvr]
         task = self._tasks.pop(gvr, None)

@@ -461,9 +461,12 @@ def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int
 
 
 def _is_of_all(path: Path) -> bool:
-    """It shows what isn't its namespace's, or sets metrics, which a cluster has once: it has to be alone."""
+    """It shows, changes or deletes what isn't its namespace's, or sets metrics, which a cluster has once: it has to be alone."""
     script = json.loads(path.read_text())
-    return any(shown.startswith("/") for shown in script["show"]) or any("metrics" in step for step in script["steps"])
+    touched = [step.get("delete") or step.get("patch") or "" for step in script["steps"]]
+    return any(at.startswith("/") for at in (*script["show"], *touched)) or any(
+        "metrics" in step for step in script["steps"]
+    )
 
 
 def table(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> str:

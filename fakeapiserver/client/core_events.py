@@ -30,14 +30,15 @@ _RETRY_SECONDS: Final = 10.0
 
 
 class CoreEventBroadcaster:
-    """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped."""
+    """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped. What isn't told anyway, as
+    its source says too much about the object, doesn't wait: a thousand pods of one set don't push others' events out."""
 
     _last_stamp: ClassVar[int] = 0
 
     def __init__(self, client: DynamicClient, *, clock: Timers | None = None) -> None:
         self.clock = clock or SystemClock()
         self._client = client
-        self._queue: asyncio.Queue[Object] = asyncio.Queue(_MAX_QUEUED)
+        self._queue: asyncio.Queue[tuple[Object, bool]] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
         self._told: Recent[_Told] = Recent(CACHE_SIZE)
         self._correlator = EventCorrelator()
@@ -48,8 +49,18 @@ class CoreEventBroadcaster:
 
     def record(self, event: Object) -> None:
         """Takes an Event to be written."""
+        now = self.clock.monotonic()
+        event, key = self._aggregated(event, now)
+        told = self._told.get(key)
+        if told is not None:
+            event = {**event, "count": told.count + 1, "firstTimestamp": told.first}
+            event["metadata"] = {**event["metadata"], "name": told.name}
+        # what isn't told is counted
+        self._told.put(key, _Told(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+        if not self._correlator.allows(_source_and_object(event), now):
+            return
         try:
-            self._queue.put_nowait(event)
+            self._queue.put_nowait((event, told is not None))
         except asyncio.QueueFull:
             log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
 
@@ -67,29 +78,20 @@ class CoreEventBroadcaster:
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
-            event = await self._queue.get()
+            event, patched = await self._queue.get()
             self._writing = True
             try:
-                await self._write(event)
+                await self._write(event, patched=patched)
             except Exception:
                 log.exception("an event could not be written")
             finally:
                 self._writing = False
 
-    async def _write(self, event: Object) -> None:
-        now = self.clock.monotonic()
-        event, key = self._aggregated(event, now)
-        told = self._told.get(key)
-        if told is not None:
-            event = {**event, "count": told.count + 1, "firstTimestamp": told.first}
-            event["metadata"] = {**event["metadata"], "name": told.name}
-        # what isn't told is counted
-        self._told.put(key, _Told(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
-        if not self._correlator.allows(_source_and_object(event), now):
-            return
+    async def _write(self, event: Object, *, patched: bool) -> None:
+        """`patched`: it counts again what was told before."""
         for _ in range(_MAX_TRIES):
             try:
-                await self._attempt(event, patched=told is not None)
+                await self._attempt(event, patched=patched)
             except StatusError as error:
                 log.warning("the server rejected event %s: %s", event["metadata"]["name"], error)
                 return

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
-from fakeapiserver.clock import AdjustableClock, Clock, SystemClock
+from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
 from fakeapiserver.controller_manager.descriptor import named, selected, users
 from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
@@ -29,6 +30,7 @@ from fakeapiserver.server.app import Application
 from fakeapiserver.server.audit import options as audit
 from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
 from fakeapiserver.server.authorization import authorization
+from fakeapiserver.server.bootstrap_upkeep import BootstrapUpkeep
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
@@ -270,6 +272,7 @@ class APIServer:
             *self._authentication.background,
             *self._authorization.background,
             *(self._auditor.background if self._auditor is not None else ()),
+            BootstrapUpkeep(self.scopes, self._bootstrap_objects, self._timers).run,
             *([FlowSchemaStatus(self.scopes).run] if config.enable_priority_and_fairness else []),
             *self._controllers(),
         ]
@@ -281,6 +284,15 @@ class APIServer:
             from fakeapiserver.server.policy_status import PolicyStatus
 
             yield PolicyStatus(self.scopes).run
+
+    @property
+    def _timers(self) -> Timers:
+        return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
+
+    def _bootstrap_objects(self) -> Iterator[Object]:
+        config = self.config
+        gates = [gate for gate, on in config.feature_gates.items() if on]
+        return bootstrap.wanted(config.kubernetes_version, config.secure_port, gates)
 
     @property
     def _has_authorities(self) -> bool:

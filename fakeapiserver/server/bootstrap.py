@@ -5,7 +5,7 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 
 import ipaddress
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -23,20 +23,26 @@ _CONDITION_TIMES: Final = ("lastTransitionTime",)
 _SERVICE: Final = "kubernetes"
 
 
+def wanted(version: str, secure_port: int, gates: Collection[str] = ()) -> Iterator[Object]:
+    """What a server has from the start, with these feature gates on; fresh copies, that of the service leads to this port."""
+    for obj in (*bootstrap.objects(version), *bootstrap.gated_objects(gates, version)):
+        if obj["kind"] == "Service":
+            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
+        yield obj
+
+
 async def store_objects(
     scopes: RequestScopes, version: str, now: float, secure_port: int, advertise_address: str = ""
 ) -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
     that leads to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
-    stamp, objects = rfc3339(now), list(bootstrap.objects(version))
+    stamp, objects = rfc3339(now), [*wanted(version, secure_port)]
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
     if advertise_address and not ipaddress.ip_address(advertise_address).is_loopback:
         objects += _endpoints(advertise_address, secure_port or _DEFAULT_PORT, stamp)
     for obj in objects:
         if obj["metadata"]["name"] == _TOKEN_TRACKING:
             obj["data"] = {"since": stamp[:10]}
-        if obj["kind"] == "Service":
-            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
     await store_all(scopes, objects, now)
 
 

@@ -1,0 +1,205 @@
+"""Brings back what a server is not to be without: system namespaces, the service `kubernetes`, flow schemas and priority levels.
+
+Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/flowcontrol/rest/storage_flowcontrol.go and
+pkg/registry/flowcontrol/ensurer/strategy.go. Each of these looks now and then; here somebody looks at the same time, but only when
+one of these objects was written.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.clock import Timers, sleep
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.server.status_writer import SERVER
+from fakeapiserver.storage.interface import Event
+
+log = logging.getLogger(__name__)
+
+NAMESPACES: Final = GroupResource("", "namespaces")
+SERVICES: Final = GroupResource("", "services")
+FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
+PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
+_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
+_SERVER: Final = "kube-apiserver"
+# "true": the server keeps the spec as it is upstream, and removes an object that upstream hasn't.
+_AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
+_MANDATORY: Final = ("exempt", "catch-all")
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Upkeep:
+    """What is looked after: every `period` seconds, if there was an event of the resource that `touches` says yes to."""
+
+    resource: GroupResource
+    period: float
+    touches: Callable[[Event], bool]
+    ensure: Callable[[], Awaitable[None]]
+
+
+class BootstrapUpkeep:
+    """objects: fresh copies of what a fresh server has."""
+
+    def __init__(self, scopes: RequestScopes, objects: Callable[[], Iterable[Object]], clock: Timers) -> None:
+        self._scopes = scopes
+        self._objects = objects
+        self._clock = clock
+        self._began = clock.monotonic()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        kept = (
+            _Upkeep(NAMESPACES, 60.0, lambda event: event.type == "DELETED", self._ensure_namespaces),
+            _Upkeep(SERVICES, 10.0, _is_own_service, self._ensure_service),
+            _Upkeep(FLOW_SCHEMAS, 60.0, lambda event: True, self._ensure_priority_and_fairness),
+            _Upkeep(PRIORITY_LEVELS, 60.0, lambda event: True, self._ensure_priority_and_fairness),
+        )
+        await asyncio.gather(*(self._look_after(one) for one in kept))
+
+    async def _look_after(self, kept: _Upkeep) -> None:
+        """A watch that ends (a restored state) is followed by a look."""
+        store = self._scopes.store_for(kept.resource)
+        if store is None:
+            return
+        restored = False
+        while True:
+            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
+            try:
+                if restored:
+                    await self._ensure(kept)
+                while (events := await watcher.next_batch(3600.0)) is not None:
+                    if any(map(kept.touches, events)):
+                        await self._ensure(kept)
+            finally:
+                watcher.close()
+            restored = True
+            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+    async def _ensure(self, kept: _Upkeep) -> None:
+        """At the next of the times at which upstream looks."""
+        await sleep(self._clock, kept.period - (self._clock.monotonic() - self._began) % kept.period)
+        try:
+            await kept.ensure()
+        except StatusError as error:  # the next event brings the next try
+            log.warning("%s: could not be brought back: %s", kept.resource, error)
+
+    # ------------------------------------------------------------------- what is ensured
+
+    async def _ensure_namespaces(self) -> None:
+        for obj in self._wanted(NAMESPACES).values():
+            await self._ensure_present(NAMESPACES, obj, _SERVER)
+
+    async def _ensure_service(self) -> None:
+        for obj in self._wanted(SERVICES).values():
+            await self._ensure_present(SERVICES, obj, _SERVER)
+
+    async def _ensure_priority_and_fairness(self) -> None:
+        """Suggested objects before mandatory ones, whose spec nobody changes; what upstream had in earlier versions goes."""
+        for mandatory in (False, True):
+            for resource in (PRIORITY_LEVELS, FLOW_SCHEMAS):
+                for name, obj in self._wanted(resource).items():
+                    if (name in _MANDATORY) is mandatory and not await self._ensure_present(resource, obj, _PRODUCER):
+                        await self._revise(resource, obj, mandatory=mandatory)
+        for resource in (FLOW_SCHEMAS, PRIORITY_LEVELS):
+            await self._remove_others(resource, self._wanted(resource))
+
+    async def _ensure_present(self, resource: GroupResource, wanted: Object, manager: str) -> bool:
+        """Whether it was missing."""
+        scope, store = self._found(resource)
+        namespace, name = metadata(wanted).get("namespace", ""), metadata(wanted)["name"]
+        if store.storage.get_now(store.key(namespace, name)) is not None:
+            return False
+        await store.create(WriteRequest(scope.kind, SERVER, manager, namespace), _new(wanted))
+        return True
+
+    async def _revise(self, resource: GroupResource, wanted: Object, *, mandatory: bool) -> None:
+        scope, store = self._found(resource)
+        name = metadata(wanted)["name"]
+        stored = store.storage.get_now(store.key("", name))
+        if stored is None:
+            return
+        current = store.decode(stored.value)
+        updates = mandatory or _updates_spec(current)
+        spec = wanted["spec"] if updates else current["spec"]
+        annotation = _flag(current)
+        if spec == current["spec"] and annotation is updates:
+            return
+
+        def revised(found: Object | None) -> Object:
+            assert found is not None
+            meta = metadata(found)
+            if annotation is not updates:
+                shown = "true" if updates else "false"
+                meta = {**meta, "annotations": {**(meta.get("annotations") or {}), _AUTO_UPDATE: shown}}
+            return {**found, "metadata": meta, "spec": spec}
+
+        await store.update(WriteRequest(scope.kind, SERVER, _PRODUCER, "", name), revised)
+
+    async def _remove_others(self, resource: GroupResource, wanted: Collection[str]) -> None:
+        _, store = self._found(resource)
+        for item in store.storage.list_now(store.prefix).items:
+            obj = store.decode(item.value)
+            if metadata(obj)["name"] not in wanted and _flag(obj):
+                await store.remove("", metadata(obj)["name"], Deletion())
+
+    def _found(self, resource: GroupResource) -> tuple[RequestScope, Store]:
+        store = self._scopes.store_for(resource)
+        assert store is not None
+        scope = self._scopes.lookup(resource.group, store.gvr.version, resource.resource)
+        assert scope is not None
+        return scope, store
+
+    def _wanted(self, resource: GroupResource) -> Mapping[str, Object]:
+        return self._all.get(resource, {})
+
+    @cached_property
+    def _all(self) -> Mapping[GroupResource, Mapping[str, Object]]:
+        """By resource and name; read when it is first needed."""
+        kinds = {
+            self._found(resource)[1].kind: resource
+            for resource in (NAMESPACES, SERVICES, FLOW_SCHEMAS, PRIORITY_LEVELS)
+            if self._scopes.store_for(resource) is not None
+        }
+        of_kind = {(str(kind.group), kind.kind): resource for kind, resource in kinds.items()}
+        found: dict[GroupResource, dict[str, Object]] = {}
+        for obj in self._objects():
+            group = obj["apiVersion"].rpartition("/")[0]
+            resource = of_kind.get((group, obj["kind"]))
+            if resource is not None:
+                found.setdefault(resource, {})[metadata(obj)["name"]] = obj
+        return found
+
+
+def _is_own_service(event: Event) -> bool:
+    return event.type == "DELETED" and event.object.key.endswith("/default/kubernetes")
+
+
+def _new(wanted: Object) -> Object:
+    """As somebody would send it; the spec is the write's own."""
+    meta = {name: value for name, value in metadata(wanted).items() if name not in ("managedFields", "generation")}
+    return {**wanted, "metadata": meta, "spec": {**wanted["spec"]}, "status": {}}
+
+
+def _updates_spec(obj: Object) -> bool:
+    """Whether a suggested object stays as upstream has it: as its annotation says, or while nobody has changed the spec."""
+    flag = _flag(obj)
+    return metadata(obj).get("generation") == 1 if flag is None else flag
+
+
+def _flag(obj: Object) -> bool | None:
+    """What its annotation says; None: nothing that is a boolean."""
+    text = (metadata(obj).get("annotations") or {}).get(_AUTO_UPDATE)
+    return _BOOLEANS.get(text) if isinstance(text, str) else None

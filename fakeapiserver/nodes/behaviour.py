@@ -60,6 +60,25 @@ Port = (
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """A probe says no: from `after` until `until` (seconds after the container's start; None: for good), no more than so many times.
+    message: what is told of it; "": what a probe of its kind says."""
+
+    after: float = 0.0
+    until: float | None = None
+    times: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """What a lifecycle hook does: it takes so many seconds, and fails where it has an error."""
+
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerBehaviour:
     """One container's. Times in seconds of the cluster's clock.
 
@@ -71,8 +90,10 @@ class ContainerBehaviour:
     ready_after: its start, when its readiness probe says yes; None: never. Where no probe is defined it is ready at once.
     started_after: its start, when its startup probe says yes; None: never.
     unhealthy_after: its start, when its liveness probe begins to say no; None: never.
+    probes: how its probes fail, by their kinds: startup, readiness, liveness.
+    pre_stop, post_start: its hooks; None: as their handlers plainly say (sleep, exec of a plain command), else at once and well.
     stops_after: being told to stop, at most the grace period.
-    stop_exit_code: then.
+    stop_exit_code: then; 143 is SIGTERM's.
     log: what it prints: text at its start, or lines with the seconds after it; or a function of the number of restarts that gives either.
     exec: a function, or what commands (their words with a blank between) print. "": any other command.
     attach: a function; None: who attaches sees the log, and what is typed is echoed.
@@ -87,8 +108,11 @@ class ContainerBehaviour:
     ready_after: float | None = 0.0
     started_after: float | None = 0.0
     unhealthy_after: float | None = None
+    probes: Mapping[str, Failing] = field(default_factory=dict)
+    pre_stop: Hook | None = None
+    post_start: Hook | None = None
     stops_after: float = 0.0
-    stop_exit_code: int = 0
+    stop_exit_code: int = 143
     log: Log = ""
     exec: Command | Mapping[str, Output] = field(default_factory=dict)
     attach: Command | None = None
@@ -137,6 +161,8 @@ class Behaviours:
         replace(_RUNS, **changes)
         if any(inspect.iscoroutinefunction(changes.get(name)) for name in ("exec", "attach")):
             raise ValueError("exec and attach take plain functions: they run in a thread of their own")
+        if unknown := set(changes.get("probes", ())) - {"startup", "readiness", "liveness"}:
+            raise ValueError(f"there is no {sorted(unknown)[0]} probe: they are startup, readiness and liveness")
         if not changes.get("exit_codes", (0,)):
             raise ValueError("exit_codes needs one exit code at least")
         self._rules.append(_Rule(namespace, name, labels.parse(selector), container, changes))

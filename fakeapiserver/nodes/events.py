@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from fakeapiserver.client.cache.indexer import Object
 
-_NORMAL: Final = "Normal"
-_WARNING: Final = "Warning"
-_KILLED: Final = 137
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
 _KINDS: Final = (
     ("initContainers", "initContainerStatuses"),
     ("containers", "containerStatuses"),
@@ -38,54 +37,44 @@ def changes(pod: Object, status: Object) -> Iterator[Told]:
             before = known.get(found["name"])
             if before is None or before["state"] != found["state"]:
                 path = f"spec.{kind}{{{found['name']}}}"
-                for type_, reason, message in _container(pod, specs[found["name"]], before, found):
-                    yield Told(type_, reason, message, path)
-    if status.get("reason") == "DeadlineExceeded" and old.get("reason") != "DeadlineExceeded":
-        yield Told(_NORMAL, "DeadlineExceeded", status["message"])
+                if "running" in found["state"]:
+                    yield from begun(specs[found["name"]], path)
+                yield from _waits(pod, specs[found["name"]], found["state"].get("waiting") or {}, path)
 
 
-def _container(pod: Object, spec: Object, before: Object | None, found: Object) -> Iterator[tuple[str, str, str]]:
-    name, image, state = spec["name"], spec.get("image", ""), found["state"]
-    was = before["state"] if before is not None else {}
-    deleted = pod["metadata"].get("deletionTimestamp")
-    if "running" in was and "running" not in state and deleted:
-        yield _NORMAL, "Killing", f"Stopping container {name}"
-    elif "running" in was:
-        yield from _probes(spec, found)
-    if "running" in state:
-        if spec.get("imagePullPolicy") == "Always":
-            yield _NORMAL, "Pulling", f'Pulling image "{image}"'
-            took = "0s (0s including waiting). Image size: 0 bytes."
-            yield _NORMAL, "Pulled", f'Successfully pulled image "{image}" in {took}'
-        else:
-            present = "already present on machine and can be accessed by the pod"
-            yield _NORMAL, "Pulled", f'Container image "{image}" {present}'
-        yield _NORMAL, "Created", "Container created"
-        yield _NORMAL, "Started", "Container started"
-    waiting = state.get("waiting") or {}
+def begun(spec: Object, path: str) -> Iterator[Told]:
+    """A container of such a spec has begun."""
+    image = spec.get("image", "")
+    if spec.get("imagePullPolicy") == "Always":
+        yield Told(NORMAL, "Pulling", f'Pulling image "{image}"', path)
+        took = "0s (0s including waiting). Image size: 0 bytes."
+        yield Told(NORMAL, "Pulled", f'Successfully pulled image "{image}" in {took}', path)
+    else:
+        present = "already present on machine and can be accessed by the pod"
+        yield Told(NORMAL, "Pulled", f'Container image "{image}" {present}', path)
+    yield Told(NORMAL, "Created", "Container created", path)
+    yield Told(NORMAL, "Started", "Container started", path)
+
+
+def _waits(pod: Object, spec: Object, waiting: Object, path: str) -> Iterator[Told]:
+    name, image, message = spec["name"], spec.get("image", ""), waiting.get("message", "")
     match waiting.get("reason", ""):
         case "ErrImagePull":
-            yield _NORMAL, "Pulling", f'Pulling image "{image}"'
-            yield _WARNING, "Failed", f'Failed to pull image "{image}": {waiting.get("message", "")}'
-            yield _WARNING, "Failed", "Error: ErrImagePull"
+            yield Told(NORMAL, "Pulling", f'Pulling image "{image}"', path)
+            yield Told(WARNING, "Failed", f'Failed to pull image "{image}": {message}', path)
+            yield Told(WARNING, "Failed", "Error: ErrImagePull", path)
         case "ImagePullBackOff":
-            yield _NORMAL, "BackOff", f'Back-off pulling image "{image}"'
-            yield _WARNING, "Failed", "Error: ImagePullBackOff"
+            yield Told(NORMAL, "BackOff", f'Back-off pulling image "{image}"', path)
+            yield Told(WARNING, "Failed", "Error: ImagePullBackOff", path)
+        case "ErrImageNeverPull":
+            yield Told(WARNING, "ErrImageNeverPull", message, path)
+            yield Told(WARNING, "Failed", "Error: ErrImageNeverPull", path)
         case "CrashLoopBackOff":
-            yield _WARNING, "BackOff", f"Back-off restarting failed container {name} in pod {_full_name(pod)}"
+            text = f"Back-off restarting failed container {name} in pod {full_name(pod)}"
+            yield Told(WARNING, "BackOff", text, path)
 
 
-def _probes(spec: Object, found: Object) -> Iterator[tuple[str, str, str]]:
-    """A container that was killed though nobody wanted the pod to stop has failed a probe."""
-    ended = found["state"].get("terminated") or (found.get("lastState") or {}).get("terminated") or {}
-    if ended.get("exitCode") != _KILLED:
-        return
-    probe = "startup" if "startupProbe" in spec and "livenessProbe" not in spec else "liveness"
-    if f"{probe}Probe" in spec:
-        yield _WARNING, "Unhealthy", f"{probe.capitalize()} probe failed: "
-        yield _NORMAL, "Killing", f"Container {spec['name']} failed {probe} probe, will be restarted"
-
-
-def _full_name(pod: Object) -> str:
+def full_name(pod: Object) -> str:
+    """As upstream shows pods in messages."""
     metadata = pod["metadata"]
     return f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"

@@ -16,9 +16,9 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node
-from fakeapiserver.nodes.events import changes
+from fakeapiserver.nodes.events import Told, changes
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.lifecycle import Place, next_status
+from fakeapiserver.nodes.lifecycle import Memory, Place, next_status
 from fakeapiserver.nodes.simulation import Simulation
 
 # Writes the events of all nodes; what else they write, each writes itself.
@@ -34,6 +34,7 @@ class Pods:
         self._simulation = simulation
         self._clients: dict[str, DynamicClient] = {}
         self._recorders: dict[str, CoreEventRecorder] = {}
+        self._memories: dict[str, Memory] = {}
         self.pods = context.informer(PODS)
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
 
@@ -48,7 +49,8 @@ class Pods:
     async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None:
-            self._simulation.addresses.give_back(self._simulation.forget(request))
+            self._simulation.addresses.give_back(uid := self._simulation.forget(request))
+            self._memories.pop(uid, None)
             return None
         state = self._simulation.nodes.get(pod["spec"].get("nodeName", ""))
         if state is None or not state.runs or "Pod" in self._simulation.staged:
@@ -59,19 +61,20 @@ class Pods:
         known = (pod.get("status") or {}).get("podIP", "")
         cidr = str(node.pod_range(state.number))
         address = host if pod["spec"].get("hostNetwork") else self._simulation.addresses.of(uid, cidr, known)
-        behaviours = self._simulation.behaviours
+        behaviours, now = self._simulation.behaviours, self._context.clock.now()
         found = next_status(
             pod,
-            Place(host, address),
+            Place(host, (address,)),
             lambda container, main: behaviours.of(pod, container, main=main),
-            self._context.clock.now(),
+            now,
+            self._memories.setdefault(uid, Memory(now)),
         )
         pods = self._client(name).resource(PODS, request.namespace)
         try:
             if found.status is not None:
                 patch = {"metadata": {"uid": uid}, "status": found.status}
                 await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
-                self._tell(name, pod, found.status)
+            self._tell(name, pod, [*found.told, *changes(pod, found.status or {})])
             if found.gone:
                 await pods.delete(request.name, grace_period_seconds=0, uid=uid)
         except StatusError as error:
@@ -82,10 +85,10 @@ class Pods:
         # what is due now is looked at once the write has come back
         return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
 
-    def _tell(self, name: str, pod: Object, status: Object) -> None:
-        if name not in self._recorders:
+    def _tell(self, name: str, pod: Object, events: Sequence[Told]) -> None:
+        if events and name not in self._recorders:
             self._recorders[name] = self._context.recorder("kubelet", name)
-        for told in changes(pod, status):
+        for told in events:
             path = {"fieldPath": told.field_path} if told.field_path else {}
             self._recorders[name].event({**object_reference(pod), **path}, told.type, told.reason, told.message)
 

@@ -5,22 +5,36 @@ pkg/kubelet/kuberuntime (restarts and their back-off).
 """
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.nodes import restarts
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
+from fakeapiserver.nodes.events import NORMAL, WARNING, Told, begun, full_name
+from fakeapiserver.nodes.probing import Probes
+from fakeapiserver.nodes.termination import KILLED, Ending, Stop, ending, hook_of
 
 BehaviourOf = Callable[[str, bool], ContainerBehaviour]
-_BACK_OFF: Final = 10.0
-_MAX_BACK_OFF: Final = 300.0
-# Who ran so long is forgiven its restarts.
-_FORGIVEN: Final = 2 * _MAX_BACK_OFF
-_OURS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+_OURS: Final = (
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+    "AllContainersRestarting",
+)
 TERMINAL: Final = frozenset({"Succeeded", "Failed"})
+_KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
+_GRACE: Final = 30.0
+# What happened so long before the last look may not have been told then: statuses have whole seconds.
+_BLUR: Final = 1.0
+_RESETTING: Final = "RestartingAllContainers"
+_REMOVED: Final = "The container is removed because RestartAllContainers in place"
+_LOST: Final = "The container could not be located when the pod was terminated"
+_PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,51 +42,92 @@ class Place:
     """Where the pod is."""
 
     host_ip: str
-    pod_ip: str
+    pod_ips: tuple[str, ...]
+
+
+class Happening(NamedTuple):
+    """What is told of a moment, in seconds since the epoch."""
+
+    at: float
+    told: Told
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a kubelet knows of a pod and its status doesn't say; next_status keeps it.
+
+    looked: when it looked last. told: what it has told of the time just before that. forgiven: containers, and how many restarts don't
+    count any more. pulls: how often their images were tried. stop: why the node ends it.
+    """
+
+    looked: float
+    told: frozenset[Happening] = frozenset()
+    forgiven: dict[str, int] = field(default_factory=dict)
+    pulls: dict[str, int] = field(default_factory=dict)
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """`status`: None when it is as it should be. `after`: seconds until something changes by itself. `gone`: the pod may go."""
+    """`status`: None when it is as it should be. `after`: seconds until something changes by itself. `gone`: the pod may go.
+    `told`: what has happened since the last look, beyond what two statuses tell."""
 
     status: Object | None
     after: float | None = None
     gone: bool = False
+    told: tuple[Told, ...] = ()
 
 
-def next_status(pod: Object, place: Place, behaviour_of: BehaviourOf, now: float) -> Next:
+def next_status(pod: Object, place: Place, behaviour_of: BehaviourOf, now: float, memory: Memory) -> Next:
     """`behaviour_of(container, main)`; `now` in seconds since the epoch."""
-    return _Pod(pod, place, behaviour_of, now).next()
+    return _Pod(pod, place, behaviour_of, now, memory).next()
 
 
 class _Pod:
-    def __init__(self, pod: Object, place: Place, behaviour_of: BehaviourOf, now: float) -> None:
+    def __init__(self, pod: Object, place: Place, behaviour_of: BehaviourOf, now: float, memory: Memory) -> None:
         self._pod = pod
         self._spec: Mapping[str, Any] = pod["spec"]
         self._old: Mapping[str, Any] = pod.get("status") or {}
         self._place = place
         self._behaviour_of = behaviour_of
         self._now = now
+        self._memory = memory
         self._waits: list[float] = []
+        self._happenings: dict[Happening, None] = {}  # in the order in which they are told
         self._known = {
             status["name"]: status
             for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
             for status in self._old.get(kind) or ()
         }
+        self._kinds = {spec["name"]: kind for kind in _KINDS for spec in self._spec.get(kind) or ()}
         self._ephemerals: list[Object] = []
         self._policy: str = self._spec.get("restartPolicy", "Always")
+        self._grace = float(self._spec.get("terminationGracePeriodSeconds", _GRACE))
+        self._resets = False
 
     def next(self) -> Next:
-        metadata = self._pod["metadata"]
+        found = self._next()
+        recent = [one for one in self._happenings if self._memory.looked - _BLUR < one.at <= self._now]
+        told = sorted((one for one in recent if one not in self._memory.told), key=lambda one: one.at)
+        self._memory.looked = self._now
+        self._memory.told = frozenset(one for one in recent if one.at > self._now - _BLUR)
+        later = [one.at - self._now for one in self._happenings if one.at > self._now]
+        after = min([*later, *([] if found.after is None else [found.after])], default=None)
+        return Next(found.status, None if found.gone else after, found.gone, tuple(one.told for one in told))
+
+    def _next(self) -> Next:
+        deleted = bool(self._pod["metadata"].get("deletionTimestamp"))
         if self._old.get("phase") in TERMINAL:
-            return Next(None, gone=bool(metadata.get("deletionTimestamp")))
-        if metadata.get("deletionTimestamp"):
-            return self._stopped()
+            return Next(None, gone=deleted)
         started = self._old.get("startTime") or rfc3339(self._now)
-        inits = [*self._inits(seconds_of(started) or self._now)]
+        since = seconds_of(started) or self._now
+        stop = self._stop(since)
+        if stop is not None:
+            return self._stopped(stop, started)
+        inits = [*self._inits(since)]
         initialized = self._are_initialized(inits)
         failed = any(_failed(status) and not self._restarts(spec, _exit_code(status)) for spec, status in inits)
-        base = max([seconds_of(started) or self._now, *(_ended(status) or 0.0 for _, status in inits)])
+        base = max([since, *(_ended(status) or 0.0 for _, status in inits)])
         mains = [
             (spec, self._container(spec, base, may_start=initialized and not failed, main=True, inits=bool(inits)))
             for spec in self._spec["containers"]
@@ -82,17 +137,16 @@ class _Pod:
             self._container({**spec, "restartPolicy": "Never"}, base, may_start=True, main=True, inits=False)
             for spec in self._spec.get("ephemeralContainers") or ()
         ]
-        deadline = self._spec.get("activeDeadlineSeconds")
-        if deadline is not None:
-            left = (seconds_of(started) or self._now) + deadline - self._now
-            if left <= 0:
-                return self._deadline_exceeded(inits, mains, started)
+        if self._resets:
+            inits, mains = ([(spec, _reset(status)) for spec, status in some] for some in (inits, mains))
+            self._waits.append(0.0)
+        phase = self._phase([(spec, status) for spec, status in inits if not _is_sidecar(spec)], mains)
+        if phase not in TERMINAL:
+            return self._as_status(inits, mains, started, self._phase(inits, mains))
+        inits, left = self._without_sidecars(inits, mains)
+        if left > 0:
             self._waits.append(left)
-        phase = self._phase(inits, mains, initialized=initialized)
-        if phase in TERMINAL:  # sidecars have nothing left to stand beside
-            inits = [
-                (spec, self._ended(status, 0) if "running" in status["state"] else status) for spec, status in inits
-            ]
+            phase = self._old.get("phase") or "Pending"
         return self._as_status(inits, mains, started, phase)
 
     # --------------------------------------------------------------------- containers
@@ -109,146 +163,208 @@ class _Pod:
 
     def _container(self, spec: Object, base: float, *, may_start: bool, main: bool, inits: bool) -> Object:
         """Its next status. `base`: when it could begin."""
-        name: str = spec["name"]
-        behaviour = self._behaviour_of(name, main)
-        old = self._known.get(name) or _new_status(spec)
+        behaviour = self._behaviour_of(spec["name"], main)
+        old = self._known.get(spec["name"]) or _new_status(spec)
         state = old["state"]
         if "terminated" in state:
             return self._after_end(spec, old, behaviour)
         if "running" in state:
             return self._running(spec, old, behaviour)
+        reason = "PodInitializing" if inits else "ContainerCreating"
+        again = bool(old.get("lastState"))
         if not may_start:
-            reason = "PodInitializing" if inits else "ContainerCreating"
-            return old if "waiting" in state and "lastState" in old and old["lastState"] else _waiting(old, reason)
+            return old if again else _waiting(old, reason)
+        fresh = not again or _is_reset(old)
+        due = base + behaviour.starts_after if fresh else self._now + self._back_off_left(old)
+        if due > self._now:
+            self._waits.append(due - self._now)
+            return _waiting(old, reason) if not again else old if fresh else self._backing_off(spec, old)
         if behaviour.pull_error:
-            return self._not_pulled(old, behaviour)
-        if old.get("lastState"):
-            left = self._back_off_left(old)
-            if left > 0:
-                self._waits.append(left)
-                return old
-            return self._begun(spec, old, behaviour)
-        left = base + behaviour.starts_after - self._now
+            return self._not_pulled(spec, old, behaviour, due)
+        return self._begin(spec, old, behaviour, old if again else _waiting(old, reason), due)
+
+    def _begin(self, spec: Object, old: Object, behaviour: ContainerBehaviour, meanwhile: Object, due: float) -> Object:
+        """`meanwhile`: its status as long as its postStart hook runs, until which no container shows as running."""
+        hook = hook_of(spec, "postStart", behaviour.post_start)
+        if hook is None:
+            return self._begun(spec, old, behaviour, self._now)
+        failed_at = due + hook.seconds
+        end = ending(spec, behaviour, failed_at, self._grace) if hook.error else None
+        left = (failed_at if end is None else end.at) - self._now
         if left > 0:
             self._waits.append(left)
-            return _waiting(old, "PodInitializing" if inits else "ContainerCreating")
-        return self._begun(spec, old, behaviour)
+            return meanwhile
+        if end is None:
+            return self._begun(spec, old, behaviour, self._now - hook.seconds)
+        for told in begun(spec, self._path(spec)):
+            self._happens(self._now, told)
+        self._happens(self._now, Told(WARNING, "FailedPostStartHook", "PostStartHook failed", self._path(spec)))
+        self._happens(self._now, Told(NORMAL, "Killing", "FailedPostStartHook", self._path(spec)))
+        self._hook_fails(spec, end)
+        was = self._begun(spec, old, behaviour, due)
+        return self._after_end(spec, self._ended(was, end.exit_code), behaviour, problem=hook.error)
 
-    def _begun(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
-        restarts = old["restartCount"] + (1 if old.get("lastState") else 0)
+    def _begun(self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float) -> Object:
+        again = bool(old.get("lastState")) and not _is_reset(old)
+        count = old["restartCount"] + (1 if again else 0)
+        self._memory.pulls.pop(spec["name"], None)
         status = {
             **old,
-            "state": {"running": {"startedAt": rfc3339(self._now)}},
-            "restartCount": restarts,
+            "state": {"running": {"startedAt": rfc3339(since)}},
+            "restartCount": count,
             "image": spec.get("image", ""),
             "imageID": f"{spec.get('image', '')}@sha256:{_digest(spec.get('image', ''))}",
-            "containerID": self._container_id(spec["name"], restarts),
+            "containerID": self._container_id(spec["name"], count),
         }
         if behaviour.runs_for is not None:
             self._waits.append(behaviour.runs_for)
-        return self._probed(spec, status, behaviour, self._now)
+        return self._probed(spec, status, self._probes(spec, behaviour, since))
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
         since = seconds_of(old["state"]["running"]["startedAt"]) or self._now
+        probes = self._probes(spec, behaviour, since)
+        self._unhealthy(spec, probes)
+        end, restarts_ = self._end_of_run(spec, old, behaviour, since, probes)
+        if end is None:
+            return self._probed(spec, old, probes)
+        if end.at > self._now:
+            self._waits.append(end.at - self._now)
+            return self._probed(spec, old, probes)
+        message = "" if restarts_ is not None else behaviour.message
+        return self._after_end(spec, self._ended(old, end.exit_code, message), behaviour, again=restarts_)
+
+    def _end_of_run(
+        self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float, probes: Probes
+    ) -> tuple[Ending | None, bool | None]:
+        """By itself, or because its probes want that; then whether it begins again, whatever its exit code."""
+        own = None
         if behaviour.runs_for is not None:
-            left = since + behaviour.runs_for - self._now
-            if left <= 0:
-                ended = self._ended(old, behaviour.exit_code(old["restartCount"]), behaviour.message)
-                return self._after_end(spec, ended, behaviour)
-            self._waits.append(left)
-        if (killed_at := self._killed_at(spec, behaviour, since)) is not None:
-            left = killed_at - self._now
-            if left <= 0:
-                return self._after_end(spec, self._ended(old, 137), behaviour)
-            self._waits.append(left)
-        return self._probed(spec, old, behaviour, since)
+            own = Ending(since + behaviour.runs_for, behaviour.exit_code(old["restartCount"]))
+        killed = probes.killed
+        if killed is None or (own is not None and own.at <= killed.at):
+            return own, None
+        grace = spec[f"{killed.kind}Probe"].get("terminationGracePeriodSeconds")
+        end = ending(spec, behaviour, killed.at, self._grace if grace is None else float(grace))
+        again = (spec.get("restartPolicy") or self._policy) != "Never"
+        what = "Init container" if self._kinds[spec["name"]] == "initContainers" else "Container"
+        then = ", will be restarted" if again and what == "Container" else ""
+        message = f"{what} {spec['name']} failed {killed.kind} probe{then}"
+        self._happens(killed.at, Told(NORMAL, "Killing", message, self._path(spec)))
+        self._hook_fails(spec, end)
+        return (own, None) if own is not None and own.at <= end.at else (end, again)
 
-    def _probed(self, spec: Object, status: Object, behaviour: ContainerBehaviour, since: float) -> Object:
+    def _probes(self, spec: Object, behaviour: ContainerBehaviour, since: float) -> Probes:
+        return Probes(spec, behaviour, since, next(iter(self._place.pod_ips), ""))
+
+    def _probed(self, spec: Object, status: Object, probes: Probes) -> Object:
         """Whether it has started and is ready, as its probes say; the others are asked once it has started."""
-        left = since + _started_after(spec, behaviour) - self._now
-        if 0 < left < math.inf:
-            self._waits.append(left)
-        ready = left <= 0 and self._is_ready(spec, behaviour, since)
-        return {**status, "ready": ready, "started": left <= 0}
+        self._waits += [at - self._now for at in probes.changes_after(self._now)]
+        for at in (probes.next_failure(self._now), probes.killed.at if probes.killed else None):
+            if at is not None and at > self._now:
+                self._waits.append(at - self._now)
+        ready = not self._is_init(spec) and probes.is_ready(self._now)
+        return {**status, "ready": ready, "started": probes.started_at <= self._now}
 
-    @staticmethod
-    def _killed_at(spec: Object, behaviour: ContainerBehaviour, since: float) -> float | None:
-        """When its startup or liveness probe has failed often enough; None: they don't."""
-        startup, liveness = spec.get("startupProbe"), spec.get("livenessProbe")
-        if startup is not None and _started_after(spec, behaviour) > (patience := _patience(startup)):
-            return since + float(startup.get("initialDelaySeconds", 0)) + patience
-        if liveness is not None and behaviour.unhealthy_after is not None:
-            return since + behaviour.unhealthy_after + _patience(liveness)
-        return None
+    def _unhealthy(self, spec: Object, probes: Probes) -> None:
+        for failure in probes.failures(self._memory.looked - _BLUR, self._now):
+            message = f"{failure.kind.capitalize()} probe failed: {failure.message}"
+            self._happens(failure.at, Told(WARNING, "Unhealthy", message, self._path(spec)))
 
     def _is_init(self, spec: Object) -> bool:
         """It has to end before others begin."""
-        return spec in (self._spec.get("initContainers") or ()) and not _is_sidecar(spec)
+        return self._kinds[spec["name"]] == "initContainers" and not _is_sidecar(spec)
 
-    def _is_ready(self, spec: Object, behaviour: ContainerBehaviour, since: float) -> bool:
-        if self._is_init(spec):
-            return False
-        if not spec.get("readinessProbe"):
-            return behaviour.ready_after == 0.0
-        if behaviour.ready_after is None:
-            return False
-        left = since + behaviour.ready_after - self._now
-        if left > 0:
-            self._waits.append(left)
-        return left <= 0
-
-    def _ended(self, old: Object, exit_code: int, message: str = "") -> Object:
+    def _ended(self, old: Object, exit_code: int, message: str = "", at: float | None = None) -> Object:
         since = old["state"].get("running", {}).get("startedAt") or rfc3339(self._now)
         terminated: Object = {
             "exitCode": exit_code,
             "reason": "Completed" if exit_code == 0 else "Error",
             "startedAt": since,
-            "finishedAt": rfc3339(self._now),
+            "finishedAt": rfc3339(self._now if at is None else at),
             "containerID": old.get("containerID", ""),
         }
         if message:
             terminated["message"] = message
         return {**old, "state": {"terminated": terminated}, "ready": False, "started": False}
 
-    def _after_end(self, spec: Object, status: Object, behaviour: ContainerBehaviour) -> Object:
-        """It stays as it ended, or begins again: at once the first time, then later with each."""
+    def _after_end(
+        self,
+        spec: Object,
+        status: Object,
+        behaviour: ContainerBehaviour,
+        *,
+        again: bool | None = None,
+        problem: str = "",
+    ) -> Object:
+        """It stays as it ended, or begins again: at once the first time, then later with each. `again`: decided already. `problem`: of
+        its postStart hook."""
         terminated = status["state"]["terminated"]
-        if not self._restarts(spec, terminated["exitCode"]):
-            ready = terminated["exitCode"] == 0 and self._is_init(spec)
-            return {**status, "ready": ready}
-        again = {**status, "lastState": {"terminated": terminated}}
-        left = self._back_off_left(again)
-        if left <= 0 and not behaviour.pull_error:
-            return self._begun(spec, again, behaviour)
-        self._waits.append(max(left, 0.0))
-        seconds = int(self._back_off(status["restartCount"]))
-        message = f"back-off {_go_seconds(seconds)} restarting failed container={spec['name']} pod={self._full_name}"
-        return _waiting(again, "CrashLoopBackOff", message)
+        if not (self._restarts(spec, terminated["exitCode"]) if again is None else again):
+            return {**status, "ready": terminated["exitCode"] == 0 and self._is_init(spec)}
+        if spec.get("restartPolicy") and restarts.rule_of(spec, terminated["exitCode"]) == restarts.RESTART_ALL:
+            self._resets = True
+            return status
+        over = {**status, "lastState": {"terminated": terminated}}
+        if (_ended(status) or 0.0) - (seconds_of(terminated["startedAt"]) or 0.0) > restarts.FORGIVEN_SECONDS:
+            self._memory.forgiven[spec["name"]] = status["restartCount"]
+        left = self._back_off_left(over)
+        if left > 0:
+            self._waits.append(0.0 if problem else left)
+            return _waiting(over, "PostStartHookError", problem) if problem else self._backing_off(spec, over)
+        if behaviour.pull_error:
+            return self._not_pulled(spec, over, behaviour, self._now + left)
+        return self._begin(spec, over, behaviour, status, self._now + left)
+
+    def _backing_off(self, spec: Object, status: Object) -> Object:
+        seconds = int(self._back_off(status))
+        message = (
+            f"back-off {_go_seconds(seconds)} restarting failed container={spec['name']} pod={full_name(self._pod)}"
+        )
+        return _waiting(status, "CrashLoopBackOff", message)
 
     def _back_off_left(self, status: Object) -> float:
-        last = status["lastState"]["terminated"]
-        ended, began = seconds_of(last["finishedAt"]) or 0.0, seconds_of(last["startedAt"]) or 0.0
-        if ended - began >= _FORGIVEN:
-            return 0.0
-        return ended + self._back_off(status["restartCount"]) - self._now
+        ended = seconds_of(status["lastState"]["terminated"].get("finishedAt")) or 0.0
+        return ended + self._back_off(status) - self._now
 
-    @staticmethod
-    def _back_off(restarts: int) -> float:
-        return min(_BACK_OFF * 2.0 ** (restarts - 1), _MAX_BACK_OFF) if restarts else 0.0
+    def _back_off(self, status: Object) -> float:
+        return restarts.back_off(status["restartCount"] - self._memory.forgiven.get(status["name"], 0))
 
-    def _not_pulled(self, old: Object, behaviour: ContainerBehaviour) -> Object:
+    def _not_pulled(self, spec: Object, old: Object, behaviour: ContainerBehaviour, due: float) -> Object:
+        """Each try shows by itself before it shows as waiting for the next."""
+        image, name = spec.get("image", ""), spec["name"]
+        if spec.get("imagePullPolicy") == "Never":
+            absent = f'Container image "{image}" is not present with pull policy of Never'
+            return _waiting(old, "ErrImageNeverPull", absent)
+        elapsed = self._now - due
         waiting = old["state"].get("waiting") or {}
-        if waiting.get("reason") in ("ErrImagePull", "ImagePullBackOff"):
-            image = old["image"]
-            return _waiting(old, "ImagePullBackOff", f'Back-off pulling image "{image}": {behaviour.pull_error}')
-        return _waiting(old, "ErrImagePull", behaviour.pull_error)
+        if old.get("lastState") and waiting.get("reason") not in _PULLING:
+            self._memory.pulls.pop(name, None)
+        count, at = restarts.tries(elapsed)
+        is_new = self._memory.pulls.get(name, 0) < count
+        if name not in self._memory.pulls and waiting.get("reason") in _PULLING:
+            is_new = False  # another kubelet has tried it
+        self._memory.pulls[name] = count
+        if is_new:
+            self._waits.append(0.0)
+            return _waiting(old, "ErrImagePull", behaviour.pull_error)
+        self._waits.append(due + at - self._now)
+        message = f'Back-off pulling image "{image}": ErrImagePull: {behaviour.pull_error}'
+        return _waiting(old, "ImagePullBackOff", message)
 
     def _restarts(self, spec: Object, exit_code: int | None) -> bool:
         """Whether it begins again after it has ended so."""
-        policy = spec.get("restartPolicy") or self._policy
-        if policy == "Always" and self._is_init(spec):
-            policy = "OnFailure"
-        return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+        is_init = self._is_init(spec)
+        return exit_code is not None and restarts.restarts(spec, self._policy, exit_code, is_init=is_init)
+
+    def _happens(self, at: float, told: Told) -> None:
+        self._happenings[Happening(at, told)] = None
+
+    def _hook_fails(self, spec: Object, end: Ending) -> None:
+        if end.hook_failed is not None:
+            self._happens(end.hook_failed, Told(WARNING, "FailedPreStopHook", "PreStopHook failed", self._path(spec)))
+
+    def _path(self, spec: Object) -> str:
+        return f"spec.{self._kinds[spec['name']]}{{{spec['name']}}}"
 
     # ------------------------------------------------------------------------ the pod
 
@@ -257,75 +373,122 @@ class _Pod:
             bool(status.get("started")) if _is_sidecar(spec) else _exit_code(status) == 0 for spec, status in inits
         )
 
-    def _phase(
-        self, inits: Sequence[tuple[Object, Object]], mains: Sequence[tuple[Object, Object]], *, initialized: bool
-    ) -> str:
-        if not initialized:
-            broken = any(_failed(status) and not self._restarts(spec, _exit_code(status)) for spec, status in inits)
-            return "Failed" if broken else "Pending"
-        states = [status for _, status in mains]
-        if any("waiting" in status["state"] and not status.get("lastState") for status in states):
+    def _phase(self, inits: Sequence[tuple[Object, Object]], mains: Sequence[tuple[Object, Object]]) -> str:
+        """Upstream: getPhase."""
+        pending = late = False
+        for spec, status in inits:
+            state, last = status["state"], _last_exit_code(status)
+            if _is_sidecar(spec):
+                late |= ("running" in state and not status.get("started")) or ("waiting" in state and last is None)
+            elif "terminated" in state or ("waiting" in state and last is not None):
+                code = _exit_code(status) if "terminated" in state else last
+                if code and not self._restarts(spec, code) and not _is_reset(status):
+                    return "Failed"
+            else:
+                pending = True
+        waiting = any("waiting" in status["state"] and _last_exit_code(status) is None for _, status in mains)
+        begun_ = any("waiting" not in status["state"] or _last_exit_code(status) is not None for _, status in mains)
+        if pending or waiting or (late and not begun_):
             return "Pending"
-        if any("running" in status["state"] or status.get("lastState") for status in states if not _is_over(status)):
+        if any("running" in status["state"] for _, status in (*inits, *mains)):
             return "Running"
-        if any(self._restarts(spec, _exit_code(status)) for spec, status in mains):
-            return "Running"
-        return "Succeeded" if all(_exit_code(status) == 0 for status in states) else "Failed"
-
-    def _stopped(self) -> Next:
-        """Told to stop: containers end in their time, then the pod may go."""
-        metadata = self._pod["metadata"]
-        grace = metadata.get("deletionGracePeriodSeconds") or 0
-        told = (seconds_of(metadata["deletionTimestamp"]) or self._now) - grace
-        inits = [
-            (spec, *self._told_to_stop(spec, told, grace, main=False))
-            for spec in self._spec.get("initContainers") or ()
+        codes = [
+            (spec, _exit_code(status) if "terminated" in status["state"] else _last_exit_code(status), status)
+            for spec, status in mains
         ]
-        mains = [(spec, *self._told_to_stop(spec, told, grace, main=True)) for spec in self._spec["containers"]]
-        left = max(wait for _, _, wait in (*inits, *mains))
+        if any(self._restarts(spec, code) or _is_reset(status) for spec, code, status in codes):
+            return "Running"
+        return "Succeeded" if all(_exit_code(status) == 0 for _, status in mains) else "Failed"
+
+    def _without_sidecars(
+        self, inits: list[tuple[Object, Object]], mains: list[tuple[Object, Object]]
+    ) -> tuple[list[tuple[Object, Object]], float]:
+        """What stands beside the containers ends when they have. And the seconds that it still needs."""
+        over = max((at for _, status in (*inits, *mains) if (at := _ended(status)) is not None), default=self._now)
+        ends = self._endings(over, self._grace, [spec for spec, status in inits if "running" in status["state"]])
+        left = max((end.at - self._now for end in ends.values()), default=0.0)
+        if left > 0:
+            return inits, left
+        return [(spec, self._stopped_status(status, ends)) for spec, status in inits], 0.0
+
+    def _endings(self, begun_at: float, grace: float, specs: Sequence[Object]) -> dict[str, Ending]:
+        """Of running containers that are told to stop, each in its turn: sidecars after all others, the last one first."""
+        found: dict[str, Ending] = {}
+        sidecars = [spec for spec in specs if self._kinds[spec["name"]] == "initContainers" and _is_sidecar(spec)]
+        turn = 0.0
+        for spec in (*(spec for spec in specs if spec not in sidecars), *reversed(sidecars)):
+            name = spec["name"]
+            if spec in sidecars:
+                turn = max([turn, *(end.at for other, end in found.items() if self._kinds[other] == "containers")])
+            behaviour = self._behaviour_of(name, not self._is_init(spec))
+            end = ending(spec, behaviour, begun_at, grace, turn)
+            status = self._known.get(name)
+            if status is not None and behaviour.runs_for is not None and "running" in status["state"]:
+                since = seconds_of(status["state"]["running"]["startedAt"]) or self._now
+                own = since + behaviour.runs_for
+                if begun_at < own < end.at:
+                    end = Ending(own, behaviour.exit_code(status["restartCount"]), end.hook_failed)
+            if spec in sidecars:
+                turn = end.at
+            found[name] = end
+            self._happens(begun_at, Told(NORMAL, "Killing", f"Stopping container {name}", self._path(spec)))
+            self._hook_fails(spec, end)
+        return found
+
+    def _stop(self, since: float) -> Stop | None:
+        """Why it has to end; None: nobody wants that. `since`: its start."""
+        metadata = self._pod["metadata"]
+        stops = [] if self._memory.stop is None else [self._memory.stop]
+        deadline = self._spec.get("activeDeadlineSeconds")
+        if deadline is not None:
+            message = "Pod was active on the node longer than the specified deadline"
+            stops.append(Stop(since + deadline, self._grace, "DeadlineExceeded", message))
+            self._happens(since + deadline, Told(NORMAL, "DeadlineExceeded", message))
+        if (at := metadata.get("deletionTimestamp")) is not None:
+            grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
+            stops.append(Stop((seconds_of(at) or self._now) - grace, grace, "", ""))
+        begun_ = (stop for stop in stops if stop.begun <= self._now)
+        return min(begun_, key=lambda stop: stop.begun + stop.grace, default=None)
+
+    def _stopped(self, stop: Stop, started: str) -> Next:
+        """Told to stop: containers end in their time, then the pod may go."""
+        deleted = bool(self._pod["metadata"].get("deletionTimestamp"))
+        kinds = {kind: [*(self._spec.get(kind) or ())] for kind in _KINDS}
+        running = [
+            spec
+            for specs in kinds.values()
+            for spec in specs
+            if "running" in self._known.get(spec["name"], {}).get("state", {})
+        ]
+        ends = self._endings(stop.begun, stop.grace, running)
+        left = max((end.at - self._now for end in ends.values()), default=0.0)
         if left > 0:
             return Next(None, left)
-        if not self._known:
-            return Next(None, gone=True)
-        phase = "Succeeded" if all(_exit_code(status) == 0 for _, status, _ in mains) else "Failed"
-        shown = self._as_status(
-            [(spec, status) for spec, status, _ in inits],
-            [(spec, status) for spec, status, _ in mains],
-            self._old.get("startTime") or rfc3339(self._now),
-            phase,
-        )
-        return Next(shown.status, gone=True)
+        if not self._known and not stop.reason:
+            return Next(None, gone=deleted)
+        found = {
+            kind: [
+                (spec, self._stopped_status(self._known.get(spec["name"]) or _new_status(spec), ends)) for spec in specs
+            ]
+            for kind, specs in kinds.items()
+        }
+        inits, mains = found["initContainers"], found["containers"]
+        has_begun = not inits or any("waiting" not in status["state"] for _, status in mains)
+        if has_begun:
+            mains = [(spec, _lost(status) if "waiting" in status["state"] else status) for spec, status in mains]
+        self._ephemerals = [status for _, status in found["ephemeralContainers"]]
+        succeeded = not stop.reason and all(_exit_code(status) == 0 for _, status in mains)
+        shown = self._as_status(inits, mains, started, "Succeeded" if succeeded else "Failed", stop)
+        return Next(shown.status, gone=deleted)
 
-    def _told_to_stop(self, spec: Object, told: float, grace: float, *, main: bool) -> tuple[Object, float]:
-        """Its status, and the seconds it still needs."""
-        status = self._known.get(spec["name"]) or _new_status(spec)
+    def _stopped_status(self, status: Object, ends: Mapping[str, Ending]) -> Object:
+        """What waits to begin again has ended as it did the last time."""
+        if "running" in status["state"]:
+            end = ends[status["name"]]
+            return self._ended(status, end.exit_code, at=end.at)
         if "waiting" in status["state"] and status.get("lastState"):
-            return self._ended(status, 137), 0.0
-        if "running" not in status["state"]:
-            return status, 0.0
-        behaviour = self._behaviour_of(spec["name"], main)
-        left = told + min(behaviour.stops_after, grace) - self._now
-        if left > 0:
-            return status, left
-        return self._ended(status, 137 if behaviour.stops_after > grace else behaviour.stop_exit_code), 0.0
-
-    def _deadline_exceeded(
-        self, inits: Sequence[tuple[Object, Object]], mains: Sequence[tuple[Object, Object]], started: str
-    ) -> Next:
-        """The node ends what takes longer than the pod may."""
-
-        def stopped(status: Object) -> Object:
-            return self._ended(status, 137) if "running" in status["state"] else status
-
-        found = self._as_status(
-            [(spec, stopped(status)) for spec, status in inits],
-            [(spec, stopped(status)) for spec, status in mains],
-            started,
-            "Failed",
-        )
-        assert found.status is not None
-        message = "Pod was active on the node longer than the specified deadline"
-        return Next({**found.status, "reason": "DeadlineExceeded", "message": message})
+            return {**status, "state": status["lastState"], "lastState": {}, "ready": False, "started": False}
+        return status
 
     def _as_status(
         self,
@@ -333,19 +496,22 @@ class _Pod:
         mains: Sequence[tuple[Object, Object]],
         started: str,
         phase: str,
+        stop: Stop | None = None,
     ) -> Next:
-        host, ip = self._place.host_ip, self._place.pod_ip
+        host = self._place.host_ip
         status: Object = {
             "phase": phase,
             "startTime": started,
             "hostIP": host,
             "hostIPs": [{"ip": host}],
-            "podIP": ip,
-            "podIPs": [{"ip": ip}],
+            "podIP": next(iter(self._place.pod_ips), ""),
+            "podIPs": [{"ip": ip} for ip in self._place.pod_ips],
             "qosClass": self._old.get("qosClass", "BestEffort"),
-            "conditions": self._conditions(inits, mains, phase),
-            "containerStatuses": [found for _, found in mains],
+            "conditions": self._conditions(inits, mains, phase, stop),
+            "containerStatuses": sorted((found for _, found in mains), key=lambda found: str(found["name"])),
         }
+        if stop is not None and stop.reason:
+            status |= {"reason": stop.reason, "message": stop.message}
         if generation := self._pod["metadata"].get("generation"):
             status["observedGeneration"] = generation
         if inits:
@@ -357,18 +523,27 @@ class _Pod:
         return Next(None if same else status, after)
 
     def _conditions(
-        self, inits: Sequence[tuple[Object, Object]], mains: Sequence[tuple[Object, Object]], phase: str
+        self,
+        inits: Sequence[tuple[Object, Object]],
+        mains: Sequence[tuple[Object, Object]],
+        phase: str,
+        stop: Stop | None,
     ) -> list[Object]:
         old = {found["type"]: found for found in self._old.get("conditions") or ()}
         made = [
             ("PodReadyToStartContainers", phase not in TERMINAL, "", ""),
-            self._initialized(inits, phase),
-            self._ready(mains, phase, old),
-            self._containers_ready(mains, phase, "ContainersReady"),
+            self._initialized(inits, mains, phase, old),
+            self._ready(inits, mains, phase, old),
+            self._containers_ready(inits, mains, phase, "ContainersReady"),
             ("PodScheduled", True, "", ""),
         ]
+        if any(_may_reset(spec) for spec, _ in (*inits, *mains)):
+            made.append(self._resetting((*inits, *mains), phase))
+        if stop is not None and stop.condition:
+            made.append(("DisruptionTarget", True, "TerminationByKubelet", stop.condition))
         found = [self._condition(old.get(kind), kind, holds, reason, message) for kind, holds, reason, message in made]
-        return [*found, *(kept for kind, kept in old.items() if kind not in _OURS)]
+        told = {kind for kind, *_ in made}
+        return [*found, *(kept for kind, kept in old.items() if kind not in _OURS and kind not in told)]
 
     def _condition(self, old: Object | None, kind: str, holds: bool, reason: str, message: str) -> Object:
         value = "True" if holds else "False"
@@ -382,31 +557,57 @@ class _Pod:
             found["message"] = message
         return found
 
-    def _initialized(self, inits: Sequence[tuple[Object, Object]], phase: str) -> tuple[str, bool, str, str]:
+    def _initialized(
+        self,
+        inits: Sequence[tuple[Object, Object]],
+        mains: Sequence[tuple[Object, Object]],
+        phase: str,
+        old: Mapping[str, Object],
+    ) -> tuple[str, bool, str, str]:
+        """What was initialized once stays so."""
         if phase == "Succeeded":
             return ("Initialized", True, "PodCompleted", "")
         names = [spec["name"] for spec, status in inits if not self._are_initialized([(spec, status)])]
-        if not names:
+        was = old.get("Initialized", {}).get("status") == "True"
+        if not names or was or any("waiting" not in status["state"] for _, status in mains):
             return ("Initialized", True, "", "")
         message = f"containers with incomplete status: [{' '.join(names)}]"
         return ("Initialized", False, "ContainersNotInitialized", message)
 
+    @staticmethod
+    def _resetting(containers: Sequence[tuple[Object, Object]], phase: str) -> tuple[str, bool, str, str]:
+        kind = "AllContainersRestarting"
+        if phase in TERMINAL:
+            return (kind, False, "PodCompleted" if phase == "Succeeded" else "PodFailed", "")
+        if all(_is_reset(status) for _, status in containers):
+            return (kind, True, "RestartAllContainersStarted", "container exited with restart policy rule")
+        return (kind, False, "", "")
+
     def _containers_ready(
-        self, mains: Sequence[tuple[Object, Object]], phase: str, kind: str
+        self,
+        inits: Sequence[tuple[Object, Object]],
+        mains: Sequence[tuple[Object, Object]],
+        phase: str,
+        kind: str,
     ) -> tuple[str, bool, str, str]:
         if phase == "Succeeded":
             return (kind, False, "PodCompleted", "")
         if phase == "Failed":
             return (kind, False, "PodFailed", "")
-        names = [spec["name"] for spec, status in mains if not status["ready"]]
+        asked = [*((spec, status) for spec, status in inits if _is_sidecar(spec)), *mains]
+        names = [spec["name"] for spec, status in asked if not status["ready"]]
         if not names:
             return (kind, True, "", "")
         return (kind, False, "ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
 
     def _ready(
-        self, mains: Sequence[tuple[Object, Object]], phase: str, old: Mapping[str, Object]
+        self,
+        inits: Sequence[tuple[Object, Object]],
+        mains: Sequence[tuple[Object, Object]],
+        phase: str,
+        old: Mapping[str, Object],
     ) -> tuple[str, bool, str, str]:
-        found = self._containers_ready(mains, phase, "Ready")
+        found = self._containers_ready(inits, mains, phase, "Ready")
         if not found[1]:
             return found
         problems = []
@@ -418,25 +619,40 @@ class _Pod:
                 problems.append(f'the status of pod readiness gate "{kind}" is not "True", but {old[kind]["status"]}')
         return ("Ready", False, "ReadinessGatesNotReady", ", ".join(problems)) if problems else found
 
-    @property
-    def _full_name(self) -> str:
-        metadata = self._pod["metadata"]
-        return f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
-
-    def _container_id(self, name: str, restarts: int) -> str:
-        return f"containerd://{_digest(self._pod['metadata']['uid'], name, str(restarts))}"
+    def _container_id(self, name: str, restarts_: int) -> str:
+        return f"containerd://{_digest(self._pod['metadata']['uid'], name, str(restarts_))}"
 
 
-def _started_after(spec: Object, behaviour: ContainerBehaviour) -> float:
-    """Seconds after its start; without a startup probe at once."""
-    if "startupProbe" not in spec:
-        return 0.0
-    return math.inf if behaviour.started_after is None else behaviour.started_after
+def _reset(status: Object) -> Object:
+    """Its container was removed, to begin again with all others."""
+    if "waiting" in status["state"] and not status.get("lastState"):
+        return status
+    return {
+        **_waiting(status, _RESETTING, _REMOVED),
+        "lastState": {"terminated": {"exitCode": KILLED, "reason": _RESETTING, "message": _REMOVED}},
+        "restartCount": status["restartCount"] + 1,
+    }
 
 
-def _patience(probe: Object) -> float:
-    """Seconds in which a probe fails so often that it counts."""
-    return float(probe.get("failureThreshold", 3) * probe.get("periodSeconds", 10))
+def _is_reset(status: Object) -> bool:
+    return bool((status["state"].get("waiting") or {}).get("reason") == _RESETTING)
+
+
+def _may_reset(spec: Object) -> bool:
+    return any(rule["action"] == restarts.RESTART_ALL for rule in spec.get("restartPolicyRules") or ())
+
+
+def _lost(status: Object) -> Object:
+    """It has never begun."""
+    terminated = {"exitCode": KILLED, "reason": "ContainerStatusUnknown", "message": _LOST}
+    return {**status, "state": {"terminated": terminated}, "ready": False}
+
+
+def _last_exit_code(status: Object) -> int | None:
+    """Of the run before; None: there was none."""
+    last = (status.get("lastState") or {}).get("terminated")
+    code: int | None = last["exitCode"] if last else None
+    return code
 
 
 def _new_status(spec: Object) -> Object:
@@ -461,10 +677,6 @@ def _is_sidecar(spec: Object) -> bool:
     return spec.get("restartPolicy") == "Always"
 
 
-def _is_over(status: Object) -> bool:
-    return "terminated" in status["state"]
-
-
 def _exit_code(status: Object) -> int | None:
     """None: it hasn't ended."""
     terminated = status["state"].get("terminated")
@@ -478,7 +690,7 @@ def _failed(status: Object) -> bool:
 
 def _ended(status: Object) -> float | None:
     terminated = status["state"].get("terminated")
-    return seconds_of(terminated["finishedAt"]) if terminated else None
+    return seconds_of(terminated.get("finishedAt")) if terminated else None
 
 
 def _go_seconds(seconds: int) -> str:

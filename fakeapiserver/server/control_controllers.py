@@ -113,6 +113,22 @@ class PodPort(BaseModel):
     connect: str = Field(default="", pattern=r"^(.*:[0-9]{1,5})?$")
 
 
+class FailingProbe(BaseModel):
+    """From `after` until `until` (seconds after the container's start), no more than so many times."""
+
+    after: float = Field(default=0.0, ge=0)
+    until: float | None = None
+    times: int | None = Field(default=None, ge=1)
+    message: str = Field(default="", description="Nothing: what a probe of its kind says")
+
+
+class LifecycleHook(BaseModel):
+    """It takes so many seconds, and fails where it has an error."""
+
+    seconds: float = Field(default=0.0, ge=0)
+    error: str = ""
+
+
 class Script(BaseModel):
     """What containers do: of pods in `namespace`, called `name`, selected by `selector`, of containers called `container`; what isn't
     said is any. Of several scripts that match, the last one that says something counts. Times in seconds."""
@@ -130,6 +146,11 @@ class Script(BaseModel):
     never_ready: bool = False
     started_after: float | None = Field(default=None, ge=0, description="When its startup probe says yes")
     unhealthy_after: float | None = Field(default=None, ge=0, description="When its liveness probe begins to say no")
+    probes: dict[Literal["startup", "readiness", "liveness"], FailingProbe] | None = Field(
+        default=None, description="How probes fail"
+    )
+    pre_stop: LifecycleHook | None = None
+    post_start: LifecycleHook | None = None
     stops_after: float | None = Field(default=None, ge=0)
     stop_exit_code: int | None = None
     log: str | list[LogLine] | None = Field(default=None, description="What it prints; text: at its start")
@@ -138,7 +159,7 @@ class Script(BaseModel):
 
     def changes(self) -> dict[str, Any]:
         """As Behaviours.add takes them."""
-        from fakeapiserver.nodes.behaviour import Output
+        from fakeapiserver.nodes.behaviour import Failing, Hook, Output
 
         said = self.model_dump(exclude_none=True, exclude={"never_ready"})
         if self.never_ready:
@@ -147,6 +168,11 @@ class Script(BaseModel):
             said["log"] = [(line.after, line.text) for line in self.log]
         if self.exec is not None:
             said["exec"] = {" ".join(one.command): Output(one.stdout, one.stderr, one.exit_code) for one in self.exec}
+        if self.probes is not None:
+            said["probes"] = {kind: Failing(**failing.model_dump()) for kind, failing in self.probes.items()}
+        for name in ("pre_stop", "post_start"):
+            if name in said:
+                said[name] = Hook(**said[name])
         if self.ports is not None:
             said["ports"] = {one.port: one.connect or one.answer.encode() for one in self.ports}
         return said

@@ -138,6 +138,8 @@ def test_nodes_and_their_scripts_over_http() -> None:
         client = Asking(cluster)
         cluster.settle()
         client.ask("POST", f"{control}/scripts", {"selector": "app=job", "runs_for": 0, "exit_codes": [3]})
+        probes = {"liveness": {"after": 5, "message": "no"}}
+        client.ask("POST", f"{control}/scripts", {"name": "other", "probes": probes, "pre_stop": {"seconds": 3}})
         metadata, container = {"name": "p", "labels": {"app": "job"}}, {"name": "c", "image": "x"}
         client.ask("POST", pods, {"metadata": metadata, "spec": {"containers": [container], "restartPolicy": "Never"}})
         cluster.settle()

@@ -7,13 +7,13 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.client import synchronous
+from fakeapiserver.nodes.behaviour import Failing
 from fakeapiserver.nodes.events import changes
 
 Object = dict[str, Any]
 WAITS: Object = {"waiting": {"reason": "ContainerCreating"}}
 RUNS: Object = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 ENDED: Object = {"terminated": {"exitCode": 1}}
-KILLED: Object = {"terminated": {"exitCode": 137}}
 PRESENT = 'Container image "x" already present on machine and can be accessed by the pod'
 
 
@@ -66,27 +66,14 @@ def waits(reason: str, message: str = "") -> Object:
             {},
             ["Warning BackOff Back-off restarting failed container c in pod web_shop(u)"],
         ),
-        (
-            RUNS,
-            KILLED,
-            {"livenessProbe": {}},
-            [
-                "Warning Unhealthy Liveness probe failed: ",
-                "Normal Killing Container c failed liveness probe, will be restarted",
-            ],
-        ),
-        (RUNS, KILLED, {"deleted": True}, ["Normal Killing Stopping container c"]),
     ],
 )
 def test_a_containers_change_is_told(before: Object | None, after: Object, changed: Object, told: list[str]) -> None:
-    deleted = changed.pop("deleted", False)
     pod: Object = {
         "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
         "spec": {"containers": [{"name": "c", "image": "x", **changed}]},
         "status": {"containerStatuses": [{"name": "c", "state": before}] if before is not None else []},
     }
-    if deleted:
-        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     found = list(changes(pod, {"containerStatuses": [{"name": "c", "state": after}]}))
     assert [f"{one.type} {one.reason} {one.message}" for one in found] == told
     assert {one.field_path for one in found} <= {"spec.containers{c}"}
@@ -104,3 +91,18 @@ def test_users_read_them() -> None:
         assert [event["reason"] for event in kubelets] == ["Pulled", "Created", "Started"]
         about = {json.dumps(event["involvedObject"].get("fieldPath")) for event in kubelets}
         assert about == {'"spec.containers{c}"'}
+
+
+def test_what_happens_between_two_statuses_is_told_too() -> None:
+    with Cluster(nodes=1) as cluster, synchronous.connect(cluster.kubeconfig) as client:
+        cluster.clock.stop()
+        container = {"name": "c", "image": "x", "livenessProbe": {"exec": {"command": ["check"]}}}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}
+        client.resource("pods", "default").create({**made, "spec": {"nodeName": "node-1", "containers": [container]}})
+        cluster.nodes.script(name="web", probes={"liveness": Failing(times=2, message="no answer")})
+        cluster.settle()
+        cluster.clock.advance("1m")
+        cluster.settle()
+        events = client.resource("events", "default").list()["items"]
+        unhealthy = [(event["message"], event["count"]) for event in events if event["reason"] == "Unhealthy"]
+        assert unhealthy == [("Liveness probe failed: no answer", 2)]

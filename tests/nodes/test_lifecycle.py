@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.nodes.behaviour import Behaviours
-from fakeapiserver.nodes.lifecycle import Place, next_status
+from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
+from fakeapiserver.nodes.behaviour import Behaviours, Failing, Hook
+from fakeapiserver.nodes.events import changes
+from fakeapiserver.nodes.lifecycle import Memory, Next, Place, next_status
 
 START = 1_700_000_000.0
 Object = dict[str, Any]
@@ -24,19 +25,28 @@ class Life:
 
     def __init__(self, obj: Object, *scripts: Object) -> None:
         self.pod, self.now = obj, START
-        self.behaviours = Behaviours()
+        self.behaviours, self.memory = Behaviours(), Memory(START)
+        self.events: list[str] = []
         for script in scripts:
             self.behaviours.add(**script)
+
+    def look(self) -> Next:
+        """What a kubelet finds now."""
+        found = next_status(
+            self.pod,
+            Place("172.18.0.3", ("100.64.0.1",)),
+            lambda container, main: self.behaviours.of(self.pod, container, main=main),
+            self.now,
+            self.memory,
+        )
+        told = [*found.told, *changes(self.pod, found.status or {})]
+        self.events += [f"{self.now - START:g} {one.reason}: {one.message}" for one in told]
+        return found
 
     def until(self, seconds: float) -> "Life":
         """Goes on until so many seconds after the start."""
         for _ in range(1000):
-            found = next_status(
-                self.pod,
-                Place("172.18.0.3", "100.64.0.1"),
-                lambda container, main: self.behaviours.of(self.pod, container, main=main),
-                self.now,
-            )
+            found = self.look()
             if found.status is not None:
                 self.pod = {**self.pod, "status": {**self.pod.get("status", {}), **found.status}}
                 continue
@@ -45,6 +55,23 @@ class Life:
                 return self
             self.now += found.after
         raise AssertionError("it never comes to rest")
+
+    def deleted(self, grace: int) -> "Life":
+        """Somebody deletes it now."""
+        told = {"deletionTimestamp": rfc3339(self.now + grace), "deletionGracePeriodSeconds": grace}
+        self.pod = {**self.pod, "metadata": {**self.pod["metadata"], **told}}
+        return self
+
+    @property
+    def finished(self) -> dict[str, str]:
+        """Containers that have ended: when, and with which code."""
+        statuses = (*self.pod["status"].get("initContainerStatuses", ()), *self.pod["status"]["containerStatuses"])
+        ended = {status["name"]: status["state"].get("terminated") for status in statuses}
+        return {
+            name: f"{(seconds_of(found['finishedAt']) or 0) - START:g}: {found['exitCode']}"
+            for name, found in ended.items()
+            if found
+        }
 
     @property
     def phase(self) -> str:
@@ -142,11 +169,11 @@ FAILS = {"runs_for": 5.0, "exit_codes": (1,)}
             [{"container": "c", **ENDS}],
             5,
             "Succeeded",
-            ["s terminated (Completed 0)", "c terminated (Completed 0)"],
+            ["s terminated (Error 143)", "c terminated (Completed 0)"],
             id="and ends with it",
         ),
         pytest.param(
-            {"activeDeadlineSeconds": 30}, [], 30, "Failed", ["c terminated (Error 137)"], id="it may not take longer"
+            {"activeDeadlineSeconds": 30}, [], 30, "Failed", ["c terminated (Error 143)"], id="it may not take longer"
         ),
     ],
 )
@@ -182,22 +209,18 @@ def test_it_is_ready_when_its_probes_and_gates_say_so(spec: Object, script: Obje
 @pytest.mark.parametrize(
     ("script", "grace", "waits", "phase", "exit_code"),
     [
-        ({}, 30, None, "Succeeded", 0),
+        ({}, 30, None, "Failed", 143),
+        ({"stop_exit_code": 0}, 30, None, "Succeeded", 0),
         ({"stops_after": 5.0}, 30, 5.0, "Running", None),
-        ({"stop_exit_code": 143}, 30, None, "Failed", 143),
         ({"stops_after": 60.0}, 30, 30.0, "Running", None),
-        ({"stops_after": 60.0}, 0, None, "Failed", 137),
+        ({"stops_after": 60.0}, 0, 2.0, "Running", None),
     ],
 )
 def test_it_stops_in_its_time(
     script: Object, grace: int, waits: float | None, phase: str, exit_code: int | None
 ) -> None:
-    life = Life(pod(), script).until(0)
-    told = {"deletionTimestamp": rfc3339(START + grace), "deletionGracePeriodSeconds": grace}
-    life.pod = {**life.pod, "metadata": {**life.pod["metadata"], **told}}
-    found = next_status(
-        life.pod, Place("h", "i"), lambda name, main: life.behaviours.of(life.pod, name, main=main), life.now
-    )
+    life = Life(pod(), script).until(0).deleted(grace)
+    found = life.look()
     assert found.after == waits
     assert found.gone == (waits is None)
     status = found.status or life.pod["status"]
@@ -259,7 +282,7 @@ def test_ephemeral_containers_run_once_beside_the_pod() -> None:
         ({"startupProbe": {}, "readinessProbe": {}}, {"started_after": 4.0, "ready_after": 2.0}, 3, False, False, 0),
         ({"startupProbe": {"failureThreshold": 2}}, {"started_after": None}, 19, False, False, 0),
         ({"startupProbe": {"failureThreshold": 2}}, {"started_after": None}, 21, False, False, 1),
-        ({"livenessProbe": {"periodSeconds": 1}}, {"unhealthy_after": 5.0}, 7, True, True, 0),
+        ({"livenessProbe": {"periodSeconds": 1}}, {"unhealthy_after": 5.0}, 6, True, True, 0),
         ({"livenessProbe": {"periodSeconds": 1}}, {"unhealthy_after": 5.0}, 9, True, True, 1),
         ({}, {"unhealthy_after": 5.0, "started_after": None}, 100, True, True, 0),
     ],
@@ -268,3 +291,289 @@ def test_probes(probes: Object, script: Object, after: float, started: bool, rea
     life = Life(pod(containers=[{"name": "c", "image": "x", **probes}]), script).until(after)
     [status] = life.pod["status"]["containerStatuses"]
     assert (status["started"], status["ready"], status["restartCount"]) == (started, ready, restarts)
+
+
+def container(name: str = "c", **spec: Any) -> Object:
+    return {"name": name, "image": "x", **spec}
+
+
+SLEEPS = {"lifecycle": {"preStop": {"sleep": {"seconds": 7}}}}
+EXECS = {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", "sleep 3; exit 1"]}}}}
+SIDECARS = {
+    "initContainers": [container(name, restartPolicy="Always") for name in ("first", "second")],
+    "containers": [container()],
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "scripts", "grace", "finished", "events"),
+    [
+        pytest.param({}, [], 30, {"c": "5: 143"}, ["5 Killing: Stopping container c"], id="SIGTERM ends it"),
+        pytest.param({}, [{"stops_after": 99.0}], 9, {"c": "14: 137"}, None, id="it doesn't listen"),
+        pytest.param({"containers": [container(**SLEEPS)]}, [], 30, {"c": "12: 143"}, None, id="it sleeps before"),
+        pytest.param(
+            {"containers": [container(**SLEEPS)]},
+            [{"stops_after": 99.0}],
+            30,
+            {"c": "35: 137"},
+            None,
+            id="within the grace period",
+        ),
+        pytest.param(
+            {"containers": [container(**SLEEPS)]},
+            [{"stops_after": 99.0}],
+            4,
+            {"c": "11: 137"},
+            None,
+            id="of two at least",
+        ),
+        pytest.param(
+            {"containers": [container(**EXECS)]},
+            [],
+            30,
+            {"c": "8: 143"},
+            ["5 Killing: Stopping container c", "8 FailedPreStopHook: PreStopHook failed"],
+            id="its command fails",
+        ),
+        pytest.param(
+            {"containers": [container(lifecycle={"preStop": {"httpGet": {"port": 80}}})]},
+            [{"pre_stop": Hook(2.0, "connection refused")}],
+            30,
+            {"c": "7: 143"},
+            ["5 Killing: Stopping container c", "7 FailedPreStopHook: PreStopHook failed"],
+            id="as it is scripted",
+        ),
+        pytest.param(
+            SIDECARS,
+            [{"stops_after": 4.0}],
+            30,
+            {"c": "9: 143", "second": "13: 143", "first": "17: 143"},
+            None,
+            id="sidecars in reverse",
+        ),
+        pytest.param(
+            SIDECARS,
+            [{"stops_after": 4.0}],
+            5,
+            {"c": "9: 143", "second": "11: 137", "first": "12: 137"},
+            None,
+            id="as far as there is time",
+        ),
+        pytest.param(
+            {"containers": [container(), container("b")]},
+            [{"stops_after": 20.0}, {"container": "b", "runs_for": 9.0, "exit_codes": (3,)}],
+            30,
+            {"c": "25: 143", "b": "9: 3"},
+            None,
+            id="what ends by itself meanwhile",
+        ),
+    ],
+)
+def test_it_comes_to_its_end(
+    spec: Object, scripts: list[Object], grace: int, finished: dict[str, str], events: list[str] | None
+) -> None:
+    life = Life(pod(**spec), *scripts).until(5)
+    life.events.clear()
+    life.deleted(grace).until(60)
+    assert life.finished == finished
+    assert events is None or life.events == events
+
+
+def test_sidecars_end_when_the_others_have() -> None:
+    life = Life(pod(**SIDECARS, restartPolicy="Never"), {"stops_after": 4.0}, {"container": "c", **ENDS}).until(12)
+    assert (life.phase, life.finished) == ("Running", {"c": "5: 0"})
+    assert life.until(13).phase == "Succeeded"
+    assert life.finished == {"c": "5: 0", "second": "9: 143", "first": "13: 143"}
+
+
+def test_a_deadline_leaves_time_to_end() -> None:
+    life = Life(pod(activeDeadlineSeconds=30), {"stops_after": 5.0}).until(34)
+    assert life.phase == "Running"
+    assert life.until(35).phase == "Failed"
+    assert life.pod["status"]["reason"] == "DeadlineExceeded"
+    assert "30 DeadlineExceeded: Pod was active on the node longer than the specified deadline" in life.events
+
+
+@pytest.mark.parametrize(
+    ("spec", "script", "after", "containers", "restarts_at"),
+    [
+        ({}, {"runs_for": 1.0, "exit_codes": (1,)}, 700, None, [1, 12, 33, 74, 155, 316, 617]),
+        ({"restartPolicy": "Never"}, FAILS, 6, ["c terminated (Error 1)"], []),
+        ({"restartPolicy": "Never", "containers": [container(restartPolicy="OnFailure")]}, FAILS, 6, None, [5]),
+        (
+            {
+                "restartPolicy": "Never",
+                "containers": [
+                    container(
+                        restartPolicy="Never",
+                        restartPolicyRules=[{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}],
+                    )
+                ],
+            },
+            {"runs_for": 5.0, "exit_codes": (42, 1)},
+            11,
+            ["c terminated (Error 1) x1"],
+            [5],
+        ),
+    ],
+)
+def test_it_begins_again(
+    spec: Object, script: Object, after: float, containers: list[str] | None, restarts_at: list[float]
+) -> None:
+    life = Life(pod(**spec), script).until(after)
+    starts = [float(event.split()[0]) for event in life.events if "Started" in event]
+    assert starts[1:] == restarts_at
+    assert containers is None or life.containers == containers
+
+
+def test_who_has_run_for_long_is_forgiven() -> None:
+    life = Life(pod(), {"runs_for": 700.0, "exit_codes": (1,)}).until(3000)
+    assert [event for event in life.events if "BackOff" in event] == []
+    life.behaviours.add(runs_for=1.0)
+    life.until(3600)
+    assert [event.split(":")[0] for event in life.events if "BackOff" in event][:2] == ["3000 BackOff", "3011 BackOff"]
+    assert [event.split()[0] for event in life.events if "Started" in event][5:7] == ["3010", "3031"]
+
+
+def test_all_begin_again_when_a_rule_wants_that() -> None:
+    rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [9]}}]
+    containers = [container("c", restartPolicy="Never", restartPolicyRules=rules), container("d")]
+    life = Life(
+        pod(containers=containers, initContainers=[container("i")]),
+        {"container": "c", "runs_for": 5.0, "exit_codes": (9, 0)},
+    )
+    assert life.until(4).condition("AllContainersRestarting") == "False"
+    life.until(5)
+    assert life.containers == [
+        "i terminated (Completed 0) x1 ready",
+        "c running x1 ready",
+        "d running x1 ready",
+    ]
+    assert life.condition("Initialized") == "True"
+    [_, d] = life.pod["status"]["containerStatuses"]
+    assert d["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
+
+
+def test_a_failed_start_hook_ends_the_container() -> None:
+    hooked = container(lifecycle={"postStart": {"exec": {"command": ["/warm-up"]}}})
+    life = Life(pod(containers=[hooked]), {"post_start": Hook(2.0, "warm-up failed")}).until(1)
+    assert life.containers == ["c waiting (ContainerCreating)"]
+    life.until(10)
+    assert life.containers == ["c waiting (CrashLoopBackOff) x1"]
+    begun = ["Pulled", "Created", "Started", "FailedPostStartHook", "Killing"]
+    told = [*(f"{at} {reason}" for at in (2, 4) for reason in begun), "4 BackOff"]
+    assert [event.split(":")[0] for event in life.events] == told
+    assert life.pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 143
+
+
+def test_an_image_is_pulled_again_and_again() -> None:
+    life = Life(pod(), {"pull_error": "no such host"}).until(400)
+    pulls = [int(event.split()[0]) for event in life.events if "Pulling" in event]
+    assert pulls == [0, 10, 30, 70, 150, 310]
+    [status] = life.pod["status"]["containerStatuses"]
+    assert status["state"]["waiting"] == {
+        "reason": "ImagePullBackOff",
+        "message": 'Back-off pulling image "nginx": ErrImagePull: no such host',
+    }
+    never = Life(pod(containers=[container(imagePullPolicy="Never")]), {"pull_error": "absent"}).until(0)
+    assert never.containers == ["c waiting (ErrImageNeverPull)"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "failing", "after", "events", "ready", "restarts"),
+    [
+        pytest.param(
+            {"livenessProbe": {"httpGet": {"port": 80}}},
+            {"liveness": Failing(after=15.0)},
+            45,
+            [
+                "20 Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500",
+                "30 Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500",
+                "40 Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500",
+                "40 Killing: Container c failed liveness probe, will be restarted",
+            ],
+            True,
+            1,
+            id="liveness",
+        ),
+        pytest.param(
+            {"livenessProbe": {"exec": {"command": ["check"]}, "periodSeconds": 5}},
+            {"liveness": Failing(times=2, message="not yet")},
+            60,
+            [
+                "5 Unhealthy: Liveness probe failed: not yet",
+                "10 Unhealthy: Liveness probe failed: not yet",
+            ],
+            True,
+            0,
+            id="it comes round",
+        ),
+        pytest.param(
+            {
+                "startupProbe": {"tcpSocket": {"port": "web"}, "failureThreshold": 2},
+                "ports": [{"name": "web", "containerPort": 80}],
+            },
+            {"startup": Failing()},
+            21,
+            [
+                "10 Unhealthy: Startup probe failed: dial tcp 100.64.0.1:80: connect: connection refused",
+                "20 Unhealthy: Startup probe failed: dial tcp 100.64.0.1:80: connect: connection refused",
+                "20 Killing: Container c failed startup probe, will be restarted",
+            ],
+            False,
+            1,
+            id="startup",
+        ),
+        pytest.param(
+            {"readinessProbe": {"grpc": {"port": 80}, "failureThreshold": 1, "successThreshold": 2}},
+            {"readiness": Failing(after=5.0, until=25.0)},
+            39,
+            [
+                '10 Unhealthy: Readiness probe failed: service unhealthy (responded with "NOT_SERVING")',
+                '20 Unhealthy: Readiness probe failed: service unhealthy (responded with "NOT_SERVING")',
+            ],
+            False,
+            0,
+            id="readiness",
+        ),
+        pytest.param(
+            {"readinessProbe": {"grpc": {"port": 80}, "failureThreshold": 1, "successThreshold": 2}},
+            {"readiness": Failing(after=5.0, until=25.0)},
+            40,
+            None,
+            True,
+            0,
+            id="ready again",
+        ),
+        pytest.param(
+            {"livenessProbe": {"httpGet": {"port": 80}, "terminationGracePeriodSeconds": 6}},
+            {"liveness": Failing()},
+            35,
+            None,
+            True,
+            0,
+            id="a probe's own grace period",
+        ),
+        pytest.param(
+            {"livenessProbe": {"httpGet": {"port": 80}, "terminationGracePeriodSeconds": 6}},
+            {"liveness": Failing()},
+            36,
+            None,
+            True,
+            1,
+            id="which is over",
+        ),
+    ],
+)
+def test_probes_fail_as_they_are_scripted(
+    probe: Object, failing: Object, after: float, events: list[str] | None, ready: bool, restarts: int
+) -> None:
+    life = Life(
+        pod(containers=[container(**probe)]),
+        {"probes": failing, "stops_after": 99.0 if "grace" in str(probe).lower() else 0.0},
+    )
+    life.until(after)
+    [status] = life.pod["status"]["containerStatuses"]
+    assert (status["ready"], status["restartCount"]) == (ready, restarts)
+    told = [event for event in life.events if "Unhealthy" in event or "Killing" in event]
+    assert events is None or told == events

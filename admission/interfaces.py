@@ -1,8 +1,9 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.instruments import Instruments
@@ -21,8 +22,7 @@ GATES_ON: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
-class Reinvocation:
+class Reinvocation(Struct):
     """What mutating plugins remember of one write, so that they can be run once more. `called` are those who want to be
     when others change the object after them, `again` those who will be; `output` is the object as the webhooks left it."""
 
@@ -47,8 +47,7 @@ class Annotations(Protocol):
         """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(Struct):
     """One write on its way to storage. `object` is the new object (None on delete), owned by this request, so a mutating
     plugin may change it in place; `old_object` must not be changed."""
 
@@ -157,8 +156,7 @@ class Writer(Protocol):
         """`change` is called again when somebody was faster. StatusError, also what `change` raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Initializer:
+class Initializer(Struct, frozen=True):
     """What a plugin is made with (upstream: admission initializers). `configuration` is what --admission-control-config-file
     has for each plugin by its name; without a `writer` nothing but the object itself is changed."""
 

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go.
 """
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Operation
 
@@ -23,8 +24,7 @@ class What(NamedTuple):
     step: Step
 
 
-@dataclass(slots=True)
-class Timing:
+class Timing(Struct):
     """How many runs took up to each bound (the last place: longer), and seconds in all."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))

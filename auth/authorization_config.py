@@ -6,9 +6,10 @@ k8s.io/kubernetes/pkg/kubeapiserver/authorizer/config.go.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.duration import format_duration, parse_duration
@@ -27,8 +28,7 @@ _MAX_CONDITIONS: Final = 64
 _MAX_TIMEOUT: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookConfiguration:
+class WebhookConfiguration(Struct, frozen=True, kw_only=True):
     """Seconds; a time of 0 remembers nothing. `kubeconfig` None: this very cluster's."""
 
     timeout: float = 30.0
@@ -40,8 +40,7 @@ class WebhookConfiguration:
     match_conditions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizerConfiguration:
+class AuthorizerConfiguration(Struct, frozen=True):
     type: str
     name: str
     webhook: WebhookConfiguration | None = None

@@ -3,8 +3,9 @@
 Upstream: k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.auth.interfaces import UserInfo
 

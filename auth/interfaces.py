@@ -4,16 +4,16 @@ Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authoriz
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.auth.selectors import Selectors
 
 
-@dataclass(frozen=True, slots=True)
-class UserInfo:
+class UserInfo(Struct, frozen=True):
     """Who a request comes from (upstream: user.Info)."""
 
     name: str
@@ -22,8 +22,7 @@ class UserInfo:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Credentials:
+class Credentials(Struct):
     """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
     certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
     those that a token must be for, by default the server's own. `path` is the request's; `warnings` go into its answer."""
@@ -37,8 +36,7 @@ class Credentials:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """Whose a token is, and which of the audiences that were asked for it is meant for (upstream: authenticator.Response).
     `warnings` go to the client whose token it is."""
 
@@ -80,8 +78,7 @@ class Decision(Enum):
     NO_OPINION = "NoOpinion"
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(Struct):
     """What a request wants to do (upstream: authorizer.Attributes). Nobody changes it; it isn't frozen because frozen ones are
     dear to make, and each request makes one."""
 

@@ -9,8 +9,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import RefusedError
@@ -39,8 +40,7 @@ class OutOfRange(float):
     text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(Struct, frozen=True):
     """`payload` is the claims when they are an object. `signed` is what `signature` is of."""
 
     header: Mapping[str, Any]

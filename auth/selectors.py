@@ -5,9 +5,10 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/authorization.go, k8s.io/kubern
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import fields, labels, names
 from fakeapiserver.apimachinery.field import Path, go_quote
@@ -25,8 +26,7 @@ _TOLD: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """`error` is upstream's text for what could not be read; `requirements` are the others: all of them must hold, so that
     leaving one out asks for more than is wanted, never for less."""
 
@@ -34,8 +34,7 @@ class Parsed:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Selectors:
+class Selectors(Struct, frozen=True, dict=True):
     """`field_selector` and `label_selector` are texts as a query has them, or the attributes of a SubjectAccessReview.
     Parsed when an authorizer looks."""
 

@@ -3,9 +3,11 @@
 Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/{plugin,dispatcher,reinvocationcontext}.go.
 """
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes, Reinvocation, Versions
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
 
 
-@dataclass(frozen=True)
-class MutatingHook(Hook):
+class MutatingHook(Hook, frozen=True):
     @cached_property
     def mutator(self) -> "Mutator":
         from fakeapiserver.admission.policy.mutator import Mutator
@@ -45,8 +46,7 @@ class Invocation(NamedTuple):
         return "/".join((self.hook.name, self.binding.name, meta.get("namespace", ""), meta.get("name", "")))
 
 
-@dataclass(slots=True)
-class View:
+class View(Struct):
     """The write in the version that some policies see it in, with what they have made of it."""
 
     subject: Subject

@@ -4,7 +4,6 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,dispat
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 
-@dataclass(frozen=True)
-class ValidatingHook(Hook):
+class ValidatingHook(Hook, frozen=True):
     @cached_property
     def validator(self) -> "Validator":
         from fakeapiserver.admission.policy.validator import Validator

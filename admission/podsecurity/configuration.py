@@ -4,8 +4,9 @@ Upstream: k8s.io/pod-security-admission/admission/api/{v1/defaults.go,validation
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import InitializationError
 from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, parse_level, parse_version
@@ -29,8 +30,7 @@ _EVERYTHING_GOES: Final = Policy()
 _EXEMPTIONS: Final = Path("exemptions")
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     defaults: Policy = _EVERYTHING_GOES
     namespaces: frozenset[str] = frozenset()
     runtime_classes: frozenset[str] = frozenset()

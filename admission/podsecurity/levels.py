@@ -6,8 +6,9 @@ Upstream: k8s.io/pod-security-admission/api/helpers.go.
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 
@@ -39,8 +40,7 @@ class LevelVersion(NamedTuple):
 PRIVILEGED: Final = LevelVersion("privileged", LATEST)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     enforce: LevelVersion = PRIVILEGED
     audit: LevelVersion = PRIVILEGED
     warn: LevelVersion = PRIVILEGED

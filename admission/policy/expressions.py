@@ -5,8 +5,9 @@ plugin/webhook/matchconditions/matcher.go.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.review import Subject, request_of
@@ -93,8 +94,7 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
-@dataclass(slots=True)
-class Evaluation:
+class Evaluation(Struct):
     """One write to one webhook or policy. `names` are what expressions may name but for `variables`; `decisions` what the
     authorizer, if expressions may ask it, has said so far."""
 

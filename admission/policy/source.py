@@ -4,9 +4,10 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/{generic/policy_source,ge
 """
 
 from collections.abc import Iterable
-from copy import copy
-from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
@@ -59,8 +60,7 @@ class ConfigurationError(Exception):
     """A policy or binding can't be used as it is; the failure policy decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Criteria:
+class Criteria(Struct, frozen=True):
     """MatchResources, with its selectors parsed."""
 
     resources: Object
@@ -75,15 +75,13 @@ def criteria_of(resources: Object | None) -> Criteria | None:
     return Criteria(resources, *selectors)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     name: str
     spec: Object
     criteria: Criteria | None
 
 
-@dataclass(frozen=True)
-class Hook:
+class Hook(Struct, frozen=True, dict=True):
     """A policy and its bindings. Subclasses compile its expressions when they are first needed."""
 
     name: str
@@ -94,8 +92,8 @@ class Hook:
 
     def bound(self, bindings: tuple[Binding, ...]) -> Self:
         """The same policy, which needn't be compiled again."""
-        other = copy(self)
-        object.__setattr__(other, "bindings", bindings)
+        other = replace(self, bindings=bindings)
+        other.__dict__.update(self.__dict__)
         return other
 
     @property

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.g
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel.admission import Environment
 from fakeapiserver.apimachinery.cel.errors import CompileError
@@ -19,8 +20,7 @@ _MOST_KINDS: Final = 10
 Spec = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TypeChecker:
+class TypeChecker(Struct, frozen=True):
     """`kinds_for` tells the kinds of a resource (an empty group stands for any), `schema_of` a kind's schema with all that it
     refers to, None if there is none. `unique` gives numbers that set the types of one kind apart from those of another time."""
 

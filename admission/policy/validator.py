@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.policy.expressions import (
     BUDGET,
@@ -39,8 +40,7 @@ class Failure(NamedTuple):
     position: int = 0
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """`failures` are acted on as the binding says, `errors` always deny; `annotations` are for the audit log, `ignored` errors
     for metrics only."""
 

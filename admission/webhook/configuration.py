@@ -5,9 +5,10 @@ Upstream: k8s.io/apiserver/pkg/admission/configuration/{mutating,validating}_web
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.labels import Selector
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import Endpoint
 
 
-@dataclass(frozen=True)
-class Hook:
+class Hook(Struct, frozen=True, dict=True):
     """One webhook. `uid` tells it from all others, also from those of the same name; `spec` is as stored, with its defaults."""
 
     uid: str

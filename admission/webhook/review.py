@@ -5,8 +5,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.matching import namespace_of
@@ -62,8 +63,7 @@ _REVIEW: Final = ReviewKind(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What a webhook answered. `status` is its own explanation, None without one."""
 
     allowed: bool
@@ -74,8 +74,7 @@ class Verdict:
     audit_annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The write as a webhook sees it: perhaps in another version than the client's."""
 
     resource: GroupVersionResource

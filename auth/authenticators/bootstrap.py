@@ -7,8 +7,9 @@ import base64
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth.interfaces import Response, UserInfo
@@ -27,8 +28,7 @@ class Secrets(Protocol):
     def get(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class BootstrapTokens:
+class BootstrapTokens(Struct, frozen=True):
     """A token that matches no usable secret is nobody's: upstream says nothing about why."""
 
     secrets: Secrets

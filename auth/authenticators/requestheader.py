@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheade
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
 from fakeapiserver.apimachinery.go_url import path_unescape
@@ -19,8 +20,7 @@ _CACHE_SIZE: Final = 256
 _KEEP_REFUSED: Final = 10.0  # seconds: a certificate may not be valid yet
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeaderConfig:
+class RequestHeaderConfig(Struct, frozen=True):
     """The --requestheader- flags. `client_ca` is PEM; no allowed name at all allows every one. The defaults are kubeadm's."""
 
     client_ca: bytes

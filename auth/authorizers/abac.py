@@ -4,9 +4,10 @@ Upstream: k8s.io/kubernetes/pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.apimachinery.serializer.component_config import not_registered
@@ -19,8 +20,7 @@ _VERSION: Final = "abac.authorization.kubernetes.io/v1beta1"
 _EVERYBODY: Final = "system:authenticated"
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Who may do what. `*` is everything; of `user` and `group`, those that are set must match."""
 
     user: str = ""

@@ -6,9 +6,10 @@ Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go.
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.serializer.type_meta import boolean_field, text_field
@@ -33,8 +34,7 @@ _BOTH: Final = "webhook subject access review returned both allow and deny respo
 Post = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """`version` is that of SubjectAccessReview; the times are seconds, 0 remembers nothing; `on_error` counts when the webhook
     or a condition fails; by its `name` metrics tell it from others."""
 

@@ -5,9 +5,10 @@ Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), spec.go (Next), p
 
 import re
 from calendar import timegm
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
@@ -28,8 +29,7 @@ _EVERY: Final = "@every "
 _YEARS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(Struct, frozen=True):
     low: int
     high: int
     names: tuple[str, ...] = ()
@@ -38,8 +38,7 @@ class _Bounds:
 _BOUNDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When something is due: at these minutes, hours, days of the month, months and days of the week (0 is Sunday) in a time
     zone ("" is the machine's); or every so many seconds, and then the sets are empty."""
 

@@ -11,10 +11,10 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/field (path.go, errors.go).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import Struct
 
 Reason = Literal[
     "FieldValueNotFound",
@@ -45,8 +45,7 @@ _SENTENCE: Final[dict[Reason, str]] = {
 _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A field's place, written as upstream writes it: `spec.ports[0].port`, `metadata.annotations[a/b]`."""
 
     text: str = ""
@@ -72,8 +71,7 @@ class Omitted:
 OMIT: Final = Omitted()
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """One field error. `value` is JSON-like data, only shown, never changed."""
 
     reason: Reason

@@ -4,14 +4,14 @@ Upstream: k8s.io/apimachinery/pkg/fields/selector.go.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 _ESCAPED = str.maketrans({"\\": "\\\\", ",": "\\,", "=": "\\="})
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """`operator` is `=` or `!=`."""
 
     field: str
@@ -25,8 +25,7 @@ class Requirement:
         return f"{self.field}{self.operator}{self.value.translate(_ESCAPED)}"
 
 
-@dataclass(frozen=True)
-class Selector:
+class Selector(Struct, frozen=True, dict=True):
     """All requirements must hold; without any, everything is selected."""
 
     requirements: tuple[Requirement, ...]

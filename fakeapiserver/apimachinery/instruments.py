@@ -5,13 +5,13 @@ Upstream: k8s.io/component-base/metrics.
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Values = tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Family:
+class Family(Struct, frozen=True, eq=False):
     """A metric by its upstream name; `bounds` are the upper ones of a histogram's buckets. Compared by identity."""
 
     name: str
@@ -21,8 +21,7 @@ class Family:
     gauge: bool = False
 
 
-@dataclass(slots=True)
-class Histogram:
+class Histogram(Struct):
     """How many values fell below each bound, and their sum."""
 
     bounds: tuple[float, ...]
@@ -43,8 +42,7 @@ class Histogram:
         return rows
 
 
-@dataclass(slots=True)
-class Instruments:
+class Instruments(Struct):
     """One server's. Label values come from what is stored or served, so no client can make many of them."""
 
     numbers: dict[Family, Counter[Values]] = field(default_factory=dict)

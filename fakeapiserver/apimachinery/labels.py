@@ -6,8 +6,9 @@ pkg/apis/meta/v1/helpers.go.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -20,8 +21,7 @@ _TOKEN: Final = re.compile(r"[ \t\r\n]*(?:([=!(),<>]+)|([^=!(),<> \t\r\n]+)|$)")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """`operator` is one of `in notin = == != > < exists !`. `values` are sorted; exists and ! have none."""
 
     key: str
@@ -57,8 +57,7 @@ class Requirement:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """All requirements must hold; without any, everything is selected, unless `nothing`."""
 
     requirements: tuple[Requirement, ...] = ()

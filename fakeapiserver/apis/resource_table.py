@@ -5,8 +5,9 @@ k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
@@ -20,32 +21,28 @@ _OWN: Final = GroupVersion("apiregistration.k8s.io", "v1")
 _OWN_PRIORITY: Final = Priority(20_001, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionView:
+class VersionView(Struct, frozen=True):
     """One group version and its resources in the order discovery lists them."""
 
     gv: GroupVersion
     resources: tuple[APIResource, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupView:
+class GroupView(Struct, frozen=True):
     """One group and its versions, preferred first."""
 
     name: str
     versions: tuple[VersionView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteVersion:
+class RemoteVersion(Struct, frozen=True):
     """A group version that another server answers. `document` is its APIVersionDiscovery, as JSON data."""
 
     priority: Priority
     document: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteSpec:
+class RemoteSpec(Struct, frozen=True):
     """Where a remote server's OpenAPI v3 document is: `url` on the server of the APIService `name`, which is its `own` group
     version's rather than one of others that the server has too."""
 

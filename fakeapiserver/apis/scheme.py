@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apis.custom_schema import CustomSchema
@@ -104,8 +106,7 @@ class RecordedDefinitions(Mapping[str, Schema]):
         return name in self._index()
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Struct, frozen=True):
     """What one Kubernetes version serves before anything is added to it.
 
     `groups` is group -> versions, both in discovery order (the legacy group "" first, preferred versions first).

@@ -9,9 +9,11 @@ import socket
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import fields, replace
 
 from fakeapiserver.apis.scheme import read_table
 from fakeapiserver.cli.complain import complain
@@ -52,8 +54,7 @@ _READERS: Final[Mapping[object, Callable[[str], object]]] = {
 _SETTINGS: Final = {setting.name.replace("_", "-"): setting for setting in fields(KubeControllerManagerConfiguration)}
 
 
-@dataclass(slots=True)
-class Options:
+class Options(Struct):
     """The command line. Times in seconds; `warnings` are lines for standard error."""
 
     configuration: KubeControllerManagerConfiguration = field(default_factory=KubeControllerManagerConfiguration)
@@ -97,7 +98,7 @@ def parse(arguments: Sequence[str]) -> Options:
         selected(options.controllers)
     except ValueError as error:
         raise UsageError(f"--controllers: {error}") from None
-    options.configuration = replace(options.configuration, **settings)  # type: ignore[arg-type]
+    options.configuration = replace(options.configuration, **settings)
     return options
 
 

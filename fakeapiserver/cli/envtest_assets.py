@@ -12,9 +12,10 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 import fakeapiserver
 from fakeapiserver.cli.complain import complain
@@ -43,8 +44,7 @@ class UsageError(ValueError):
     """The command line is wrong; the text is one sentence."""
 
 
-@dataclass(slots=True)
-class Options:
+class Options(Struct):
     """`folder` None: the default one."""
 
     folder: Path | None = None

@@ -5,10 +5,11 @@ Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in ap
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.duration import parse_duration
@@ -26,8 +27,7 @@ class InvalidArgument(UsageError):
     """A value that can't be read, in Go's words."""
 
 
-@dataclass(slots=True)
-class Parsed:
+class Parsed(Struct):
     """`warnings` are lines for standard error; `command` is what follows `--`; `given`: each flag that was set,
     and its last text."""
 

@@ -7,8 +7,9 @@ Their kubelets register nodes, renew leases and let pods live; what containers d
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.flags import UsageError, read_boolean, read_integer, split_flag
@@ -44,8 +45,7 @@ _TYPES: Final = {
 }
 
 
-@dataclass(slots=True)
-class Options:
+class Options(Struct):
     """The command line."""
 
     simulation: Simulation

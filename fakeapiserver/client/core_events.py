@@ -9,8 +9,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -158,8 +159,7 @@ class CoreEventRecorder:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """What was written of an event."""
 
     name: str

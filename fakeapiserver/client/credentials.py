@@ -4,10 +4,11 @@ Upstream: k8s.io/client-go/transport/{round_trippers,token_source,transport}.go,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
@@ -21,8 +22,7 @@ _TOKEN_FILE_SECONDS: Final = 50.0
 _NAME_LETTERS: Final = "!#$&'*+-.^_`|~"
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """The value of an Authorization header, empty for none, and a client certificate."""
 
     authorization: str = ""

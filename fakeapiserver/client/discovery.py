@@ -5,10 +5,10 @@ Upstream: k8s.io/client-go/discovery/{discovery_client,aggregated_discovery}.go,
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.errors import StatusError
@@ -32,8 +32,7 @@ class APIResource(msgspec.Struct, frozen=True):
     subresources: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class APIGroup:
+class APIGroup(Struct, frozen=True):
     """A group's versions, the preferred one first, and their resources. `stale`: versions whose server doesn't answer."""
 
     name: str
@@ -41,8 +40,7 @@ class APIGroup:
     stale: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(Struct, frozen=True):
     """Discovery as servers without aggregated discovery tell it, and kubectl's cache keeps it: APIGroups in the server's order,
     APIResourceLists by group version (`apps/v1`), and the group versions whose server doesn't answer."""
 

@@ -4,8 +4,9 @@ Pure: both are told the time.
 """
 
 import random
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 
 class TokenBucket:
@@ -44,8 +45,7 @@ class Random(Protocol):
         """Of [0, 1)."""
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(Struct):
     """Seconds to wait, longer each time: `initial`, times `factor`, up to `cap`, each up to `jitter` (a share) longer.
 
     One that had no failure for `reset` seconds begins anew (upstream: wait.Backoff, DelayWithReset).

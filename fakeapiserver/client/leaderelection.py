@@ -12,8 +12,10 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
@@ -29,8 +31,7 @@ LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 JITTER_FACTOR: Final = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderElectionRecord:
+class LeaderElectionRecord(Struct, frozen=True):
     """What a Lease's spec says. Times as they are on the wire; `holder_identity` is "" once the leader has given it back."""
 
     holder_identity: str = ""

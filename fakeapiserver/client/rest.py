@@ -7,12 +7,13 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
@@ -43,8 +44,7 @@ _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A whole answer that is no refusal. Header names are in lower case."""
 
     status: int

@@ -4,7 +4,8 @@ Upstream: k8s.io/apimachinery/pkg/api/meta/{interfaces,errors}.go, k8s.io/client
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import (
     GroupKind,
@@ -20,8 +21,7 @@ class NoMatchError(LookupError):
     """The server has no such kind or resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class RESTMapping:
+class RESTMapping(Struct, frozen=True):
     """Where a kind's objects are."""
 
     gvr: GroupVersionResource

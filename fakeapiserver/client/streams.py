@@ -8,9 +8,10 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypedDict, Unpack
+
+from msgspec import Struct
 
 from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.rest import RESTClient, resource_path
@@ -34,16 +35,14 @@ class Channel(IntEnum):
     CLOSE = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """A piece of what a process wrote to STDOUT or STDERR."""
 
     channel: Channel
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """What a command left."""
 
     exit_code: int

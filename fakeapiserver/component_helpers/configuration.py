@@ -1,12 +1,12 @@
 """kube-controller-manager's settings, by its flags' names (upstream: k8s.io/kube-controller-manager/config/v1alpha1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class KubeControllerManagerConfiguration:
+
+class KubeControllerManagerConfiguration(Struct, frozen=True):
     """Upstream's defaults. Periods in seconds."""
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """What every controller is made with (upstream: cmd/kube-controller-manager/app/controllermanager.go, ControllerContext)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory
@@ -25,8 +26,7 @@ EVERYTHING: Final = Request("", "")
 _FOREVER: Final = 1e7  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(Struct, frozen=True):
     """What controllers sign with.
 
     sign_token: makes a JSON web token of claims; None: there is no key for it.
@@ -37,8 +37,7 @@ class Signing:
     authorities: Mapping[str, KeyPair] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Struct):
     """What all controllers of a manager have together."""
 
     informers: SharedInformerFactory
@@ -188,8 +187,7 @@ class _Limited:
             raise TerminalError(f"given up after {self._max_retries} retries: {error}") from error
 
 
-@dataclass(slots=True)
-class Periodic:
+class Periodic(Struct):
     """A Source of EVERYTHING, when the controller starts; the reconciler's `requeue_after` is the period."""
 
     first: Callable[[], float] = lambda: 0.0

@@ -4,8 +4,9 @@ Keys are controllers, `namespace/name`. One instance serves one kind of controll
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
@@ -14,8 +15,7 @@ from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEve
 EXPECTATIONS_TIMEOUT: Final = 300.0
 
 
-@dataclass(slots=True)
-class _Expected:
+class _Expected(Struct):
     additions: int
     deletions: int
     since: float

@@ -8,8 +8,9 @@ it has. While a version's server doesn't answer, the monitors of its resources s
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.cache.shared_informer import Registration, ResourceEventHandler, SharedInformer
@@ -31,8 +32,7 @@ _PERIOD: Final = 30.0
 _MAX_WAIT: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Monitor:
+class Monitor(Struct, frozen=True):
     """One resource's informer, and the handler's place at it."""
 
     resource: APIResource
@@ -159,8 +159,7 @@ class ResourceMonitors:
             log.warning("%s: not all resource monitors could be synced, proceeding anyways", self._context.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stopping:
+class _Stopping(Struct, frozen=True):
     """A source of nothing that ends with its controller."""
 
     monitors: ResourceMonitors

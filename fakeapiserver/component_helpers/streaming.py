@@ -4,8 +4,9 @@ Upstream: k8s.io/cri-streaming/pkg/streaming/server.go (Runtime), pkg/kubelet/se
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.transport.pipe import Pipe
@@ -13,8 +14,7 @@ from fakeapiserver.transport.pipe import Pipe
 Write = Callable[[bytes], Awaitable[None]]
 
 
-@dataclass(slots=True)
-class Streams:
+class Streams(Struct):
     """Between a client and a process; None: the client doesn't want it. `write`s raise ConnectionError when the client is gone.
     `size`: columns and rows of the client's terminal, once it has told them."""
 
@@ -25,8 +25,7 @@ class Streams:
     size: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True):
     """`since`: no lines before, in seconds since the epoch. Upstream: PodLogOptions."""
 
     follow: bool = False

@@ -1,9 +1,10 @@
 """Which controllers there are (upstream: cmd/kube-controller-manager/app/controller_descriptor.go, names/controller_names.go)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from fakeapiserver.component_helpers.controller_context import ControllerContext
@@ -17,8 +18,7 @@ class Constructor(Protocol):
         """The queues and workers it consists of; none where the configuration leaves it nothing to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerDescriptor:
+class ControllerDescriptor(Struct, frozen=True):
     """One controller.
 
     account: the service account of kube-system it asks the server as; "": it is the manager itself.

@@ -4,9 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory, strip_managed_fields
 from fakeapiserver.client.core_events import CoreEventBroadcaster
@@ -45,8 +46,7 @@ _SOON: Final = 1.5
 _LEAST: Final = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """Something that runs like a controller, as `user`."""
 
     user: str
@@ -57,8 +57,7 @@ class NotSettled(TimeoutError):
     """Something goes on moving; the text tells what."""
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """A controller that is there."""
 
     context: ControllerContext

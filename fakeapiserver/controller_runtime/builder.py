@@ -4,8 +4,9 @@ controller_managed_by(manager).for_(WIDGET).owns(DEPLOYMENT).complete(WidgetReco
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
@@ -22,8 +23,7 @@ from fakeapiserver.controller_runtime.source import Kind as KindSource
 from fakeapiserver.controller_runtime.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Watch:
+class _Watch(Struct, frozen=True):
     kind: GroupVersionKind
     handler: EventHandler
     predicates: Sequence[Predicate]

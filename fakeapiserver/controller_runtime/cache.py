@@ -5,9 +5,9 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/cache.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.errors import new_not_found
@@ -27,8 +27,7 @@ from fakeapiserver.client.rest_mapper import RESTMapper
 FieldIndexFunc = Callable[[Object], Iterable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ByObject:
+class ByObject(Struct, frozen=True):
     """What is kept of one kind. `namespaces` None: those of the cache. `transform` None: the cache's."""
 
     label_selector: str = ""
@@ -37,8 +36,7 @@ class ByObject:
     transform: TransformFunc | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CacheOptions:
+class CacheOptions(Struct, frozen=True):
     """namespaces: only objects of these, and cluster-scoped ones; none: of all.
 
     transform: what is kept of objects; managed fields aren't by default.

@@ -8,9 +8,10 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.client.errors import is_conflict
 from fakeapiserver.client.workqueue import (
@@ -32,8 +33,7 @@ log = logging.getLogger(__name__)
 _PANICS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerOptions:
+class ControllerOptions(Struct, frozen=True):
     """max_concurrent_reconciles: so many requests at once, never one twice.
 
     cache_sync_timeout: seconds until the caches must have come.

@@ -1,36 +1,32 @@
 """What happened to an object (upstream: sigs.k8s.io/controller-runtime/pkg/event)."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 
 
-@dataclass(frozen=True, slots=True)
-class CreateEvent:
+class CreateEvent(Struct, frozen=True):
     """It is new; or was there when the controller began."""
 
     object: Object
     is_in_initial_list: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateEvent:
+class UpdateEvent(Struct, frozen=True):
     """It changed; or is only looked at again, then both have the same resourceVersion."""
 
     object_old: Object
     object_new: Object
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteEvent:
+class DeleteEvent(Struct, frozen=True):
     """It is gone. `delete_state_unknown`: nobody saw how, the object is the last that was seen of it."""
 
     object: Object
     delete_state_unknown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GenericEvent:
+class GenericEvent(Struct, frozen=True):
     """Something happened outside of the cluster, and concerns the object."""
 
     object: Object = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """What must be done before an object goes (upstream: controller-runtime/pkg/finalizer, pkg/controller/controllerutil)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.client.cache.indexer import Object
@@ -11,8 +12,7 @@ from fakeapiserver.controller_runtime.client import Client
 Finalize = Callable[[Object], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class FinalizerResult:
+class FinalizerResult(Struct, frozen=True):
     """`updated`: finalizers were written. `gone`: nothing more is to be done for the object."""
 
     updated: bool

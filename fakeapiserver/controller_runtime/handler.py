@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.client.cache.indexer import Object
@@ -65,8 +66,7 @@ def enqueue_request_for_object(event: Event, queue: Queue) -> None:
         log.error("%s received with no metadata", type(event).__name__)
 
 
-@dataclass(slots=True)
-class EnqueueRequestForOwner:
+class EnqueueRequestForOwner(Struct):
     """The owners of this kind are to be looked at; only the controller with `only_controller_owner`.
 
     namespaced: whether owners are in their objects' namespace, as opposed to cluster-scoped ones.
@@ -102,8 +102,7 @@ class EnqueueRequestForOwner:
                 yield Request(metadata.get("namespace", "") if self.namespaced else "", reference["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueRequestsFromMapFunc:
+class EnqueueRequestsFromMapFunc(Struct, frozen=True):
     """The requests that a function makes of the object; of an update, of both states. It may be an `async def`."""
 
     map: MapFunc
@@ -119,8 +118,7 @@ class EnqueueRequestsFromMapFunc:
             queue.add(request, priority)
 
 
-@dataclass(frozen=True, slots=True)
-class _Low:
+class _Low(Struct, frozen=True):
     """A queue where LOW_PRIORITY is what isn't said otherwise."""
 
     queue: Queue
@@ -141,8 +139,7 @@ class _Low:
         return self.queue.num_requeues(item)
 
 
-@dataclass(frozen=True, slots=True)
-class Funcs:
+class Funcs(Struct, frozen=True):
     """A function for each sort of event; where there is none, nothing happens. What they add without a priority has that of
     the event (`priority_of`)."""
 

@@ -10,10 +10,12 @@ import socket
 import uuid
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
@@ -59,8 +61,7 @@ class _Order(IntEnum):
 _STOPPED: Final = (_Order.OTHERS, _Order.LEADER_ELECTION, _Order.CACHES, _Order.WEBHOOKS, _Order.HTTP_SERVERS)
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerOptions:
+class ManagerOptions(Struct, frozen=True):
     """leader_election: needs leader_election_id, the Lease's name; leader_election_namespace is the pod's by default.
 
     lease_duration, renew_deadline, retry_period: seconds, see LeaderElector.

@@ -5,8 +5,9 @@ Upstream: sigs.k8s.io/controller-tools (the +kubebuilder markers).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Required, TypedDict, TypeVar
+
+from msgspec import Struct
 
 from fakeapiserver.controller_runtime import scheme
 
@@ -16,8 +17,7 @@ RULES: Final = "__kubernetes_rbac__"
 WEBHOOKS: Final = "__kubernetes_webhooks__"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of `kubectl get`. `type`: string, integer, number, boolean or date; `priority` above 0 is for `-o wide`."""
 
     name: str
@@ -28,8 +28,7 @@ class Column:
     format: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The scale subresource's JSON paths."""
 
     spec_replicas_path: str = ".spec.replicas"
@@ -37,8 +36,7 @@ class Scale:
     label_selector_path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """What a CustomResourceDefinition says beside its schema."""
 
     plural: str
@@ -55,8 +53,7 @@ class Resource:
     deprecated: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """An RBAC rule."""
 
     groups: Sequence[str]
@@ -67,8 +64,7 @@ class Rule:
     namespace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookMarker:
+class WebhookMarker(Struct, frozen=True):
     """A webhook's entry in a webhook configuration; `webhook` tells of its fields."""
 
     name: str

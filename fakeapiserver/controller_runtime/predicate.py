@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
@@ -18,8 +19,7 @@ class Predicate(Protocol):
     def __call__(self, event: Event) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Funcs:
+class Funcs(Struct, frozen=True):
     """A function for each sort of event; where there is none, all count."""
 
     create: Callable[[CreateEvent], bool] | None = None

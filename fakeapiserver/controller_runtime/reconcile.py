@@ -1,8 +1,9 @@
 """What a controller is asked to do, and what it answers (upstream: sigs.k8s.io/controller-runtime/pkg/reconcile)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 
 class Request(NamedTuple):
@@ -15,8 +16,7 @@ class Request(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What is to happen next with the request.
 
     requeue_after: seconds until it is looked at again; 0: when something changes.
@@ -46,8 +46,7 @@ class TerminalError(Exception):
         return f"terminal error: {super().__str__()}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcilerFunc:
+class ReconcilerFunc(Struct, frozen=True):
     """A function as a Reconciler."""
 
     function: Callable[[Request], Awaitable[Result | None]]

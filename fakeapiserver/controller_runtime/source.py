@@ -4,8 +4,9 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
@@ -111,8 +112,7 @@ class Kind:
                 registration.remove()
 
 
-@dataclass(slots=True)
-class Informer:
+class Informer(Struct):
     """The objects of an informer that somebody else runs."""
 
     informer: SharedInformer
@@ -132,8 +132,7 @@ class Informer:
             self._registration.remove()
 
 
-@dataclass(slots=True)
-class Channel:
+class Channel(Struct):
     """Objects that come from elsewhere: each makes a GenericEvent. What fails is logged; when the iterator does, no more come."""
 
     objects: AsyncIterable[Object]

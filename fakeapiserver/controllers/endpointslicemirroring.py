@@ -4,8 +4,9 @@ Upstream: pkg/controller/endpointslicemirroring.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
@@ -51,8 +52,7 @@ _MAX_RETRIES: Final = 15
 _Key = tuple[str, PortMapKey]
 
 
-@dataclass(slots=True)
-class _Changes:
+class _Changes(Struct):
     """Slices to create have no name yet."""
 
     create: list[Object] = field(default_factory=list)

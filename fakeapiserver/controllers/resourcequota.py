@@ -4,8 +4,9 @@ Admission charges what is created; what is deleted or ends is found by looking a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.quantity import ZERO
@@ -168,8 +169,7 @@ class QuotaController:
         return _Handler(self, resource.gvr.group_resource)
 
 
-@dataclass(frozen=True, slots=True)
-class _Handler:
+class _Handler(Struct, frozen=True):
     """Notices when something uses less than it did; what is new was charged when it was written."""
 
     controller: QuotaController

@@ -8,8 +8,9 @@ Runs with the feature gate StorageVersionMigrator, and does nothing while the se
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
@@ -315,8 +316,7 @@ class StorageVersionMigrator:
         await self._migrations.update_status({**kind, **migration})
 
 
-@dataclass(frozen=True, slots=True)
-class _Handler:
+class _Handler(Struct, frozen=True):
     """Tells the queues."""
 
     migrator: StorageVersionMigrator

@@ -5,8 +5,9 @@ pkg/registry/authorization/util/helpers.go, pkg/apis/authorization/validation/va
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid
@@ -34,8 +35,7 @@ def access_reviews(authorizer: Authorizer, rules: RuleResolver | None) -> Mappin
     }
 
 
-@dataclass(frozen=True, slots=True)
-class AccessReview:
+class AccessReview(Struct, frozen=True):
     """SubjectAccessReview: may this user?"""
 
     authorizer: Authorizer
@@ -45,8 +45,7 @@ class AccessReview:
         return await _answered(self.authorizer, obj, _user(obj))
 
 
-@dataclass(frozen=True, slots=True)
-class LocalAccessReview:
+class LocalAccessReview(Struct, frozen=True):
     """LocalSubjectAccessReview: may this user, in this namespace?"""
 
     authorizer: Authorizer
@@ -65,8 +64,7 @@ class LocalAccessReview:
         return await _answered(self.authorizer, obj, _user(obj))
 
 
-@dataclass(frozen=True, slots=True)
-class SelfAccessReview:
+class SelfAccessReview(Struct, frozen=True):
     """SelfSubjectAccessReview: may I?"""
 
     authorizer: Authorizer
@@ -76,8 +74,7 @@ class SelfAccessReview:
         return await _answered(self.authorizer, obj, request.user)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfRulesReview:
+class SelfRulesReview(Struct, frozen=True):
     """SelfSubjectRulesReview: what may I do here?"""
 
     rules: RuleResolver | None

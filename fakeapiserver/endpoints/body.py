@@ -6,8 +6,9 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserv
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.field import go_quote
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
 
-@dataclass(frozen=True, slots=True)
-class KnownKind:
+class KnownKind(Struct, frozen=True):
     """A kind that the server knows, of whatever path: a definition, or nothing but that there is one, whose bodies are taken as
     they are. ValueError in Go's words for what doesn't fit it."""
 

@@ -8,10 +8,11 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.endpoints.request import Request, Response
 
@@ -27,8 +28,7 @@ _PIECE: Final = 1 << 18
 _TURN: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """`etag` has its quotes, or is empty; `modified` is in seconds since the epoch; `headers` are those of its own."""
 
     body: bytes

@@ -3,8 +3,9 @@
 Upstream: pkg/registry/core/pod/storage/eviction.go.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field, labels
 from fakeapiserver.apimachinery.errors import (

@@ -1,6 +1,6 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object
@@ -94,8 +94,7 @@ def _converted(request: Request, scope: RequestScope, accept: Accept, found: Lis
     return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """What of the collection is asked for: at `revision` (0: now), which must be at least `minimum`, from the key `start`
     on, `limit` objects at most (0: all)."""
 

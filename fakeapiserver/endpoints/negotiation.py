@@ -5,9 +5,10 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_not_acceptable, new_unsupported_media_type, status_error
 from fakeapiserver.endpoints.accept import parse
@@ -31,8 +32,7 @@ _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(Struct, frozen=True):
     """The chosen media type. `as_kind` is the form the client asked for (`Table`, `PartialObjectMetadata` …), of its group's
     `as_version`; empty for the object itself."""
 

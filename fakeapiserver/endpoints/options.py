@@ -4,9 +4,10 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/{v1/types.go,v1/validation/validatio
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, fields, labels
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
@@ -19,8 +20,7 @@ _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _MAX_FIELD_MANAGER: Final = 128
 
 
-@dataclass(slots=True)
-class WriteOptions:
+class WriteOptions(Struct):
     """CreateOptions, UpdateOptions and PatchOptions in one."""
 
     dry_run: bool = False
@@ -29,8 +29,7 @@ class WriteOptions:
     force: bool | None = None
 
 
-@dataclass(slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct):
     """`propagation_policy` and `orphan_dependents` are None where the client said nothing."""
 
     dry_run: bool = False
@@ -41,8 +40,7 @@ class DeleteOptions:
     resource_version: str | None = None
 
 
-@dataclass(slots=True)
-class ListOptions:
+class ListOptions(Struct):
     """Selectors are None where they select everything."""
 
     label_selector: labels.Selector | None = None

@@ -5,10 +5,10 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, managedfields
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_conflict, new_invalid, status_error
@@ -135,8 +135,7 @@ def _patcher(
     return transform
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A patch: a function of the current object, and the texts of its duplicate fields. `strategic`: a strategic merge itself;
     `operations` those of a JSON patch; `merged` the text of a merge patch."""
 

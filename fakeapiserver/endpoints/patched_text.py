@@ -6,10 +6,10 @@ Upstream: gopkg.in/evanphx/json-patch.v4 (partialDoc, lazyNode).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation

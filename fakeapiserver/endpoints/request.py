@@ -5,9 +5,10 @@ Bodies are read with the limit of kube-apiserver (3 MiB), counted while they com
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote_plus
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
@@ -60,8 +61,7 @@ class Audit(Protocol):
         """`constraint` is the verb that has allowed it, empty for the one that allows everything."""
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
     are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written.
     `audit` gathers what is told of the request; None: nobody wants to know."""
@@ -129,8 +129,7 @@ def _too_large() -> Exception:
     return new_request_entity_too_large(f"limit is {MAX_BODY_BYTES}")
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """An answer: either `body`, or `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status
     and headers are sent, and bytes go to and fro unframed until it returns (only where HIJACK is among the extensions).
     An empty `cache_control` leaves that header out."""

@@ -4,7 +4,8 @@ Upstream: pkg/registry/authentication/{selfsubjectreview,tokenreview}; those abo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -44,8 +45,7 @@ def reviews(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SelfReview:
+class SelfReview(Struct, frozen=True):
     """SelfSubjectReview: who am I?"""
 
     clock: Clock
@@ -55,8 +55,7 @@ class SelfReview:
         return {**obj, "metadata": meta, "status": {"userInfo": user_info(request.user)}}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenReview:
+class TokenReview(Struct, frozen=True):
     """TokenReview: whose token is this? `audiences` are the server's own."""
 
     authenticator: Authenticator

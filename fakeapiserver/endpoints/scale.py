@@ -4,8 +4,10 @@ A write runs the transform of any PUT or patch on the Scale that stands for the 
 Upstream: pkg/registry/apps/deployment/storage/storage.go (ScaleREST), apiextensions-apiserver/pkg/registry/customresource/etcd.go.
 """
 
-from dataclasses import replace
+import dataclasses
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field, labels, names
 from fakeapiserver.apimachinery.errors import (
@@ -76,7 +78,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
 def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
     """The Scale as it is, or as its Table or metadata."""
     if accept.as_kind:
-        own = replace(scope.scale, resource=replace(scope.resource, columns=_COLUMNS), row=_row)
+        own = replace(scope.scale, resource=dataclasses.replace(scope.resource, columns=_COLUMNS), row=_row)
         obj = table.transformed(request, own, accept, [obj], None)
     return respond.encoded(request, obj, accept)
 

@@ -1,9 +1,10 @@
 """What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.instruments import Instruments
@@ -37,8 +38,7 @@ class Virtual(Protocol):
 _REVISION: Final = b'"resourceVersion":"'
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True):
     """Where a kind keeps its replicas: dotted paths without the leading dot. `selector` names a map of labels, a
     LabelSelector or (custom resources) a string; empty where there is none."""
 
@@ -47,8 +47,7 @@ class ScalePaths:
     selector: str = "spec.selector"
 
 
-@dataclass(kw_only=True)
-class RequestScope:
+class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     """One resource in one served version. `row` prints a table row, `virtual` answers for what isn't stored."""
 
     resource: APIResource
@@ -65,12 +64,12 @@ class RequestScope:
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
     # The oldest revision that a watch can start from (custom resources, whose storage is made anew with their definition).
     watchable_since: int = 0
-    instruments: Instruments = field(default_factory=Instruments, repr=False)
+    instruments: Instruments = field(default_factory=Instruments)
     # What streams now.
-    watchers: set[Watcher] = field(default_factory=set, repr=False)
+    watchers: set[Watcher] = field(default_factory=set)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
-    _partials: dict[str, "PartialForm"] = field(default_factory=dict, init=False, repr=False)
+    _partials: dict[str, "PartialForm"] = field(default_factory=dict)
 
     @property
     def gvk(self) -> GroupVersionKind:

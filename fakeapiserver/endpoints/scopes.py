@@ -5,8 +5,9 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
@@ -58,8 +59,7 @@ def generate_name(base: str) -> str:
     return base[:_MAX_BASE] + "".join(random.choices(_ALPHABET, k=_SUFFIX_LENGTH))
 
 
-@dataclass(frozen=True, slots=True)
-class TokenIssuer:
+class TokenIssuer(Struct, frozen=True):
     """Who signs, and for whom by default. `extends` is --service-account-extend-token-expiration, `longest` (seconds, 0 for any)
     --service-account-max-token-expiration, `jwks_uri` where the keys are published (empty: by this server)."""
 
@@ -71,8 +71,7 @@ class TokenIssuer:
     jwks_uri: str = ""
 
 
-@dataclass(kw_only=True)
-class RequestScopes:
+class RequestScopes(Struct, kw_only=True):
     """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first; `make_custom`
     makes the scope of a custom resource; `kubelets` let the pods of simulated nodes live."""
 

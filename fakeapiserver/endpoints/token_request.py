@@ -6,8 +6,9 @@ pkg/apis/authentication/{v1/defaults.go,validation}.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import new_bad_request, new_conflict, new_invalid, new_not_found

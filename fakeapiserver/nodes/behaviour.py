@@ -4,9 +4,11 @@ import asyncio
 import inspect
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, BinaryIO, Final, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
@@ -20,8 +22,7 @@ class Writable(Protocol):
     def write(self, data: str | bytes) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """What a scripted command is called with, as a program is: it reads `stdin` and writes to `stdout` and `stderr`. `command` is empty
     for who attaches. `size`: columns and rows of the terminal, once they are known."""
 
@@ -36,8 +37,7 @@ class Call:
     size: Callable[[], tuple[int, int] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """What a command prints, and how it ends."""
 
     stdout: str | bytes = ""
@@ -59,8 +59,7 @@ Port = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A probe says no: from `after` until `until` (seconds after the container's start; None: for good), no more than so many times.
     message: what is told of it; "": what a probe of its kind says."""
 
@@ -70,16 +69,14 @@ class Failing:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """What a lifecycle hook does: it takes so many seconds, and fails where it has an error."""
 
     seconds: float = 0.0
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerBehaviour:
+class ContainerBehaviour(Struct, frozen=True):
     """One container's. Times in seconds of the cluster's clock.
 
     starts_after: the image is pulled and the container made.
@@ -128,8 +125,7 @@ _RUNS: Final = ContainerBehaviour()
 _COMPLETES: Final = ContainerBehaviour(runs_for=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     namespace: str
     name: str
     selector: labels.Selector

@@ -6,8 +6,9 @@ pkg/kubelet/kuberuntime (restarts and their back-off).
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
@@ -37,8 +38,7 @@ _LOST: Final = "The container could not be located when the pod was terminated"
 _PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where the pod is."""
 
     host_ip: str
@@ -52,8 +52,7 @@ class Happening(NamedTuple):
     told: Told
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """What a kubelet knows of a pod and its status doesn't say; next_status keeps it.
 
     looked: when it looked last. told: what it has told of the time just before that. forgiven: containers, and how many restarts don't
@@ -67,8 +66,7 @@ class Memory:
     stop: Stop | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(Struct, frozen=True):
     """`status`: None when it is as it should be. `after`: seconds until something changes by itself. `gone`: the pod may go.
     `told`: what has happened since the last look, beyond what two statuses tell."""
 

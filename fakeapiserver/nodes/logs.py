@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.client.cache.indexer import Object
@@ -13,8 +14,7 @@ from fakeapiserver.nodes.behaviour import Lines, Log
 _KINDS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of a container: the first has no restarts. Seconds since the epoch; `ended` None: it runs."""
 
     restarts: int

@@ -8,8 +8,9 @@ Upstream: pkg/kubelet/prober/{worker,prober}.go; texts of pkg/probe/{http,tcp,gr
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
@@ -44,8 +45,7 @@ class _No(NamedTuple):
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
+class _Probe(Struct, frozen=True):
     """Times in seconds after the container's start; `first`: when it is asked first."""
 
     period: float

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.clock import Timers
@@ -12,8 +13,7 @@ from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.node import MAX_NODES, name_of
 
 
-@dataclass(slots=True)
-class NodeState:
+class NodeState(Struct):
     """`runs`: False: as if its plug was pulled, nothing is renewed and pods stay as they are."""
 
     name: str

@@ -4,8 +4,9 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kube
 handlers.go.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.behaviour import ContainerBehaviour, Hook
@@ -16,8 +17,7 @@ KILLED: Final = 137
 _LEAST_SECONDS: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Why a node ends a pod, and since when (seconds since the epoch). `condition`: DisruptionTarget's message, "" for none."""
 
     begun: float

@@ -3,9 +3,10 @@
 One package a group; its `RESOURCES` table names the strategy of each resource that differs from the default.
 """
 
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+
+from msgspec.structs import replace
 
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.registry.generic.strategy import Strategy

@@ -5,9 +5,11 @@ Nothing upstream does this; audit2rbac reads the same out of an audit log.
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.attributes import forbidden_message
@@ -39,8 +41,7 @@ class Access(NamedTuple):
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(Struct, frozen=True):
     """A request that was refused; as text it is the sentence of its 403, with the authorizers' reason."""
 
     access: Access
@@ -123,8 +124,7 @@ class AccessLog:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
+class _Beside(Struct, frozen=True):
     _authorizer: Authorizer
     _counts: Callable[[Attributes], bool]
     _keep: Callable[[Access, Attributes], None]

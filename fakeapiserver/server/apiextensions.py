@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
@@ -50,8 +50,7 @@ _RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefiniti
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
+class _Served(Struct, frozen=True):
     """One version of one custom resource."""
 
     row: APIResource

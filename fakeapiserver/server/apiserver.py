@@ -5,8 +5,9 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.admission.chain import Chain
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -72,11 +73,11 @@ _NO_FLAGS: Final = frozenset(
 )
 
 
-def _flags(options: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
+def _flags(options: Struct, prefix: str = "") -> Iterator[tuple[str, object]]:
     """A flag for each field, and for those of options within: `audit.log.path` is --audit-log-path."""
-    for field in fields(options):
-        name, value = f"{prefix}{field.name}".replace("_", "-"), getattr(options, field.name)
-        if is_dataclass(value):
+    for field in options.__struct_fields__:
+        name, value = f"{prefix}{field}".replace("_", "-"), getattr(options, field)
+        if isinstance(value, Struct):
             yield from _flags(value, f"{name}-")
         else:
             yield name, value

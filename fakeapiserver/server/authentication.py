@@ -5,9 +5,10 @@ Upstream: pkg/kubeapiserver/options/authentication.go, pkg/kubeapiserver/authent
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery import go_url
@@ -47,8 +48,7 @@ _WEBHOOK_TIMEOUT: Final = 30.0
 _LONGEST_BOUNDS: Final = (3600, 1 << 32)  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Authentication:
+class Authentication(Struct, frozen=True):
     """`authenticator` tells who a request comes from, `tokens` whose a token is (TokenReview); `background` is what has to run
     while the server does."""
 
@@ -102,8 +102,7 @@ def authentication(
     return Authentication(union, bearer, background)
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnFrontProxy:
+class _OwnFrontProxy(Struct, frozen=True):
     """The front proxy that this server has without being told of one: certificates of others are no concern of its."""
 
     proxy: RequestHeader
@@ -115,8 +114,7 @@ class _OwnFrontProxy:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Structured:
+class _Structured(Struct, frozen=True):
     """What an AuthenticationConfiguration decides, or flags in its place."""
 
     anonymous: Anonymous | None

@@ -5,9 +5,10 @@ Upstream: pkg/kubeapiserver/options/authorization.go, pkg/kubeapiserver/authoriz
 
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
@@ -53,8 +54,7 @@ class Reloadable:
         return await self.current.rules_for(user, namespace)
 
 
-@dataclass(frozen=True, slots=True)
-class Authorization:
+class Authorization(Struct, frozen=True):
     """`background` runs beside requests, until it is cancelled."""
 
     authorizer: Union | Reloadable
@@ -140,8 +140,7 @@ def _from_flags(config: Config) -> "Sequence[AuthorizerConfiguration]":
     return from_modes(config.authorization_mode, webhook)
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(Struct):
     """Keeps what outlives a reload: the graph of the nodes, the policies."""
 
     config: Config

@@ -8,9 +8,10 @@ one of these objects was written.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -40,8 +41,7 @@ _BOOLEANS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Upkeep:
+class _Upkeep(Struct, frozen=True):
     """What is looked after: every `period` seconds, if there was an event of the resource that `touches` says yes to."""
 
     resource: GroupResource

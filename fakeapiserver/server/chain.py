@@ -4,9 +4,10 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 """
 
 import asyncio
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
@@ -47,8 +48,7 @@ _NO_GROUP: Final = ("//", "/apis//")
 _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
-@dataclass(slots=True)
-class HandlerChain:
+class HandlerChain(Struct):
     authenticator: Authenticator
     authorizer: Authorizer
     scopes: RequestScopes

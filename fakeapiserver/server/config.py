@@ -4,9 +4,10 @@ Upstream: cmd/kube-apiserver/app/options.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.server.audit.options import AuditOptions
 from fakeapiserver.server.manifests import Sources
@@ -26,8 +27,7 @@ FEATURE_GATES: Final = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class Config:
+class Config(Struct, kw_only=True):
     """Every default works: loopback, a free port, a CA made on the spot."""
 
     bind_address: str = "127.0.0.1"

@@ -7,8 +7,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object
@@ -38,8 +39,7 @@ _INTERVAL: Final = 60.0
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
-@dataclass(frozen=True, slots=True)
-class FrontProxy:
+class FrontProxy(Struct, frozen=True):
     """`headers`: whom this server believes, None: nobody. `client`: what it shows aggregated servers."""
 
     headers: RequestHeaderConfig | None = None

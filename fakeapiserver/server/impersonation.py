@@ -4,9 +4,11 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation (KEP-5284, constr
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
@@ -131,8 +133,7 @@ def _go_strings(values: tuple[str, ...]) -> str:
     return f"[]string{{{', '.join(map(go_quote, values))}}}" if values else "[]string(nil)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
+class _Mode(Struct, frozen=True):
     """A way to be allowed. Constrained modes ask twice: may the user do this request `impersonate-on:<mode>:<verb>`, and may
     it `impersonate:<mode>` that user? The legacy mode asks only whether it may `impersonate`."""
 
@@ -162,8 +163,7 @@ class _Mode:
 _MODES: Final = (*map(_Mode, ("associated-node", "arbitrary-node", "serviceaccount", "user-info")), _Mode())
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
+class _Check(Struct, frozen=True):
     """One mode's questions about one request; each raises StatusError 403."""
 
     mode: _Mode

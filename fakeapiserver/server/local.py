@@ -9,9 +9,10 @@ import ipaddress
 import logging
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
@@ -57,8 +58,7 @@ _STORAGE: Final = (
 _STOP_GRACE: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Certificates:
+class Certificates(Struct, frozen=True):
     """The own authority, and what it has issued."""
 
     authority: KeyPair

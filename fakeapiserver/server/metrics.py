@@ -6,9 +6,10 @@ Counting is a dict update; prometheus-client, which costs some 100 ms to import,
 
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.admission.timings import BOUNDS, Timings
 from fakeapiserver.apimachinery.errors import StatusError
@@ -66,8 +67,7 @@ class Labels(NamedTuple):
     version: str
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(Struct):
     """What is known of one kind of request: how often each HTTP code came, seconds, and bytes of what reads were answered with."""
 
     codes: Counter[int] = field(default_factory=Counter)
@@ -110,8 +110,7 @@ class _Attempts(dict[str, Histogram]):
         return attempts, seconds
 
 
-@dataclass(slots=True)
-class AuthenticationMetrics:
+class AuthenticationMetrics(Struct):
     """Who was let in, how often nobody was, and how long it took to find out (upstream:
     k8s.io/apiserver/pkg/endpoints/filters/metrics.go)."""
 
@@ -146,8 +145,7 @@ class AuthenticationMetrics:
 _RESULTS: Final = {Decision.ALLOW: "allowed", Decision.DENY: "denied", Decision.NO_OPINION: "no-opinion"}
 
 
-@dataclass(slots=True)
-class AuthorizationMetrics:
+class AuthorizationMetrics(Struct):
     """What requests were allowed, how long it took to find out, and which authorizer decided (upstream:
     k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authorization/metrics)."""
 
@@ -223,8 +221,7 @@ def _instrument_metrics(instruments: Instruments) -> Iterator["Metric"]:
         yield shown
 
 
-@dataclass(slots=True)
-class Metrics:
+class Metrics(Struct):
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
 
     Labels come from closed sets only: requests for resources that aren't served are not counted, so no client can grow them."""

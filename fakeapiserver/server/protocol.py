@@ -11,11 +11,11 @@ import time
 from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
 
 import httptools
+from msgspec import Struct
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -38,8 +38,7 @@ from fakeapiserver.server.request_head import (
 logger = logging.getLogger("fakeapiserver.server")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one connection may cost. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
 
     header_timeout: float = 32.0  # silent peers, unfinished handshakes and headers

@@ -4,10 +4,11 @@ Upstream: k8s.io/apiserver/pkg/storage/continue.go.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from posixpath import normpath
 from string import ascii_letters, digits
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.serializer import json
@@ -19,8 +20,7 @@ _GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", f
 INCONSISTENT: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """`revision` 0: go on at the newest state (an inconsistent continuation); keys from `start` on."""
 
     revision: int

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 
 class StorageError(Exception):
@@ -52,8 +53,7 @@ class ResourceVersionTooLarge(StorageError):
         self.current = current
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """What selectors and owner graphs read, kept beside the bytes so that nobody decodes them for it. `version` is the one
     that the object is stored in."""
 
@@ -64,8 +64,7 @@ class Index:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Struct, frozen=True):
     """One version of one object. `value` is canonical JSON with its resourceVersion; nobody changes any of it."""
 
     key: str
@@ -75,8 +74,7 @@ class StoredObject:
     index: Index
 
 
-@dataclass(frozen=True, slots=True)
-class ListResult:
+class ListResult(Struct, frozen=True):
     """`items` in the order of their keys. `more`: the limit cut the list, and keys follow, selected or not; `remaining`
     says how many, 0 where unknown (a predicate). `revision` is the state the list shows."""
 
@@ -90,8 +88,7 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Predicate = Callable[[StoredObject], bool]
 
 
-@dataclass(slots=True)
-class Event:
+class Event(Struct):
     """One change as one watcher sees it. `object` is the new state; for DELETED the last one, stamped with the deletion's
     revision. `frames` keeps encodings, shared by all watchers that see the same event."""
 

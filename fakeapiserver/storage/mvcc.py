@@ -18,8 +18,9 @@ Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/c
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.storage.interface import (
     Compacted,
@@ -39,8 +40,7 @@ MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One write. `current` is None for a deletion; `tombstone` is then the last state stamped with the deletion's revision."""
 
     revision: int
@@ -56,8 +56,7 @@ class Change:
         return sum(len(state.value) for state in states if state is not None)
 
 
-@dataclass(slots=True)
-class Bucket:
+class Bucket(Struct):
     """The objects of one resource. Keys are sorted when a list needs them, so that many creates in a row cost little."""
 
     objects: dict[str, StoredObject] = field(default_factory=dict)
@@ -90,8 +89,7 @@ class Bucket:
         return self.keys[first : bisect_right(self.keys, prefix + "\U0010ffff")]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Everything that is stored at one moment; cheap, since stored objects never change."""
 
     buckets: dict[str, dict[str, StoredObject]]

@@ -5,16 +5,16 @@ and bookmarks that never run ahead of events. Upstream: etcd's tests/robustness/
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 Object = dict[str, Any]
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One write: the object as it was answered, None for a deletion."""
 
     revision: int
@@ -22,8 +22,7 @@ class Write:
     object: Object | None
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """What one watcher saw, in order, from just behind `start`; `selects` is its selector. `complete`: it was read until
     nothing more came, so that every write must have been told."""
 

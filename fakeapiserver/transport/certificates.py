@@ -8,11 +8,12 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 SERVER_NAMES = (
     "localhost",
@@ -28,8 +29,7 @@ _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFIC
 LIFETIME = timedelta(days=3650)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(Struct, frozen=True):
     """A certificate and its private key, both PEM."""
 
     certificate: bytes

@@ -6,10 +6,11 @@ Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (LoadKubeconfig, WithExpo
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.serializer.component_config import not_registered
 from fakeapiserver.apis.scheme import known_kinds

@@ -9,10 +9,11 @@ import posixpath
 import unicodedata
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_url import url_problem
@@ -155,8 +156,7 @@ class EmptyConfigError(ValueError):
     """Nothing is configured at all; who runs in a pod has a service account."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kubeconfig:
+class Kubeconfig(Struct, frozen=True):
     """Clusters, users and contexts by name. Paths are whole; `…-data` is base64, as it stands in files."""
 
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
@@ -165,8 +165,7 @@ class Kubeconfig:
     current_context: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What goes before the files: names of a context, cluster and user, and a namespace. Empty: nothing."""
 
     context: str = ""

@@ -1,11 +1,13 @@
 """Where an API server is, and as whom it is asked (upstream: k8s.io/client-go/rest/config.go)."""
 
+import dataclasses
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 from fakeapiserver.transport import proxy
 from fakeapiserver.transport.certificates import KeyPair, check_bundle
@@ -16,8 +18,7 @@ DEFAULT_USER_AGENT: Final = "fakeapiserver-client/0.1 (python)"
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 
 
-@dataclass(frozen=True, slots=True)
-class ImpersonationConfig:
+class ImpersonationConfig(Struct, frozen=True):
     """Another user whom the server is to take the caller for. Empty: nobody."""
 
     user_name: str = ""
@@ -26,8 +27,7 @@ class ImpersonationConfig:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ExecConfig:
+class ExecConfig(Struct, frozen=True):
     """A program that prints an ExecCredential (client.authentication.k8s.io). `env` is added to this process's own.
 
     interactive_mode: whether it may read this process's standard input: IfAvailable, when that is a terminal; Always: it is an
@@ -46,7 +46,7 @@ class ExecConfig:
     interactive_mode: InteractiveMode = "Never"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class RESTConfig:
     """Everything a client needs to know. `with_(…)` makes another with some things changed.
 
@@ -72,11 +72,11 @@ class RESTConfig:
     server_name: str = ""
     insecure: bool = False
     cert_data: bytes = b""
-    key_data: bytes = field(default=b"", repr=False)
-    token: str = field(default="", repr=False)
+    key_data: bytes = dataclasses.field(default=b"", repr=False)
+    token: str = dataclasses.field(default="", repr=False)
     token_file: Path | None = None
     username: str = ""
-    password: str = field(default="", repr=False)
+    password: str = dataclasses.field(default="", repr=False)
     exec_provider: ExecConfig | None = None
     impersonate: ImpersonationConfig = ImpersonationConfig()
     namespace: str = "default"
@@ -116,11 +116,11 @@ class RESTConfig:
 
     def with_(self, **changes: object) -> Self:
         """Another one with `changes`. TypeError for a field there isn't."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
     def impersonating(self, user_name: str, groups: Sequence[str] = (), uid: str = "") -> Self:
         """The same, as another user (kubectl's --as)."""
-        return replace(self, impersonate=ImpersonationConfig(user_name, uid, groups))
+        return dataclasses.replace(self, impersonate=ImpersonationConfig(user_name, uid, groups))
 
     def authorization(self) -> str:
         """The value of the header Authorization, empty for none. A name in the URL goes first, as in Go's client."""

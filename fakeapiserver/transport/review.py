@@ -5,9 +5,10 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json/json.go,versioning/ve
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
@@ -44,8 +45,7 @@ RESOURCE: Final = _META + "GroupVersionResource"
 STATUS: Final = _META + "Status"
 
 
-@dataclass(frozen=True, eq=False)
-class ReviewKind:
+class ReviewKind(Struct, frozen=True, eq=False):
     """One kind of review; `request` and `response` are the members of its two parts."""
 
     group: str

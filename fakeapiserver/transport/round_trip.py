@@ -10,8 +10,9 @@ import ssl
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.transport.certificates import KeyPair
@@ -35,8 +36,7 @@ class TransportError(Exception):
         self.reset = reset
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM). `plain` is
     without TLS. `proxy` is the URL of a proxy (http, https or socks5), empty for none."""
 
@@ -54,15 +54,14 @@ class Target:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(Struct):
     """A response whose body is still coming: `chunks()` is read to its end, or `close()` called. Header names are as sent."""
 
     status: int
     reason: str
     headers: Headers
-    _chunks: AsyncGenerator[bytes, None] = field(repr=False)
-    _connection: Connection = field(repr=False)
+    _chunks: AsyncGenerator[bytes, None]
+    _connection: Connection
 
     def header(self, name: bytes) -> bytes:
         """The first header of this (lower-case) name, empty when there is none."""

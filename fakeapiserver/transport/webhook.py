@@ -15,11 +15,12 @@ import tempfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import answered
@@ -55,8 +56,7 @@ class WebhookError(Exception):
         return self.reset or self.status == 429 or server_failed or self.retry_after is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """As whom a call is made: PEM of a client certificate and its key, or the value of an Authorization header."""
 
     certificate: bytes = b""
@@ -68,8 +68,7 @@ class Identity:
 Trust = tuple[str, bytes, Identity, bool, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved.
     `server_name` is the name the certificate must have, if not the host's; `insecure` takes any certificate, `plain` is
     without TLS, `proxy` the URL of a proxy on the way. With `has_changing_credentials` the identity isn't all that is presented."""
@@ -96,8 +95,7 @@ class Endpoint:
 Idle = IdleConnections[tuple[str, int, str, bytes, Identity, bool, bool]]
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """What came back. Header names are in lower case."""
 
     status: int = 0

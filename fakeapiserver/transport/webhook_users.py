@@ -4,9 +4,10 @@ Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.client_config import endpoint_of

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.authorizers import rbac

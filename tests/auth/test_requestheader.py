@@ -1,9 +1,9 @@
 """Users whom a front proxy names. Upstream: headerrequest/requestheader_test.go, request/x509 (NewDynamicCAVerifier)."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.auth.authenticators.requestheader import RequestHeader, RequestHeaderConfig

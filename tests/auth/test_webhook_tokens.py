@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.credentials import Credentials, prepared
 from fakeapiserver.auth.authenticators.webhook import WebhookTokens

@@ -5,10 +5,10 @@ import random
 import selectors
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.client.leaderelection import LeaderElectionRecord, LeaderElector

@@ -2,10 +2,10 @@
 
 import asyncio
 import ipaddress
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource

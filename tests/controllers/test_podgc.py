@@ -1,10 +1,12 @@
 """Pods that nobody looks after any more."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from fakeapiserver.component_helpers import configuration
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controllers.podgc import PodGCController
@@ -102,9 +104,9 @@ def test_a_pod_that_is_being_deleted_goes_at_once_from_a_node_out_of_service(
 
 
 def test_of_too_many_that_have_ended_evicted_ones_go_first_then_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        KubeControllerManagerConfiguration, "__init__", _with_threshold(KubeControllerManagerConfiguration.__init__, 2)
-    )
+    # what the manager that a cluster makes is configured with has no flag there
+    configured = partial(KubeControllerManagerConfiguration, terminated_pod_gc_threshold=2)
+    monkeypatch.setattr(configuration, "KubeControllerManagerConfiguration", configured)
 
     async def scenario(cluster: Harness) -> None:
         for name, status in {
@@ -119,10 +121,6 @@ def test_of_too_many_that_have_ended_evicted_ones_go_first_then_the_oldest(monke
         assert await cluster.names(PODS) == ["b", "d", "e"]
 
     run(scenario, CONTROLLER)
-
-
-def _with_threshold(init: Callable[..., None], threshold: int) -> Callable[..., None]:
-    return lambda self, **options: init(self, **{**options, "terminated_pod_gc_threshold": threshold})
 
 
 def test_nobody_looks_while_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

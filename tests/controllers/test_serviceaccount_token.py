@@ -2,8 +2,9 @@
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from fakeapiserver.component_helpers.objects import PODS, SECRETS, SERVICE_ACCOUNTS
 from tests.controllers.harness import Harness, Object, run

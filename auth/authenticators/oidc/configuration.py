@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import field as fields
 from fakeapiserver.apimachinery import go_url, names
@@ -23,8 +24,7 @@ _VERIFIED: Final = (
 )
 
 
-@dataclass(slots=True)
-class Mapper:
+class Mapper(Struct):
     """The compiled expressions of one issuer (upstream: CELMapper). `extra` goes by its keys."""
 
     username: Expression | None = None

@@ -4,8 +4,10 @@ Upstream: k8s.io/apiserver/pkg/authentication/cel.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.ast import Call, Entry, Expr, Ident, Literal, Select
@@ -33,8 +35,7 @@ _NO_LIST: Final = "expression must return a string or a list of strings"
 _UNLIMITED: Final = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A compiled expression. `message` is what a rule says that doesn't hold."""
 
     text: str

@@ -3,8 +3,9 @@
 Upstream: pkg/serviceaccount/{claims.go,util.go}.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth import jose
@@ -25,8 +26,7 @@ _UID_TEXTS: Final = {
 _BOUND: Final = {"secret": "secrets", "pod": "pods", "node": "nodes"}
 
 
-@dataclass(frozen=True, slots=True)
-class BoundValidator:
+class BoundValidator(Struct, frozen=True):
     """The token is good as long as the account and what it is bound to exist, with the same uids."""
 
     objects: Objects

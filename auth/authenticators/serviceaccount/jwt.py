@@ -4,8 +4,9 @@ Upstream: pkg/serviceaccount/jwt.go.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth import jose
@@ -25,8 +26,7 @@ class Validator(Protocol):
         """The account, and warnings for whoever uses the token. RefusedError."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignedTokens:
+class SignedTokens(Struct, frozen=True):
     """Tokens of `issuers`. One that names no audience is for all of `audiences`, the server's own."""
 
     keys: ServiceAccountKeys

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go, k8
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from fakeapiserver.apimachinery.cel.checker import Declared
@@ -73,8 +74,7 @@ _PATCH_FUNCTIONS: Final = {
 _AUTHORIZER: Final = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
 
 
-@dataclass(slots=True)
-class Environment:
+class Environment(Struct):
     """Compiles the expressions of one webhook or policy. `has_params`: it has a kind of parameters; `composes`: it may have
     variables, which later expressions name."""
 

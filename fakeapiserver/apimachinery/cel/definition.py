@@ -3,8 +3,10 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
 """
 
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.cel.rules import RULES, Rule, compile_rules, declare_self
 from fakeapiserver.apimachinery.cel.schema import MAX_REQUEST
@@ -17,8 +19,7 @@ _TOTAL_LIMIT: Final = 100_000_000
 _MAX: Final = (1 << 64) - 1
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """Of a whole definition's version: errors, the cost of all rules, and which of them cost most."""
 
     errors: ErrorList = field(default_factory=list)
@@ -39,8 +40,7 @@ class Findings:
         return [*found, forbidden(path, _cost_message(name, self.total, _TOTAL_LIMIT))]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Where a schema stands. `cardinality`: how often its values can be in an object, None if nothing limits that;
     `uncorrelated`: the enclosing schema whose values can't be told from those before."""
 

@@ -6,11 +6,14 @@ Upstream: k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,ip,cidr,urls,form
 import ipaddress
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, total_ordering
 from typing import Any, ClassVar, Final
 from urllib.parse import quote, unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
@@ -27,8 +30,7 @@ Function = Callable[..., Any]
 # -------------------------------------------------------------- quantities
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Quantity:
+class Quantity(Struct, frozen=True, eq=False):
     """`value` times ten to the `exponent`. `is_small`: upstream keeps it in 64 bits, which is what makes an integer of it.
     `is_sum`: a result of adding, which upstream has another Go type for, and finds no way to compare with."""
 
@@ -165,8 +167,7 @@ _QUANTITIES: Final[dict[str, Function]] = {
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
-class Semver:
+class Semver(Struct, frozen=True):
     """`build` tells nothing about the order, but two versions with different ones are equal all the same."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.Semver")
@@ -258,8 +259,7 @@ _VERSIONS: Final[dict[str, Function]] = {
 # ---------------------------------------------------------------- networks
 
 
-@dataclass(frozen=True, slots=True)
-class IP:
+class IP(Struct, frozen=True):
     cel_type: ClassVar[Type] = struct("net.IP")
     address: ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -268,8 +268,7 @@ class IP:
         return self.address.max_prefixlen // 8
 
 
-@dataclass(frozen=True, slots=True)
-class CIDR:
+class CIDR(Struct, frozen=True):
     cel_type: ClassVar[Type] = struct("net.CIDR")
     address: ipaddress.IPv4Address | ipaddress.IPv6Address
     bits: int
@@ -386,8 +385,7 @@ _NETWORKS: Final[dict[str, Function]] = {
 # -------------------------------------------------------------------- URLs
 
 
-@dataclass(frozen=True)
-class URL:
+class URL(Struct, frozen=True, dict=True):
     """Parts as Go's url.URL has them, `path` and `query` as written."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.URL")

@@ -5,8 +5,9 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel import schema as schemas
 from fakeapiserver.apimachinery.cel.checker import Declared
@@ -21,8 +22,7 @@ RULES: Final = "x-kubernetes-validations"
 UNLIMITED: Final = (1 << 64) - 1
 
 
-@dataclass(slots=True)
-class Rule:
+class Rule(Struct):
     """A rule as written, and compiled as far as that went; `error` and `message_error` say what is wrong."""
 
     source: Mapping[str, Any]

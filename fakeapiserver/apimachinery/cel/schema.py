@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.errors import CelError
@@ -31,8 +32,7 @@ _FORMATS: Final = {
 }
 
 
-@dataclass(slots=True)
-class Decl:
+class Decl(Struct):
     """A schema's declaration. Sizes are upstream's estimates: `max_elements` of strings, lists and maps, `min_size` as JSON."""
 
     kind: str

@@ -5,9 +5,10 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go,
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.cel.escaping import escape
 from fakeapiserver.apimachinery.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
@@ -38,8 +39,7 @@ class _OutOfBudget(Exception):
     """No rule is run any more."""
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One validation: what it found and may still spend."""
 
     budget: int = BUDGET
@@ -53,8 +53,7 @@ class Run:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Old:
+class _Old(Struct, frozen=True):
     """What a value was before. `value` is _NOTHING where that can't be told; `parent` are the nearest enclosing value of which it
     can, with its schema, and the one before."""
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gotemplate.values import Function, TemplateError
 
@@ -38,43 +39,37 @@ class Token(NamedTuple):
 # ------------------------------------------------------------------------- tree
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A constant; `is_nil` for the word nil."""
 
     value: Any
     is_nil: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Struct, frozen=True):
     """`.`"""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A function's name."""
 
     function: Function
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """`$name`"""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """`.a.b` of a term."""
 
     of: "Term"
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Pipe:
+class Pipe(Struct, frozen=True):
     """`$x, $y := command | command`. `assigns`: with =."""
 
     commands: Sequence[Sequence["Term"]]
@@ -86,22 +81,19 @@ class Pipe:
 Term = Literal | Dot | Call | Variable | Fields | Pipe
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Outside of actions."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """Writes a pipeline's value, unless it sets variables."""
 
     pipe: Pipe
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """if, with and range."""
 
     word: str
@@ -110,8 +102,7 @@ class Branch:
     otherwise: Sequence["Node"]
 
 
-@dataclass(frozen=True, slots=True)
-class Include:
+class Include(Struct, frozen=True):
     """{{template "name" pipe}}"""
 
     name: str
@@ -119,8 +110,7 @@ class Include:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """break and continue."""
 
     word: str
@@ -129,8 +119,7 @@ class Leave:
 Node = Text | Action | Branch | Include | Leave
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(Struct):
     """`defined`: by {{define}} and {{block}}."""
 
     body: Sequence[Node]

@@ -3,10 +3,11 @@
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, get_origin
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 
@@ -37,8 +38,7 @@ MISSING: Final = _Missing()
 Raw = Annotated[Any, "raw"]
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+class Time(Struct, frozen=True):
     """Go's time.Time, in UTC."""
 
     seconds: float
@@ -48,8 +48,7 @@ class Version(dict[str, Any]):
     """A semantic version: its parts, and `Original`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """`kinds`: of the parameters; `more`: of any number of further ones, "" for none."""
 
     name: str

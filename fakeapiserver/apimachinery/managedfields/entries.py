@@ -3,11 +3,11 @@
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go, capmanagers.go.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, canonical, in_order, union
@@ -45,8 +45,7 @@ class ManagerId(NamedTuple):
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(Struct, frozen=True):
     """What one manager owns. `time` is RFC3339 or None; `stored` tells that `fields` is as it was stored."""
 
     fields: FieldSet

@@ -3,15 +3,15 @@
 Upstream: Go's fmt package (verbs %v and %s on map[string]interface{}, []interface{} and scalars).
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 
 
-@dataclass(frozen=True, slots=True)
-class GoValue:
+class GoValue(Struct, frozen=True):
     """A value that JSON doesn't have, as %v and %#v print it."""
 
     shown: str

@@ -3,10 +3,10 @@
 Upstream: gopkg.in/evanphx/json-patch.v4/patch.go, k8s.io/apiserver/pkg/endpoints/handlers/patch.go (jsonPatchOp).
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import new_bad_request, new_request_entity_too_large
 from fakeapiserver.apimachinery.patch.texts import go_text, raw_array, raw_object
@@ -17,8 +17,7 @@ _FIELDS: Final = ("op", "path", "from", "value")
 _GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One step. `path` and `source` (the member `from`) are None where missing, and where they are no text: `mistyped` and
     `mistyped_source` say that in Go's words.
 

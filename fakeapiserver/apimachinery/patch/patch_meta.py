@@ -5,8 +5,9 @@ Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/meta.go, pkg/util/mergepat
 third_party/forked/golang/json/fields.go; codes from k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.apimachinery.patch.go_format import go_type_verb, go_value
@@ -17,8 +18,7 @@ REPLACE: Final = "replace"
 _KINDS: Final = {"array": "slice", "string": "string", "boolean": "bool", "integer": "int64", "number": "float64"}
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A place in the schema: its resolved schema and the name of its definition, empty where it has none."""
 
     schema: Schema
@@ -38,8 +38,7 @@ class Node:
         return self.definition.rpartition(".")[2] or (kinds[0]["kind"] if kinds else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field's type (of its elements, for a list) and how it is patched: strategy is merge, replace or empty."""
 
     node: Node

@@ -3,10 +3,10 @@
 Upstream: gopkg.in/evanphx/json-patch.v4/patch.go (lazyNode).
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.serializer import json
 
@@ -21,8 +21,7 @@ class Panic(Exception):
     """Upstream's library panics here and the server drops the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A scalar a patch put into the document in a text of its own (`1.0`, `"\\u0031"`, null), which a later `test` would see."""
 
     value: Any

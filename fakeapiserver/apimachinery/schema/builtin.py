@@ -12,8 +12,10 @@ stands beside a property as `x-go-type` where definitions are this package's own
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.schema.decoders import (
     DecodeError,
@@ -54,8 +56,7 @@ _RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension
 _SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     decode: Decoder
     plain: type | None
     null: Callable[[], Any]

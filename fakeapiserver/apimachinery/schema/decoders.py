@@ -5,8 +5,9 @@ Upstream: sigs.k8s.io/json (internal/golang/encoding/json/decode.go), the Unmars
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.quantity import canonical_quantity
@@ -82,8 +83,7 @@ def _literal(value: float) -> str:
 Decoder = Callable[[Any, State], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class GoType:
+class GoType(Struct, frozen=True):
     """A Go type: how it decodes, what null and absence leave there."""
 
     decode: Decoder

@@ -11,9 +11,10 @@ Types are compiled once for each set of definitions, when they are first met.
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.quantity import canonical_quantity
@@ -148,8 +149,7 @@ def _transcoded(value: Any) -> Any:
     return value.json() if isinstance(value, _Raw) else value
 
 
-@dataclass(slots=True)
-class _Type:
+class _Type(Struct):
     """A Go type: `read` takes the next item, whose tags were checked. `pointer`: null and undefined are nil, without a look at the
     type. `custom`: an UnmarshalCBOR of its own, which gets the item with its tags."""
 

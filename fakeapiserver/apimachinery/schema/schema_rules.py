@@ -6,8 +6,10 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/valid
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import (
     Error,
@@ -60,8 +62,7 @@ _WITH_STATUS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a schema stands: whether it may have defaults (and why not), whether it describes a resource's metadata."""
 
     forbidden_default: str = ""

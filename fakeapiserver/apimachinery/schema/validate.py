@@ -7,8 +7,9 @@ A schema becomes a Validator: for each JSON type a tuple of checks, made when th
 Errors are gathered in Findings, which also counts what matched: anyOf and oneOf tell the errors of their best match.
 """
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, required, type_invalid
 from fakeapiserver.apimachinery.schema.list_type import map_key

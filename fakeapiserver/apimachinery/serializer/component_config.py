@@ -12,10 +12,10 @@ its own type in messages (`"Level": "string"`). Structs are called by the file's
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
@@ -53,8 +53,7 @@ def json_text(document: Any) -> str:
     return msgspec.json.encode(document, order="sorted").decode()
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKind:
+class ConfigKind(Struct, frozen=True):
     """A kind of configuration, which each of `versions` (apiVersions) has with the same `types`."""
 
     name: str
@@ -108,8 +107,7 @@ class ConfigKind:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     """Reads values of these types. What doesn't fit is told in `state`; what a duration doesn't like is a DecodeError at once, as
     in Go."""
 

@@ -5,9 +5,10 @@ Upstream: k8s.io/kubernetes/pkg/quota/v1/evaluator/core, k8s.io/apiserver/pkg/qu
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -74,8 +75,7 @@ class Getter(Protocol):
         """All, in one namespace or (empty) everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluator:
+class Evaluator(Struct, frozen=True):
     """`knows`: names of quotas that speak of the resource. `usage`: of one object at a time (seconds since the epoch). `matches`:
     whether a scope selector takes an object. `complaint`: what an object must say for quotas of these names, and doesn't; empty
     if nothing."""

@@ -5,8 +5,9 @@ Upstream: k8s.io/client-go/tools/cache/{store,index,thread_safe_store}.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 Object = dict[str, Any]
 # The values under which an object is found.
@@ -14,8 +15,7 @@ IndexFunc = Callable[[Object], Iterable[str]]
 NAMESPACE_INDEX: Final = "namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedFinalStateUnknown:
+class DeletedFinalStateUnknown(Struct, frozen=True):
     """The object was deleted while nobody watched; `object` is the last that was seen of it."""
 
     key: str

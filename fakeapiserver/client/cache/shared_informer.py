@@ -12,8 +12,9 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
@@ -53,8 +54,7 @@ class ResourceEventHandler(Protocol):
         """It is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceEventHandlerFuncs:
+class ResourceEventHandlerFuncs(Struct, frozen=True):
     """A handler of functions; those left out do nothing."""
 
     add: Callable[[Object], object] | None = None
@@ -71,8 +71,7 @@ class ResourceEventHandlerFuncs:
         return self.delete(obj) if self.delete else None
 
 
-@dataclass(frozen=True, slots=True)
-class FilteringResourceEventHandler:
+class FilteringResourceEventHandler(Struct, frozen=True):
     """Tells `handler` of what `keeps` says yes to; what begins or ceases to be so is added or deleted for it."""
 
     keeps: Callable[[Object], bool]

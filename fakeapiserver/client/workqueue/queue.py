@@ -8,8 +8,9 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from fakeapiserver.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
 from fakeapiserver.clock import SystemClock, Timer, Timers
@@ -39,8 +40,7 @@ class QueueMetrics(Protocol):
         """An item was added for later."""
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """An item that is to be looked at: since when, how urgently."""
 
     since: float

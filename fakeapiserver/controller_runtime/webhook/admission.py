@@ -7,10 +7,11 @@ import base64
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
@@ -40,8 +41,7 @@ class Request:
         self.old_object: Object | None = request.get("oldObject")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """allowed, or not with code, reason and message; patches are JSON patch operations."""
 
     allowed: bool
@@ -107,8 +107,7 @@ class CustomValidator(Protocol):
     async def validate_delete(self, obj: Object) -> Sequence[str] | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class DefaulterHandler:
+class DefaulterHandler(Struct, frozen=True):
     """A CustomDefaulter as a Handler; deletions pass."""
 
     defaulter: CustomDefaulter
@@ -124,8 +123,7 @@ class DefaulterHandler:
         return patch_response(request.object, wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class ValidatorHandler:
+class ValidatorHandler(Struct, frozen=True):
     """A CustomValidator as a Handler."""
 
     validator: CustomValidator
@@ -243,8 +241,7 @@ def _escaped(key: str) -> str:
 Decide = Callable[[Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerFunc:
+class HandlerFunc(Struct, frozen=True):
     """A function as a Handler."""
 
     function: Decide

@@ -3,8 +3,9 @@ pkg/volume/util/operationexecutor, pkg/volume/csi/csi_attacher.go)."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
@@ -29,8 +30,7 @@ _BACK_OFF, _MAX_BACK_OFF = 0.5, 122.0
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
-@dataclass(slots=True)
-class _Attached:
+class _Attached(Struct):
     """`confirmed`: False: perhaps. `detach_requested`: since when nobody needs it. `lost`: since when its VolumeAttachment says no."""
 
     confirmed: bool
@@ -39,8 +39,7 @@ class _Attached:
     lost: float | None = None
 
 
-@dataclass(slots=True)
-class _Operation:
+class _Operation(Struct):
     """What the driver is asked for, until it answers. `pods`: who needed the volume then."""
 
     kind: Literal["attach", "detach"]

@@ -1,8 +1,9 @@
 """Which volumes have to be attached where, and for whom (upstream: cache/desired_state_of_world.go, util/util.go)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
@@ -27,8 +28,7 @@ _SEPARATOR: Final = "^"
 _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """One that a driver attaches. `shared`: to several nodes at once."""
 
     driver: str
@@ -42,16 +42,14 @@ class Volume:
         return f"{_PREFIX}{self.driver}{_SEPARATOR}{self.handle}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A volume, by its unique name, and a node."""
 
     volume: str
     node: str
 
 
-@dataclass(slots=True)
-class Wish:
+class Wish(Struct):
     """`pods`: by uid, who needs the volume on the node. `told`: that somebody else has it."""
 
     volume: Volume

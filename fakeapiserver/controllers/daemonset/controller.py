@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
@@ -354,8 +355,7 @@ class _Delays:
             self.result = Result(requeue_after=seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(Struct, frozen=True):
     """When a failed pod was last deleted, and the seconds that the next has to wait."""
 
     last: float

@@ -1,8 +1,9 @@
 """Which pods of a daemon set come and go next: pure (upstream: pkg/controller/daemon/{daemon_controller,update}.go)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.int_or_percent import scaled_value
@@ -19,8 +20,7 @@ from fakeapiserver.controllers.daemonset.placement import (
 _NONE: Sequence[Object] = ()
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """What is to be done: nodes that need a pod, names of pods that go."""
 
     create: list[str] = field(default_factory=list)

@@ -1,8 +1,9 @@
 """How many pods the controllers of some pods want (upstream: pkg/controller/disruption/disruption.go, finders and getExpectedScale)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionResource
@@ -31,8 +32,7 @@ class Scale(NamedTuple):
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """pods: of all controllers together. unmanaged: names of pods that have no controller."""
 
     pods: int

@@ -6,8 +6,9 @@ Upstream: k8s.io/endpointslice/{reconciler,utils}.go.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.core_events import CoreEventRecorder
@@ -61,8 +62,7 @@ _RESERVED_LABELS: Final = (SERVICE_NAME, MANAGED_BY, HEADLESS)
 _TOPOLOGY_MODES: Final = ("service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints")
 
 
-@dataclass(slots=True)
-class _Changes:
+class _Changes(Struct):
     """Slices to create have no name yet; those to delete are the informer's."""
 
     create: list[Object] = field(default_factory=list)

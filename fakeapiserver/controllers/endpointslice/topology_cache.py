@@ -5,9 +5,10 @@ Upstream: k8s.io/endpointslice/topologycache.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.client.cache.indexer import Object
@@ -30,8 +31,7 @@ class Told(NamedTuple):
     message: str
 
 
-@dataclass(slots=True)
-class SliceInfo:
+class SliceInfo(Struct):
     """The slices of a service and address type, as they are going to be written. Those unchanged are the informer's."""
 
     service: Request

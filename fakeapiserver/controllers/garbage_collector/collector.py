@@ -7,8 +7,9 @@ have seen it: a delete names uid and resourceVersion, so it fails where somethin
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
@@ -339,8 +340,7 @@ class GarbageCollector:
         await objects.patch(identity.name, {"metadata": change})
 
 
-@dataclass(frozen=True, slots=True)
-class _Handler:
+class _Handler(Struct, frozen=True):
     """Tells the graph what an informer tells."""
 
     graph: DependencyGraph

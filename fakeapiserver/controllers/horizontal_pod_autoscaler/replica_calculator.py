@@ -5,8 +5,9 @@ Values are in thousandths. Numbers behave as Go's do: a division by zero is infi
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.quantity import milli_value, parse
 from fakeapiserver.apimachinery.timestamp import seconds_of
@@ -38,8 +39,7 @@ class PodMetric(NamedTuple):
 PodMetrics = dict[str, PodMetric]
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerances:
+class Tolerances(Struct, frozen=True):
     """How far usage may be from its target, as a part of it, before anything is done."""
 
     scale_down: float
@@ -49,8 +49,7 @@ class Tolerances:
         return 1.0 - self.scale_down <= ratio <= 1.0 + self.scale_up
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
+class Delays(Struct, frozen=True):
     """Seconds after a pod's start: in which its CPU counts only while it is ready, and until when one that isn't never was."""
 
     cpu_initialization_period: float

@@ -5,8 +5,9 @@ Upstream: pkg/controller/podautoscaler/horizontal.go (normalizeDesiredReplicas a
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 _LIMIT_FACTOR: Final = 2
 _LIMIT_MINIMUM: Final = 4
@@ -39,14 +40,12 @@ _TOO_MANY: Final = Reason("TooManyReplicas", "the desired replica count is more 
 _TOO_FEW: Final = Reason("TooFewReplicas", "the desired replica count is less than the minimum replica count")
 
 
-@dataclass(slots=True)
-class _Recommendation:
+class _Recommendation(Struct):
     replicas: int
     at: float
 
 
-@dataclass(slots=True)
-class _ScaleEvent:
+class _ScaleEvent(Struct):
     """So many pods came, or went."""
 
     change: int
@@ -54,8 +53,7 @@ class _ScaleEvent:
     outdated: bool = False
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """What one autoscaler wanted and did."""
 
     recommendations: list[_Recommendation] = field(default_factory=list)

@@ -2,12 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Indexes:
+
+class Indexes(Struct, frozen=True):
     """`intervals`: (first, last), ascending, neither overlapping nor adjacent.
 
     >>> str(Indexes.parse("0,2-3,9", 8) | Indexes.of([1, 6]))

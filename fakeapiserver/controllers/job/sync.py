@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
@@ -57,8 +58,7 @@ _SUSPENDED: Final = "Suspended"
 Condition = dict[str, Any]
 
 
-@dataclass(slots=True)
-class Tracking:
+class Tracking(Struct):
     """What the controller remembers between looks. Keys are jobs, `namespace/name`."""
 
     client: DynamicClient

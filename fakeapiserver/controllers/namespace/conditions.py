@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.client.cache.indexer import Object
@@ -34,8 +35,7 @@ _FINE: Final = {
 }
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """What one try to empty a namespace came upon.
 
     remaining: how many objects of a resource are still there; finalizers: how many of these wait for each finalizer. Both are told

@@ -5,8 +5,9 @@ Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNo
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
@@ -28,8 +29,7 @@ def zone_of(node: Object) -> str:
     return f"{region}:\0:{zone}" if zone or region else ""
 
 
-@dataclass(slots=True)
-class NodeHealth:
+class NodeHealth(Struct):
     """The last sign of life: when it was noticed, and what it was."""
 
     seen_at: float
@@ -88,16 +88,14 @@ def conditions_unknown(node: Object, now: float) -> list[Object] | None:
     return [*{**known, **changed}.values()] if "Ready" in changed else None
 
 
-@dataclass(slots=True)
-class Zone:
+class Zone(Struct):
     """The nodes that fail together, how they are, and how fast they are tainted."""
 
     limiter: TokenBucket | None
     state: State = "Initial"
 
 
-@dataclass(slots=True)
-class Zones:
+class Zones(Struct):
     """Rates by the settings: in a zone where most nodes are lost, it is rather the network."""
 
     settings: KubeControllerManagerConfiguration

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
@@ -228,8 +228,7 @@ def _unique_name(source: _Source, driver: str) -> str:
 # ------------------------------------------------------------------------------------- its metric
 
 
-@dataclass(frozen=True, slots=True)
-class _Conflicts:
+class _Conflicts(Struct, frozen=True):
     """What the cache has now; a source of nothing, which ends with its controller."""
 
     cache: VolumeCache

@@ -1,8 +1,9 @@
 """Who uses which volume with which SELinux label (upstream: pkg/controller/volume/selinuxwarning/{cache,translator})."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.controller_runtime.reconcile import Request
 
@@ -65,8 +66,7 @@ def _parsed(label: str) -> list[str]:
     return [*parts, *[""] * (4 - len(parts))]
 
 
-@dataclass(slots=True)
-class _Volume:
+class _Volume(Struct):
     """csi_driver: "" for one of another kind. conflicts: both directions of each."""
 
     csi_driver: str

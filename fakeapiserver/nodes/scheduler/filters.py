@@ -5,8 +5,9 @@ podtopologyspread, interpodaffinity); those about volumes are in volumes.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.component_helpers.scheduling import matches_node_affinity, tolerates, untolerated_taint
@@ -16,16 +17,14 @@ from fakeapiserver.nodes.scheduler.volumes import PodClaims, Storage
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """`helped`: evicting other pods might change it."""
 
     reasons: Sequence[str]
     helped: bool = False
 
 
-@dataclass(slots=True)
-class Cycle:
+class Cycle(Struct):
     """One pod's look at all nodes; `spread` and `affinity` are counted once for all of them."""
 
     pod: PodInfo

@@ -1,8 +1,9 @@
 """What the scheduler knows of nodes and of the pods on them (upstream: pkg/scheduler/framework/types.go, backend/cache)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
@@ -15,8 +16,7 @@ UNSAID: Final[Mapping[str, int]] = {"cpu": 100, "memory": 200 * 1024 * 1024}
 Port = tuple[str, str, int]  # address, protocol, number
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A PodAffinityTerm, of a pod in `namespace`."""
 
     selector: labels.Selector
@@ -111,8 +111,7 @@ def _host_ports(spec: Mapping[str, Any]) -> Iterator[Port]:
                 yield port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"]
 
 
-@dataclass(slots=True)
-class NodeInfo:
+class NodeInfo(Struct):
     """A node, the pods that are on it or will be, and what they need together."""
 
     node: Object

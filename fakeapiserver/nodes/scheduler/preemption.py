@@ -1,15 +1,15 @@
 """Which pods of less priority must go so that another fits (upstream: plugins/defaultpreemption, framework/preemption)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.volumes import Storage
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node, and the pods that have to leave it."""
 
     node: str

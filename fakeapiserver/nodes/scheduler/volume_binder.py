@@ -4,8 +4,9 @@ What is to be bound is written, then whoever binds and provisions is waited for;
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
@@ -41,8 +42,7 @@ class VolumeBindingFailed(Exception):
     """The pod is to be scheduled anew."""
 
 
-@dataclass(slots=True)
-class Binding:
+class Binding(Struct):
     """A pod that has a node, and waits for its volumes. static, dynamic: claim key -> the volume, the claim, as they were written."""
 
     info: PodInfo

@@ -5,8 +5,9 @@ volumezone). Volumes of earlier days whose work is a CSI driver's now are taken 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
@@ -81,16 +82,14 @@ def version(obj: Object) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-@dataclass(slots=True)
-class PodVolumes:
+class PodVolumes(Struct):
     """What a pod's claims get on a node: volumes that are there (claim, volume), and those to be provisioned."""
 
     static: Sequence[tuple[Object, Object]] = ()
     dynamic: Sequence[Object] = ()
 
 
-@dataclass(slots=True)
-class PodClaims:
+class PodClaims(Struct):
     """A pod's volumes, the same for all nodes. `problem`: why none will do; "" where some may.
 
     candidates: the volumes that claims which wait for their consumer may get, by storage class.
@@ -107,8 +106,7 @@ class PodClaims:
     found: dict[str, PodVolumes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Struct, frozen=True):
     """What there is of storage."""
 
     claims: Assumed

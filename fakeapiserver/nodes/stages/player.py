@@ -7,8 +7,9 @@ Upstream: sigs.k8s.io/kwok/pkg/kwok/controllers/{stage,pod,node}_controller.go.
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.cache.indexer import Object
@@ -54,8 +55,7 @@ _JITTER: Final = 0.2
 _TRANSIENT: Final = frozenset({"ServerTimeout", "Timeout", "ServiceUnavailable", "TooManyRequests"})
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     """A stage that is to be played for an object, at the time `due` of the monotonic clock. `step`: where it goes on."""
 
     subject: Subject
@@ -66,8 +66,7 @@ class _Job:
     timer: Timer | None = None
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """An object: the version that was looked at last (0: none), and what waits for it."""
 
     uid: str
@@ -75,8 +74,7 @@ class _Known:
     job: _Job | None = None
 
 
-@dataclass(slots=True)
-class _Kind:
+class _Kind(Struct):
     """A resource that has stages."""
 
     ref: ResourceRef

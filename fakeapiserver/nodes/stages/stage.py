@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gotemplate import Function, Template, TemplateError, parse
 from fakeapiserver.apimachinery.serializer import yaml
@@ -39,8 +40,7 @@ NODE: Final = ResourceRef("v1", "Node")
 # --------------------------------------------------------------------------- steps
 
 
-@dataclass(frozen=True, slots=True)
-class SendEvent:
+class SendEvent(Struct, frozen=True):
     """Tell an event about the object."""
 
     type: str
@@ -48,13 +48,11 @@ class SendEvent:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Delete the object, without grace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Patch the object. `impersonate`: as that user."""
 
     body: Any
@@ -63,8 +61,7 @@ class Patch:
     impersonate: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Struct, frozen=True):
     """Create an object, or patch it where it is there."""
 
     body: Any
@@ -76,15 +73,13 @@ class Apply:
 Action = SendEvent | Delete | Patch | Apply
 
 
-@dataclass(frozen=True, slots=True)
-class _Finalizers:
+class _Finalizers(Struct, frozen=True):
     add: Sequence[str]
     remove: Sequence[str]
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(Struct, frozen=True):
     """A patch or apply whose body is still a template."""
 
     template: Template
@@ -95,8 +90,7 @@ class _Rendered:
     applies: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One of a stage's; several parts of one are done in this order."""
 
     event: SendEvent | None = None
@@ -106,8 +100,7 @@ class Step:
     apply: _Rendered | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """Made by `read_stage`."""
 
     name: str
@@ -119,7 +112,7 @@ class Stage:
     steps: Sequence[Step]
     immediate: bool
     # The object it was read from, to tell one version from another.
-    source: Object = field(repr=False, default_factory=dict)
+    source: Object = field(default_factory=dict)
 
     def matches(self, subject: Subject) -> bool:
         """StageError."""

@@ -4,7 +4,6 @@ Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolic
 pkg/apis/admissionregistration/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import labels
@@ -27,8 +26,7 @@ from fakeapiserver.registry.generic.table_cells import UNSET, age
 _SPEC: Final = Path("spec")
 
 
-@dataclass(kw_only=True)
-class AdmissionPolicyStrategy(Strategy):
+class AdmissionPolicyStrategy(Strategy, kw_only=True):
     """`rules` names the list that a policy consists of; `has_status` whether the kind reports type checks."""
 
     rules: str
@@ -68,8 +66,7 @@ class AdmissionPolicyStrategy(Strategy):
         return [metadata(obj).get("name", ""), len(spec.get(self.rules) or ()), shown, age(obj, now)]
 
 
-@dataclass(kw_only=True)
-class AdmissionPolicyBindingStrategy(Strategy):
+class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
     """`acts` says whether a binding tells what is done where its policy fails."""
 
     acts: bool

@@ -4,8 +4,9 @@ Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolic
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.errors import new_invalid
@@ -21,8 +22,7 @@ _SPEC: Final = Path("spec")
 ResourceOf = Callable[[GroupVersionKind], tuple[GroupVersionResource, bool] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ParamAccess:
+class ParamAccess(Struct, frozen=True):
     """The guard of one of the four resources, asked when an object is found valid."""
 
     resource: str

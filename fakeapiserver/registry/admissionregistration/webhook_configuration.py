@@ -4,7 +4,6 @@ Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfigu
 pkg/apis/admissionregistration/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -16,8 +15,7 @@ from fakeapiserver.registry.generic.table_cells import age
 _RESERVED_SUFFIX: Final = ".static.k8s.io"
 
 
-@dataclass(kw_only=True)
-class WebhookConfigurationStrategy(Strategy):
+class WebhookConfigurationStrategy(Strategy, kw_only=True):
     """`mutating` webhooks can be called again after others."""
 
     mutating: bool

@@ -16,8 +16,10 @@ import asyncio
 import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, new_too_many_requests
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
@@ -105,8 +107,7 @@ class Converter:
         return found
 
 
-@dataclass(kw_only=True, eq=False)
-class ConvertedStorage:
+class ConvertedStorage(Struct, kw_only=True, eq=False):
     """The storage as the version `gvk` sees it, which may be the one that is written (`stored`).
 
     Objects say in their index which version they are stored in. `kinds` are all versions', `index` makes an object's index;

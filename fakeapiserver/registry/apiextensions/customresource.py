@@ -4,8 +4,9 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/registry/customresource/{strategy.g
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import field
 
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
@@ -20,8 +21,7 @@ _MAX_INT32: Final = 2**31 - 1
 _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 
 
-@dataclass(kw_only=True)
-class CustomResourceStrategy(Strategy):
+class CustomResourceStrategy(Strategy, kw_only=True):
     """One served version. `scale` is its scale subresource (specReplicasPath, statusReplicasPath, labelSelectorPath), empty
     without one. selectable_fields are those of all served versions, `served_fields` those that selectors of this one may
     name."""

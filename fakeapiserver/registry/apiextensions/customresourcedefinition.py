@@ -4,7 +4,6 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apis/apiextensions/v1/defaults.go,
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList, go_quote
@@ -18,8 +17,7 @@ from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
-@dataclass(kw_only=True)
-class CustomResourceDefinitionStrategy(Strategy):
+class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         wanted = spec.setdefault("names", {})

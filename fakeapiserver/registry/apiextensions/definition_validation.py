@@ -9,8 +9,9 @@ errors say they are (`spec.validation.openAPIV3Schema`).
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid, json_text, not_supported, required
@@ -31,8 +32,7 @@ _MAX_WARNING_BYTES: Final = 256
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 
 
-@dataclass(frozen=True, slots=True)
-class _Internal:
+class _Internal(Struct, frozen=True):
     """A definition as upstream's internal type has it: what all versions share, and the versions without it."""
 
     shared: Mapping[str, Any]

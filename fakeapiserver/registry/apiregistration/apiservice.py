@@ -3,7 +3,6 @@
 Upstream: k8s.io/kube-aggregator/pkg/{apis/apiregistration/{v1/defaults.go,validation/validation.go},registry/apiservice}.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -19,8 +18,7 @@ _CONDITION_STATUSES: Final = ("True", "False", "Unknown")
 _PORT_RANGE: Final = "port is not valid: must be between 1 and 65535, inclusive"
 
 
-@dataclass(kw_only=True)
-class APIServiceStrategy(Strategy):
+class APIServiceStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         if (service := obj["spec"].get("service")) is not None:
             service.setdefault("port", 443)

@@ -4,10 +4,9 @@ Upstream: pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/valida
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 
 import msgspec
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -21,10 +20,9 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 
-@dataclass(kw_only=True)
-class ControllerRevisionStrategy(Strategy):
+class ControllerRevisionStrategy(Strategy, kw_only=True):
     # uid -> the text of data, where it isn't as Go would write it: stored it has lost that.
-    texts: dict[str, str] = dataclass_field(default_factory=dict)
+    texts: dict[str, str] = msgspec.field(default_factory=dict)
 
     def for_server(self, config_service_ranges: Sequence[str]) -> "ControllerRevisionStrategy":
         return replace(self, texts={})

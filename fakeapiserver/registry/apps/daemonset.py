@@ -3,8 +3,6 @@
 Upstream: pkg/registry/apps/daemonset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -28,8 +26,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-@dataclass(kw_only=True)
-class DaemonSetStrategy(Strategy):
+class DaemonSetStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])

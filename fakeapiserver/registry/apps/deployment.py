@@ -3,8 +3,6 @@
 Upstream: pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
@@ -23,8 +21,7 @@ _NAME_ADVICE = (
 )
 
 
-@dataclass(kw_only=True)
-class DeploymentStrategy(Strategy):
+class DeploymentStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/apps/replicaset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
@@ -17,8 +15,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 
-@dataclass(kw_only=True)
-class ReplicaSetStrategy(Strategy):
+class ReplicaSetStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])

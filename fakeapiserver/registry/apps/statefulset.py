@@ -3,7 +3,6 @@
 Upstream: pkg/registry/apps/statefulset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -44,8 +43,7 @@ _NEGATIVE_LIMIT: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class StatefulSetStrategy(Strategy):
+class StatefulSetStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])

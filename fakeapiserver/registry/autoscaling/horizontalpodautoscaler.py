@@ -3,7 +3,6 @@
 Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/apis/autoscaling/{v1,v2}/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -29,8 +28,7 @@ _SOURCES: Final = {
 }
 
 
-@dataclass(kw_only=True)
-class HorizontalPodAutoscalerStrategy(Strategy):
+class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         spec.setdefault("minReplicas", 1)

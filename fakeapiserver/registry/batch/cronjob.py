@@ -4,7 +4,6 @@ Upstream: pkg/registry/batch/cronjob/strategy.go, pkg/apis/batch/v1/defaults.go,
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import cron, field
@@ -33,8 +32,7 @@ _LOCAL_ZONE: Final = "timeZone must be an explicit time zone as defined in https
 _ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 
 
-@dataclass(kw_only=True)
-class CronJobStrategy(Strategy):
+class CronJobStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec["jobTemplate"]["spec"])

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/batch/job/strategy.go, pkg/apis/batch/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -26,8 +25,7 @@ _ENDED: Final = (("Complete", "Complete"), ("Failed", "Failed"))
 _ENDING: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-@dataclass(kw_only=True)
-class JobStrategy(Strategy):
+class JobStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec)

@@ -8,7 +8,6 @@ Upstream: pkg/registry/certificates/certificates/strategy.go, pkg/apis/certifica
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -61,8 +60,7 @@ _USAGES: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class CertificateSigningRequestStrategy(Strategy):
+class CertificateSigningRequestStrategy(Strategy, kw_only=True):
     def record_user(self, obj: Object, user: UserInfo) -> None:
         """Who asks for the certificate is for the server to say."""
         spec = {name: value for name, value in obj["spec"].items() if name not in _REQUESTER}

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/validation/validation.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -13,8 +11,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
 
-@dataclass(kw_only=True)
-class LeaseStrategy(Strategy):
+class LeaseStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         spec, path = obj["spec"], Path("spec")
         errors: ErrorList = []

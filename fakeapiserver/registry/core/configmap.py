@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/configmap/strategy.go, pkg/apis/core/validation/vali
 """
 
 import base64
-from dataclasses import dataclass
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -16,8 +15,7 @@ from fakeapiserver.registry.generic.table_cells import age
 _DUPLICATE = "duplicate of key present in binaryData"
 
 
-@dataclass(kw_only=True)
-class ConfigMapStrategy(Strategy):
+class ConfigMapStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors = key_errors(data, Path("data"))

@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/endpoint/strategy.go, pkg/printers/internalversion/p
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -25,8 +24,7 @@ _SHOWN: Final = 3
 _PATH: Final = Path("subsets")
 
 
-@dataclass(kw_only=True)
-class EndpointsStrategy(Strategy):
+class EndpointsStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         for subset in obj.get("subsets") or ():
             for port in subset.get("ports") or ():

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go, pkg/printers/internalversion/printers.go.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -26,8 +25,7 @@ FIELDS: Final = {
 _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
-@dataclass(kw_only=True)
-class EventStrategy(Strategy):
+class EventStrategy(Strategy, kw_only=True):
     """Events of the legacy group: next to nothing is asked of them."""
 
     component = "reportingComponent"
@@ -74,8 +72,7 @@ class EventStrategy(Strategy):
         ]
 
 
-@dataclass(kw_only=True)
-class StrictEventStrategy(EventStrategy):
+class StrictEventStrategy(EventStrategy, kw_only=True):
     """Events of events.k8s.io, which are complete and don't change but for their series."""
 
     component = "reportingController"

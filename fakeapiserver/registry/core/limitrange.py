@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/limitrange/strategy.go, pkg/apis/core/v1/defaults.go
 """
 
 import uuid
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -47,8 +46,7 @@ _ORDERED: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class LimitRangeStrategy(Strategy):
+class LimitRangeStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         for item in (obj.get("spec") or {}).get("limits") or ():
             if item.get("type") == "Container":

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/core/namespace/{strategy.go,storage/storage.go}.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
@@ -17,8 +15,7 @@ FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-@dataclass(kw_only=True)
-class NamespaceStrategy(Strategy):
+class NamespaceStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         """Every namespace carries its name as a label, so that selectors can find it."""
         meta = obj["metadata"]

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
 """
 
-from dataclasses import dataclass
 from ipaddress import ip_network
 from operator import ne
 from typing import Final
@@ -27,8 +26,7 @@ _UNIQUE: Final = "taints must be unique by key and effect pair"
 _ONCE: Final = 'node updates may not change {} except from "" to valid'
 
 
-@dataclass(kw_only=True)
-class NodeStrategy(Strategy):
+class NodeStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         status = obj.get("status") or {}
         if "allocatable" not in status and "capacity" in status:

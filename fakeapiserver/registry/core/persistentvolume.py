@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/persistentvolume/strategy.go, pkg/apis/core/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -46,8 +45,7 @@ _RECYCLE: Final = (
 _SOURCE_IMMUTABLE: Final = "spec.persistentvolumesource is immutable after creation"
 
 
-@dataclass(kw_only=True)
-class PersistentVolumeStrategy(Strategy):
+class PersistentVolumeStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         obj.setdefault("status", {}).setdefault("phase", "Pending")
         spec = obj.setdefault("spec", {})

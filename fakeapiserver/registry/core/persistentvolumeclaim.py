@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/api/persistentvolumeclaim/util.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -29,8 +28,7 @@ _IMMUTABLE: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class PersistentVolumeClaimStrategy(Strategy):
+class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         status = obj.setdefault("status", {})
         status.setdefault("phase", "Pending")

@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conve
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
@@ -35,8 +34,7 @@ _GATED_STATUS: Final = "nodeAllocatableResourceClaimStatuses"
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
-@dataclass(kw_only=True)
-class PodStrategy(Strategy):
+class PodStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         drop_init_container_annotations(obj)

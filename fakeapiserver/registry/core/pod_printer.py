@@ -4,7 +4,8 @@ Upstream: pkg/printers/internalversion/printers.go (printPod).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
@@ -14,8 +15,7 @@ _UNREACHABLE = "NodeLost"
 _ENDED = {"Failed": "The pod failed.", "Succeeded": "The pod has completed successfully."}
 
 
-@dataclass(slots=True)
-class _Summary:
+class _Summary(Struct):
     reason: str
     ready: int = 0
     restarts: int = 0

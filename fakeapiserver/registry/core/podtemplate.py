@@ -3,8 +3,6 @@
 Upstream: pkg/registry/core/podtemplate/strategy.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_template import default_pod_template
@@ -14,8 +12,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import container_cells, format_labels
 
 
-@dataclass(kw_only=True)
-class PodTemplateStrategy(Strategy):
+class PodTemplateStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         default_pod_template(obj.setdefault("template", {}))
 

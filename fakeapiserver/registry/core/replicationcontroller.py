@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/replicationcontroller/strategy.go, pkg/apis/core/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -23,8 +22,7 @@ _IN_HOSTNAMES: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class ReplicationControllerStrategy(Strategy):
+class ReplicationControllerStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         template = spec.get("template")

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/resourcequota/strategy.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -81,8 +80,7 @@ _NOT_APPLICABLE: Final = "unsupported scope applied to resource"
 _CONFLICTING: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 
 
-@dataclass(kw_only=True)
-class ResourceQuotaStrategy(Strategy):
+class ResourceQuotaStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         round_up_resources(obj.get("spec"), ("hard",))
         round_up_resources(obj.get("status"), ("hard", "used"))

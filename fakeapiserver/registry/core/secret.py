@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/secret/strategy.go, pkg/apis/core/validation/validat
 """
 
 import base64
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -28,8 +27,7 @@ _REQUIRED_KEYS: Final = {
 _JSON_TYPES: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 
 
-@dataclass(kw_only=True)
-class SecretStrategy(Strategy):
+class SecretStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         """stringData is a way to write data, and is never read."""
         if strings := obj.pop("stringData", None):

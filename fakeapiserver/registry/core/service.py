@@ -4,8 +4,10 @@ Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/c
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import field
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -22,8 +24,7 @@ _AFFINITY_SECONDS: Final = 10800
 DEFAULT_RANGE: Final = "10.0.0.0/24"
 
 
-@dataclass(kw_only=True)
-class ServiceStrategy(Strategy):
+class ServiceStrategy(Strategy, kw_only=True):
     allocators: Allocators = field(default_factory=lambda: Allocators((DEFAULT_RANGE,)))
 
     def for_server(self, config_service_ranges: Sequence[str]) -> "ServiceStrategy":

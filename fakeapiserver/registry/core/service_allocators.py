@@ -9,9 +9,10 @@ from others for a while: a write that fails or was a dry run never comes back to
 import random
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.meta import Object, uid
 
@@ -25,8 +26,7 @@ class FullError(Exception):
     """No number is free."""
 
 
-@dataclass(slots=True)
-class Allocator:
+class Allocator(Struct):
     """Numbers `first..last`, handed out at random from `dynamic` on, from below only when nothing else is left.
     `outside` words the refusal of a number that isn't in the range, `taken` that of one that is held."""
 

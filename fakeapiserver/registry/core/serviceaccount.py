@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/serviceaccount/strategy.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -13,8 +12,7 @@ from fakeapiserver.registry.generic.table_cells import age
 _MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
 
 
-@dataclass(kw_only=True)
-class ServiceAccountStrategy(Strategy):
+class ServiceAccountStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         _clean_references(obj)
 

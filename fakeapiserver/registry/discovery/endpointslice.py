@@ -3,8 +3,6 @@
 Upstream: pkg/registry/discovery/endpointslice/strategy.go, pkg/apis/discovery/v1/defaults.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, labels, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors
@@ -19,8 +17,7 @@ _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
-@dataclass(kw_only=True)
-class EndpointSliceStrategy(Strategy):
+class EndpointSliceStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         for port in obj.get("ports") or ():
             port.setdefault("name", "")

@@ -4,8 +4,6 @@ Upstream: pkg/registry/flowcontrol/{flowschema,prioritylevelconfiguration}/strat
 pkg/apis/flowcontrol/v1/defaults.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -16,8 +14,7 @@ from fakeapiserver.registry.generic.table_cells import NONE, age
 _QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
-@dataclass(kw_only=True)
-class FlowSchemaStrategy(Strategy):
+class FlowSchemaStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         if not obj["spec"].get("matchingPrecedence"):
             obj["spec"]["matchingPrecedence"] = 1000
@@ -52,8 +49,7 @@ class FlowSchemaStrategy(Strategy):
         return sorted(objects, key=lambda obj: (obj["spec"].get("matchingPrecedence", 0), metadata(obj)["name"]))
 
 
-@dataclass(kw_only=True)
-class PriorityLevelConfigurationStrategy(Strategy):
+class PriorityLevelConfigurationStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         for name, shares in (("exempt", 0), ("limited", 30)):

@@ -4,8 +4,9 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go (deletionFinal
 pkg/registry/rest/delete.go (BeforeDelete).
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_conflict
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
@@ -21,8 +22,7 @@ _HINTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """DeleteOptions as the store reads them; None means that the client said nothing."""
 
     grace_period_seconds: int | None = None
@@ -51,8 +51,7 @@ def check_preconditions(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What a DELETE does: `marked` is what is stored in the object's place (None: nothing), `ends` says that the object
     is removed then."""
 

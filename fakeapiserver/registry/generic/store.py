@@ -10,10 +10,11 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fakeapiserver.admission.interfaces import Annotations, Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
@@ -83,8 +84,7 @@ _OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "Upda
 _WRITE_ATTEMPTS: Final = 100
 
 
-@dataclass(slots=True)
-class WriteRequest:
+class WriteRequest(Struct):
     """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
     transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words;
     `of_collection`: nobody has asked for this object by its name, so admission isn't told one."""
@@ -131,8 +131,7 @@ class View(Protocol):
         """The whole object with what mutating plugins have made of `sent`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """The stored form of the answer. `created`: the object is new. `deleted`: it is gone (its last state is the value)."""
 
     value: bytes

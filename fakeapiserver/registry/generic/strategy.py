@@ -5,8 +5,9 @@ A resource without a file of its own gets `Strategy` as it stands.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
@@ -34,8 +35,7 @@ _KEPT_METADATA: Final = (
 )
 
 
-@dataclass(kw_only=True)
-class Strategy:
+class Strategy(Struct, kw_only=True):
     """Default behaviour; a resource's table row sets the facts, a subclass in the resource's own file adds behaviour.
 
     The call order on create: default, (admission), prepare_for_create, validate; on update: default, (admission),

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/networking/ingress/strategy.go, pkg/apis/networking/validation/validation.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -21,8 +20,7 @@ _SHOWN_HOSTS: Final = 3
 _CLASS: Final = "kubernetes.io/ingress.class"
 
 
-@dataclass(kw_only=True)
-class IngressStrategy(Strategy):
+class IngressStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"loadBalancer": {}}
 

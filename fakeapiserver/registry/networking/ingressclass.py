@@ -3,7 +3,6 @@
 Upstream: pkg/registry/networking/ingressclass/strategy.go, pkg/apis/networking/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -17,8 +16,7 @@ _SPEC: Final = Path("spec")
 _DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
 
 
-@dataclass(kw_only=True)
-class IngressClassStrategy(Strategy):
+class IngressClassStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         parameters = obj["spec"].get("parameters")
         if parameters is not None and parameters.get("scope") is None:

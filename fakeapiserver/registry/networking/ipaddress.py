@@ -3,7 +3,6 @@
 Upstream: pkg/registry/networking/{ipaddress,servicecidr}/strategy.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -22,8 +21,7 @@ def is_ip_address(name: str, prefix: bool) -> list[str]:
     return [error.detail for error in ip_errors(name, Path("name"))]
 
 
-@dataclass(kw_only=True)
-class IPAddressStrategy(Strategy):
+class IPAddressStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         path = Path("spec").child("parentRef")
         parent = obj["spec"].get("parentRef")
@@ -51,8 +49,7 @@ def _parent(parent: Object | None) -> str:
     return f"{parent.get('resource', '')}{group}".lower() + f"{namespace}/{parent.get('name', '')}"
 
 
-@dataclass(kw_only=True)
-class ServiceCIDRStrategy(Strategy):
+class ServiceCIDRStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
 

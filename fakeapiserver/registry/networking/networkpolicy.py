@@ -4,7 +4,6 @@ Upstream: pkg/registry/networking/networkpolicy/strategy.go, pkg/apis/networking
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
@@ -23,8 +22,7 @@ _DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 
 
-@dataclass(kw_only=True)
-class NetworkPolicyStrategy(Strategy):
+class NetworkPolicyStrategy(Strategy, kw_only=True):
     generation_counts_empties: tuple[str, ...] = ("spec",)
 
     def default(self, obj: Object, version: str) -> None:

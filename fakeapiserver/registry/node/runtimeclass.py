@@ -3,7 +3,6 @@
 Upstream: pkg/registry/node/runtimeclass/strategy.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.admission.tolerations import toleration_errors
@@ -23,8 +22,7 @@ _TOLERATIONS: Final = _SCHEDULING.child("tolerations")
 _TOLERATION: Final = ("key", "operator", "value", "effect")
 
 
-@dataclass(kw_only=True)
-class RuntimeClassStrategy(Strategy):
+class RuntimeClassStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         errors = required_label_errors(obj.get("handler", ""), Path("handler"))
         if (overhead := obj.get("overhead")) is not None:

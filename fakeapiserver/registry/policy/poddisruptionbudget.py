@@ -3,7 +3,6 @@
 Upstream: pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/apis/policy/validation/validation.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -22,8 +21,7 @@ _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "exp
 _POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 
 
-@dataclass(kw_only=True)
-class PodDisruptionBudgetStrategy(Strategy):
+class PodDisruptionBudgetStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = dict.fromkeys(_COUNTS, 0)
 

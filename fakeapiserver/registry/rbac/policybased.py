@@ -4,8 +4,9 @@ Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/po
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
@@ -43,8 +44,7 @@ class RuleSource(Protocol):
         """Every rule the user has in a namespace (empty: cluster-wide), and what kept a binding from counting."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyBased:
+class PolicyBased(Struct, frozen=True):
     """The guard of one of the four resources. Members of system:masters pass; so does who may `escalate` a role or `bind`
     one; others must hold every right that the role has or the binding gives. `granted` is told of all that pass."""
 

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/rbac/{role,clusterrole}/strategy.go, pkg/apis/rbac/validation/validation.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
@@ -12,8 +10,7 @@ from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.strategy import Strategy
 
 
-@dataclass(kw_only=True)
-class RoleStrategy(Strategy):
+class RoleStrategy(Strategy, kw_only=True):
     """`namespaced` roles are about resources only, and aggregate nothing."""
 
     namespaced: bool

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/rbac/rolebinding/strategy.go, pkg/apis/rbac/{v1/defaults.go,validation/validation.go}.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -18,8 +17,7 @@ _ROLE_REF: Final = Path("roleRef")
 _KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
-@dataclass(kw_only=True)
-class RoleBindingStrategy(Strategy):
+class RoleBindingStrategy(Strategy, kw_only=True):
     """`roles` are the kinds that a binding may refer to."""
 
     roles: tuple[str, ...]

@@ -3,7 +3,6 @@
 Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -19,14 +18,12 @@ _TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-@dataclass(kw_only=True)
-class DeviceClassStrategy(Strategy):
+class DeviceClassStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]
 
 
-@dataclass(kw_only=True)
-class ResourceClaimStrategy(Strategy):
+class ResourceClaimStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         _default_requests(obj["spec"])
 
@@ -42,14 +39,12 @@ class ResourceClaimStrategy(Strategy):
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]
 
 
-@dataclass(kw_only=True)
-class ResourceClaimTemplateStrategy(DeviceClassStrategy):
+class ResourceClaimTemplateStrategy(DeviceClassStrategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         _default_requests(obj["spec"].get("spec") or {})
 
 
-@dataclass(kw_only=True)
-class ResourceSliceStrategy(Strategy):
+class ResourceSliceStrategy(Strategy, kw_only=True):
     def default_times(self, obj: Object, now: str) -> None:
         for device in obj["spec"].get("devices") or ():
             for taint in device.get("taints") or ():

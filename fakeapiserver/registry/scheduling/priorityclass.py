@@ -3,7 +3,6 @@
 Upstream: pkg/registry/scheduling/priorityclass/strategy.go, pkg/apis/scheduling/{v1/defaults.go,validation/validation.go}.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -20,8 +19,7 @@ _RESERVED: Final = "priority class names with 'system-' prefix are reserved for 
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
-@dataclass(kw_only=True)
-class PriorityClassStrategy(Strategy):
+class PriorityClassStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/storage/{csidriver,csinode,csistoragecapacity,volumeattachment}/strategy.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -21,8 +19,7 @@ _TOKENS_LOGGED = (
 )
 
 
-@dataclass(kw_only=True)
-class CSIDriverStrategy(Strategy):
+class CSIDriverStrategy(Strategy, kw_only=True):
     def raises_generation(self, obj: Object, old: Object) -> bool:
         """Upstream never sets a first generation, but counts on."""
         return obj.get("spec") != old.get("spec")
@@ -61,15 +58,13 @@ class CSIDriverStrategy(Strategy):
         ]
 
 
-@dataclass(kw_only=True)
-class CSINodeStrategy(Strategy):
+class CSINodeStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         drivers = (obj.get("spec") or {}).get("drivers") or ()
         return [metadata(obj).get("name", ""), len(drivers), age(obj, now)]
 
 
-@dataclass(kw_only=True)
-class CSIStorageCapacityStrategy(Strategy):
+class CSIStorageCapacityStrategy(Strategy, kw_only=True):
     def warnings_on_create(self, obj: Object) -> list[str]:
         return node_selector_warnings(obj.get("nodeTopology"), Path("nodeTopology"))
 
@@ -88,8 +83,7 @@ class CSIStorageCapacityStrategy(Strategy):
         return errors + immutable_errors(now, then, Path("storageClassName"))
 
 
-@dataclass(kw_only=True)
-class VolumeAttachmentStrategy(Strategy):
+class VolumeAttachmentStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         spec, path = obj["spec"], Path("spec")
         errors: ErrorList = [] if spec.get("attacher") else [field.required(path.child("attacher"))]

@@ -3,8 +3,6 @@
 Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go, pkg/apis/storage/v1/defaults.go.
 """
 
-from dataclasses import dataclass
-
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -17,8 +15,7 @@ _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.ku
 _ABSENT = {"provisioner": ""}
 
 
-@dataclass(kw_only=True)
-class StorageClassStrategy(Strategy):
+class StorageClassStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         obj.setdefault("reclaimPolicy", "Delete")
         obj.setdefault("volumeBindingMode", "Immediate")
@@ -65,8 +62,7 @@ class StorageClassStrategy(Strategy):
         ]
 
 
-@dataclass(kw_only=True)
-class VolumeAttributesClassStrategy(Strategy):
+class VolumeAttributesClassStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         errors: ErrorList = [] if obj.get("driverName") else [field.required("driverName", "")]
         if not obj.get("parameters"):

@@ -5,8 +5,9 @@ Upstream: k8s.io/kube-aggregator/pkg/apiserver/{apiserver.go,handler_proxy.go}, 
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apis.scheme import Priority
@@ -36,8 +37,7 @@ class Objects(Protocol):
         """Every write to these resources behind `revision`: the object before and after it. LookupError: that is forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReference:
+class ServiceReference(Struct, frozen=True):
     """Upstream: ServiceReference, the key of what is known of a server."""
 
     namespace: str
@@ -53,8 +53,7 @@ class ServiceReference:
         return f"{self.name}.{self.namespace}.svc"
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteService:
+class RemoteService(Struct, frozen=True):
     """An APIService that another server answers (upstream: proxyHandlingInfo)."""
 
     name: str

@@ -5,8 +5,9 @@ of older servers' lists).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json
@@ -34,8 +35,7 @@ _GROUPS: Final = UserInfo("system:kube-aggregator", groups=("system:masters",))
 _GROUP_VERSION: Final = UserInfo("system:kube-aggregator")
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A server's document: its group versions, its ETag, when it was asked for (monotonic)."""
 
     versions: Mapping[GroupVersion, Document]

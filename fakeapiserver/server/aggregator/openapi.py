@@ -4,8 +4,9 @@ Upstream: k8s.io/kube-aggregator/pkg/controllers/{openapi,openapiv3}.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import RemoteSpec, ResourceTable
@@ -25,8 +26,7 @@ _USER: Final = UserInfo("system:aggregator")
 _PREFIX: Final = "/openapi/v3/"
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What one APIService's server publishes. `urls`: address by key (`apis/apps/v1`)."""
 
     urls: Mapping[str, str] = field(default_factory=dict)

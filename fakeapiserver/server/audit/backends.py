@@ -12,13 +12,15 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 from typing import IO, Final, Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.server.audit import event
@@ -85,8 +87,7 @@ class _Immediate:
 # ----------------------------------------------------------------------- log
 
 
-@dataclass(slots=True)
-class Rotation:
+class Rotation(Struct):
     """`max_size` in megabytes (0: never rotated), `max_age` in days, `max_backups` in files (0: all are kept)."""
 
     max_size: int = 100
@@ -296,8 +297,7 @@ class IgnoreErrors:
         await self._delegate.flush()
 
 
-@dataclass(slots=True)
-class Batching:
+class Batching(Struct):
     """`max_wait` in seconds; `qps` and `burst` of batches, None where they aren't throttled; `concurrent`: a batch doesn't
     wait for the one before."""
 
@@ -396,8 +396,7 @@ class _Throttle:
             await asyncio.sleep(-self._tokens / self._qps)
 
 
-@dataclass(slots=True)
-class Truncated:
+class Truncated(Struct):
     """Events that are too large lose their objects, and those that still are get lost. Sizes in bytes."""
 
     delegate: Backend

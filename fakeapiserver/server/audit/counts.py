@@ -3,8 +3,9 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class AuditCounts:
+class AuditCounts(Struct):
     """`levels`: requests by the level that a policy gives them; `errors`: lost events by plugin; `rejected`: requests that were
     refused since nobody could write them down."""
 

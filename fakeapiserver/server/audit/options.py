@@ -6,9 +6,10 @@ Upstream: k8s.io/apiserver/pkg/server/options/audit.go.
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.clock import Clock
@@ -23,8 +24,7 @@ _FORMATS: Final = ("legacy", "json")
 _VERSION: Final = "audit.k8s.io/v1"
 
 
-@dataclass(slots=True)
-class BatchOptions:
+class BatchOptions(Struct):
     """Field names are the ends of the flags' names. `max_wait` in seconds."""
 
     buffer_size: int = 10000
@@ -35,8 +35,7 @@ class BatchOptions:
     throttle_burst: int = 15
 
 
-@dataclass(slots=True)
-class TruncateOptions:
+class TruncateOptions(Struct):
     """Sizes in bytes."""
 
     enabled: bool = False
@@ -44,8 +43,7 @@ class TruncateOptions:
     max_event_size: int = 100 * 1024
 
 
-@dataclass(slots=True)
-class LogOptions:
+class LogOptions(Struct):
     """`path` is empty without a log, `-` for standard output."""
 
     path: str = ""
@@ -61,8 +59,7 @@ class LogOptions:
     truncate: TruncateOptions = field(default_factory=TruncateOptions)
 
 
-@dataclass(slots=True)
-class WebhookOptions:
+class WebhookOptions(Struct):
     """`initial_backoff` in seconds."""
 
     config_file: str = ""
@@ -73,8 +70,7 @@ class WebhookOptions:
     truncate: TruncateOptions = field(default_factory=TruncateOptions)
 
 
-@dataclass(slots=True)
-class AuditOptions:
+class AuditOptions(Struct):
     policy_file: Path | None = None
     log: LogOptions = field(default_factory=LogOptions)
     webhook: WebhookOptions = field(default_factory=WebhookOptions)

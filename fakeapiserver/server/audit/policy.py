@@ -5,10 +5,11 @@ Upstream: k8s.io/apiserver/pkg/audit/policy/{reader,checker}.go, pkg/apis/audit/
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import aggregated
@@ -41,8 +42,7 @@ class Level(IntEnum):
 _LEVELS: Final = ("None", "Metadata", "Request", "RequestResponse")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupResources:
+class GroupResources(Struct, frozen=True):
     """`pods`, `pods/log`, `*/log`, `pods/*` and `*` of a group, or (empty) all of it; `names` narrows them down."""
 
     group: str = ""
@@ -63,8 +63,7 @@ class GroupResources:
         return not called.isdisjoint(self.resources)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAuditConfig:
+class RequestAuditConfig(Struct, frozen=True):
     """What a rule says about the requests it matches."""
 
     level: Level
@@ -72,8 +71,7 @@ class RequestAuditConfig:
     omit_managed_fields: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRule:
+class PolicyRule(Struct, frozen=True):
     """What is empty matches everything."""
 
     config: RequestAuditConfig
@@ -105,8 +103,7 @@ class PolicyRule:
         return not self.resources or any(resources.matches(attributes) for resources in self.resources)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The first rule that matches decides; without one nothing is told."""
 
     rules: tuple[PolicyRule, ...]

@@ -3,16 +3,16 @@
 Upstream: k8s.io/apiserver/pkg/util/flowcontrol/dropped_requests_tracker.go.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakeapiserver.clock import Clock
 
 MAX_RETRY_AFTER: Final = 32
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """`history` counts the rejected by second."""
 
     retry_after: int = 1

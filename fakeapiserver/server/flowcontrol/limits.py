@@ -6,9 +6,10 @@ Upstream: k8s.io/apiserver/pkg/server/filters/{priority-and-fairness,maxinflight
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.instruments import Family, Instruments
 from fakeapiserver.auth.interfaces import ObjectReader, UserInfo
@@ -72,8 +73,7 @@ class MaxInFlight:
             seats.leave()
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """A priority level: who is exempt needs no seat."""
 
     name: str
@@ -81,8 +81,7 @@ class _Level:
     seats: QueueSet | None
 
 
-@dataclass(slots=True)
-class _Schema:
+class _Schema(Struct):
     """A flow schema that points to a level. `method` tells flows apart: ByUser, ByNamespace or empty."""
 
     name: str
@@ -92,8 +91,7 @@ class _Schema:
     level: _Level
 
 
-@dataclass
-class _Flow:
+class _Flow(Struct, dict=True):
     """What requests of one user with the same attributes are: their schema, their level, the answer's two headers."""
 
     schema: str
@@ -106,8 +104,7 @@ class _Flow:
         return flow_hash(self.schema, self.distinguisher)
 
 
-@dataclass(slots=True)
-class _Config:
+class _Config(Struct):
     """The stored flow schemas at one generation, in the order of matching, and what has been matched since."""
 
     generation: int = -1

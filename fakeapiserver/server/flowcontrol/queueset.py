@@ -8,11 +8,11 @@ Every request takes one seat (upstream estimates up to ten for large lists), and
 import asyncio
 import hashlib
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Queuing:
+class Queuing(Struct, frozen=True):
     """`spec.limited.limitResponse.queuing`."""
 
     queues: int
@@ -44,8 +44,7 @@ def deal(entropy: int, deck_size: int, hand_size: int) -> list[int]:
     return hand
 
 
-@dataclass(slots=True)
-class QueueSet:
+class QueueSet(Struct):
     """`queuing` is None where what finds no seat is rejected at once. Belongs to one event loop."""
 
     limit: int

@@ -1,9 +1,10 @@
 """What a test says is measured. Pure: whoever asks hands over pods and nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.labels import parse as parse_selector
@@ -37,8 +38,7 @@ class Series(NamedTuple):
     value: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
+class _Where(Struct, frozen=True):
     """Objects; what is empty is any."""
 
     namespace: str
@@ -54,23 +54,20 @@ class _Where:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _PodRule:
+class _PodRule(Struct, frozen=True):
     where: _Where
     container: str
     usage: Mapping[str, Quantity]
     missing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeRule:
+class _NodeRule(Struct, frozen=True):
     where: _Where
     usage: Mapping[str, Quantity]
     missing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _CustomRule:
+class _CustomRule(Struct, frozen=True):
     """resource: `pods`, `services`, `ingresses.networking.k8s.io`. value: None: it has none."""
 
     metric: str
@@ -80,8 +77,7 @@ class _CustomRule:
     value: Quantity | None
 
 
-@dataclass(slots=True)
-class Values:
+class Values(Struct):
     """What was set; of what is said of the same thing, the last word counts. ValueError for what is no quantity or selector."""
 
     _pods: list[_PodRule] = field(default_factory=list)

@@ -11,11 +11,11 @@ compared by its place only.
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import fakeapiserver
 from fakeapiserver.apimachinery import field, names

@@ -87,7 +87,7 @@ def scenario(cluster: Cluster, work: Any) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.fake_cluster(crds=CLUSTER["crds"])
+@pytest.mark.fake_cluster(crds=CLUSTER["crds"], controllers=())
 def test_a_job_is_started_once_when_it_is_due(fake_cluster: Cluster) -> None:
     async def work(hours: Hours) -> None:
         await hours.begin()
@@ -106,7 +106,7 @@ def test_a_job_is_started_once_when_it_is_due(fake_cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Allow", 2), ("Forbid", 1), ("Replace", 1)])
-@pytest.mark.fake_cluster(crds=CLUSTER["crds"])
+@pytest.mark.fake_cluster(crds=CLUSTER["crds"], controllers=())
 def test_what_happens_to_two_at_once(fake_cluster: Cluster, policy: str, left: int) -> None:
     async def work(hours: Hours) -> None:
         await hours.begin(concurrencyPolicy=policy)
@@ -119,7 +119,7 @@ def test_what_happens_to_two_at_once(fake_cluster: Cluster, policy: str, left: i
     scenario(fake_cluster, work)
 
 
-@pytest.mark.fake_cluster(crds=CLUSTER["crds"])
+@pytest.mark.fake_cluster(crds=CLUSTER["crds"], controllers=())
 def test_old_jobs_are_cleared_away(fake_cluster: Cluster) -> None:
     async def work(hours: Hours) -> None:
         await hours.begin(successfulJobsHistoryLimit=1, failedJobsHistoryLimit=0)
@@ -136,7 +136,7 @@ def test_old_jobs_are_cleared_away(fake_cluster: Cluster) -> None:
     scenario(fake_cluster, work)
 
 
-@pytest.mark.fake_cluster(crds=CLUSTER["crds"])
+@pytest.mark.fake_cluster(crds=CLUSTER["crds"], controllers=())
 def test_what_is_suspended_or_too_late_is_not_started(fake_cluster: Cluster) -> None:
     async def work(hours: Hours) -> None:
         await hours.begin(suspend=True, startingDeadlineSeconds=600)

@@ -68,7 +68,7 @@ FLAGS: Final = {
     "bootstrapsigner": ("--controllers=bootstrap-signer-controller,token-cleaner-controller",),
     "selinux-warning": ("--controllers=selinux-warning-controller",),
     "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
-    "kube-scheduler": ("--nodes=1",),
+    "kube-scheduler": ("--nodes=1", "--controllers=*,-node-lifecycle-controller"),
     "attachdetach": ("--controllers=*,-node-lifecycle-controller",),
     # it would take away what a new node is tainted with: nobody has said yet whether it is ready
     "daemonset": ("--controllers=*,-node-lifecycle-controller",),

@@ -215,3 +215,44 @@ def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
         client.ask("PUT", f"{PODS}/p", found)
         cluster.settle()
         assert client.pod_status("p")["phase"] == "Running"
+
+
+GPU = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
+RESOURCE = "/apis/resource.k8s.io/v1"
+
+
+def test_claims_for_devices_are_allocated_before_their_pods_run() -> None:
+    def claims(names: list[str]) -> Object:
+        rows = [{"name": name, "resourceClaimName": name} for name in names]
+        return {"resourceClaims": rows, "containers": [{"name": "c", "image": "x"}]}
+
+    with Cluster(nodes=2, controllers=("*",)) as cluster:
+        client = PodClient(cluster)
+        cluster.clock.stop()
+        client.ask("POST", f"{RESOURCE}/deviceclasses", {"metadata": {"name": "gpu"}, "spec": {}})
+        for name in ("one", "two"):
+            body = {"metadata": {"name": name}, "spec": {"devices": GPU}}
+            client.ask("POST", f"{RESOURCE}/namespaces/default/resourceclaims", body)
+            client.ask("POST", PODS, {"metadata": {"name": name}, "spec": claims([name])})
+        cluster.settle()
+        told = [row["message"] for row in client.pod_status("one")["conditions"]]
+        assert told == [
+            "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are "
+            "available: 2 Preemption is not helpful for scheduling."
+        ]
+        pool = {"name": "node-2", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "gpu.example.com", "pool": pool, "nodeName": "node-2", "devices": [{"name": "d"}]}
+        client.ask("POST", f"{RESOURCE}/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+        cluster.clock.advance("11s")
+        cluster.settle()
+        phases = {client.pod_status(name)["phase"]: name for name in ("one", "two")}
+        assert sorted(phases) == ["Pending", "Running"]
+        running, waiting = phases["Running"], phases["Pending"]
+        claim = client.ask("GET", f"{RESOURCE}/namespaces/default/resourceclaims/{running}")
+        assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+        assert [row["name"] for row in claim["status"]["reservedFor"]] == [running]
+        assert [row["device"] for row in claim["status"]["allocation"]["devices"]["results"]] == ["d"]
+        client.ask("DELETE", f"{PODS}/{running}")
+        cluster.clock.advance("1m")
+        cluster.settle()
+        assert client.pod_status(waiting)["phase"] == "Running"

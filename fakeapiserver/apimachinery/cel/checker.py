@@ -27,6 +27,7 @@ from fakeapiserver.apimachinery.cel.escaping import RESERVED
 from fakeapiserver.apimachinery.cel.types import BOOL, DYN, ERROR, Type
 from fakeapiserver.apimachinery.cel.values import type_of
 
+_ANYTHING: Final = frozenset({"dyn", "any", "error"})
 _NULLABLE: Final = frozenset({"opaque", "struct", "duration", "timestamp"})
 _Substitutions = dict[Type, Type]
 
@@ -34,12 +35,14 @@ _Substitutions = dict[Type, Type]
 @dataclass(slots=True)
 class Declared:
     """What an expression may name: variables, the fields of structs by the structs' names, functions; and `makes`, structs that
-    it may make: their names, which stand for all that begin with them and a dot, of any fields if `structs` doesn't tell them."""
+    it may make: their names, which stand for all that begin with them and a dot, of any fields if `structs` doesn't tell them.
+    binds: it may name values with cel.bind."""
 
     variables: Mapping[str, Type]
     structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=lambda: FUNCTIONS)
     makes: frozenset[str] = frozenset()
+    binds: bool = False
 
 
 class Checker:
@@ -137,7 +140,7 @@ class Checker:
             self._assigns(DYN, target)
             found = DYN
         else:
-            if target.kind not in ("dyn", "error"):
+            if target.kind not in _ANYTHING:
                 self._issue(at, f"type '{target}' does not support field selection")
             found = DYN
         return types.optional_of(found) if optional or was_optional else found
@@ -366,7 +369,7 @@ def _is_assignable(bound: _Substitutions, given: Type, wanted: Type) -> bool:
             return valid
     if given.kind == "param":
         return _binds(bound, wanted, given)[0]
-    if given.kind in ("dyn", "error") or wanted.kind in ("dyn", "error"):
+    if given.kind in _ANYTHING or wanted.kind in _ANYTHING:
         return True
     if given.kind == "null":
         return wanted.kind in _NULLABLE or wanted.kind == "null"

@@ -70,7 +70,7 @@ _IMPLEMENTED: Final[dict[str, Function]] = {
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
-_UNCERTAIN: Final = frozenset({"dyn", "null", "param", "error"})
+_UNCERTAIN: Final = frozenset({"dyn", "any", "null", "param", "error"})
 
 
 class Constant:

@@ -23,6 +23,7 @@ from fakeapiserver.apimachinery.cel.values import (
     MapList,
     Optional,
     SetList,
+    Sparse,
     StringList,
     Timestamp,
     UInt,
@@ -286,9 +287,11 @@ def index(container: Any, key: Any) -> Any:
         return container[place]
     if isinstance(container, dict):
         is_there, value = found_in(container, key)
-        if not is_there:
-            raise CelError(f"no such key: {key_text(key)}")
-        return value
+        if is_there:
+            return value
+        if isinstance(container, Sparse):
+            return {}
+        raise CelError(f"no such key: {key_text(key)}")
     if isinstance(container, Optional):
         return Optional(True, index(container.value, key)) if container.has_value else container
     if isinstance(container, Lazy | JSONPatch):
@@ -316,6 +319,8 @@ def optional_index(container: Any, key: Any) -> Any:
         return Optional(True, container[place]) if 0 <= place < len(container) else NONE
     if isinstance(container, dict):
         is_there, value = found_in(container, key)
+        if isinstance(container, Sparse):
+            return Optional(True, value if is_there else {})
         return Optional(True, value) if is_there else NONE
     return NONE
 

@@ -1,6 +1,6 @@
 """Macros: calls that the parser expands.
 
-Upstream: github.com/google/cel-go/parser/macro.go, cel/library.go (optMap), ext/comprehensions.go, ext/lists.go (sortBy)
+Upstream: github.com/google/cel-go/parser/macro.go, cel/library.go (optMap), ext/{comprehensions,bindings}.go, ext/lists.go (sortBy)
 """
 
 from collections.abc import Callable
@@ -21,10 +21,15 @@ class MacroError(Exception):
 _Expander = Callable[[int, Expr, list[Expr]], Expr]
 
 
-def expand(at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
-    """What a macro's call stands for, or None for a plain call. `at` is where the call's bracket opens."""
+def expand(at: int, function: str, target: Expr | None, args: list[Expr], *, binds: bool = False) -> Expr | None:
+    """What a macro's call stands for, or None for a plain call. `at` is where the call's bracket opens; `binds`: there is
+    cel.bind."""
     if target is None:
         return _has(at, args[0]) if function == "has" and len(args) == 1 else None
+    if binds and function == "bind" and len(args) == 3 and isinstance(target, Ident) and target.name == "cel":
+        if not isinstance(args[0], Ident):
+            raise MacroError(args[0].at, "cel.bind() variable names must be simple identifiers")
+        return bound(at, args[0].name, args[1], args[2])
     expander = _MACROS.get((function, len(args)))
     return None if expander is None else expander(at, target, args)
 

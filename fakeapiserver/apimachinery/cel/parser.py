@@ -62,13 +62,13 @@ class _Stop(Exception):
     """After an error that can't be repaired."""
 
 
-def parse(source: str) -> Expr:
-    """CompileError for what is no expression."""
+def parse(source: str, *, binds: bool = False) -> Expr:
+    """CompileError for what is no expression. `binds`: it may say cel.bind."""
     if len(source) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
     found, issues = tokens(source)
-    parser = _Parser(source, found, issues)
+    parser = _Parser(source, found, issues, binds)
     tree: Expr | None = None
     try:
         tree = parser.start()
@@ -91,8 +91,9 @@ def _listed(kinds: tuple[str, ...]) -> str:
 
 
 class _Parser:
-    def __init__(self, source: str, found: list[Token], issues: list[Issue]) -> None:
+    def __init__(self, source: str, found: list[Token], issues: list[Issue], binds: bool) -> None:
         self._source = source
+        self._binds = binds
         self._tokens = found
         self._issues = issues
         self._next = 0
@@ -300,7 +301,7 @@ class _Parser:
 
     def _call(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
         try:
-            expanded = expand(at, function, target, args)
+            expanded = expand(at, function, target, args, binds=self._binds)
         except MacroError as error:
             return self._report(error.at, str(error))
         return Call(at, function, target, args) if expanded is None else expanded

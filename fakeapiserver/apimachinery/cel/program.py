@@ -60,7 +60,7 @@ class Program:
 
 def check(source: str, declared: Declared) -> tuple[Expr, Checker]:
     """CompileError with what is wrong with an expression."""
-    tree = parse(source)
+    tree = parse(source, binds=declared.binds)
     checker = Checker(declared)
     try:
         checker.check(tree)

@@ -33,7 +33,8 @@ _FORMATS: Final = {
 
 
 class Decl(Struct):
-    """A schema's declaration. Sizes are upstream's estimates: `max_elements` of strings, lists and maps, `min_size` as JSON."""
+    """A schema's declaration. Sizes are upstream's estimates: `max_elements` of strings, lists and maps, `min_size` as JSON;
+    `key`: of a map whose keys have a size that is known."""
 
     kind: str
     type: Type
@@ -41,6 +42,7 @@ class Decl(Struct):
     max_elements: int = 0
     fields: dict[str, Decl] = field(default_factory=dict)
     element: Decl | None = None
+    key: Decl | None = None
 
 
 _SCALARS: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}

@@ -155,9 +155,11 @@ class _Coster:
             if name == "@keys":
                 if decl.kind != "map":
                     return None
-                decl = _KEY
+                decl = decl.key or _KEY
                 continue
             found = decl.element if name in ("@items", "@values") else decl.fields.get(name)
+            if found is None and decl.element is not None and decl.element.kind == "any":
+                found = decl.element
             if found is None:
                 return None
             decl = found

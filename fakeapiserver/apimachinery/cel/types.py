@@ -35,6 +35,8 @@ def _simple(name: str) -> Type:
     return Type(name, name)
 
 
+# What Go's google.protobuf.Any is declared as: of any type, and yet nothing that can be gone through.
+ANY: Final = Type("any", "google.protobuf.Any")
 BOOL: Final = _simple("bool")
 BYTES: Final = _simple("bytes")
 DOUBLE: Final = _simple("double")
@@ -46,7 +48,7 @@ NULL: Final = _simple("null")
 STRING: Final = _simple("string")
 TIMESTAMP: Final = _simple("timestamp")
 UINT: Final = _simple("uint")
-_SHOWN: Final = {"null": "null", "error": "!error!"}
+_SHOWN: Final = {"any": "any", "null": "null", "error": "!error!"}
 _FULL_NAMES: Final = {
     "null": "null_type",
     "duration": "google.protobuf.Duration",

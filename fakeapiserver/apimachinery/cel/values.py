@@ -143,6 +143,12 @@ class MapList(list[Any]):
         return joined
 
 
+class Sparse(dict[str, Any]):
+    """A map that finds an empty map under a key that isn't in it."""
+
+    cel_type: ClassVar[Type] = types.map_of(types.DYN, types.DYN)
+
+
 class StringList(list[Any]):
     """What `split` and `findAll` make: to expressions a list as any other, yet Go's own []string to who takes the result."""
 

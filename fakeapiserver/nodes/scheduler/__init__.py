@@ -1,7 +1,7 @@
 """Binds pods to nodes (upstream: pkg/scheduler/schedule_one.go).
 
 Filters say where a pod can't run, scores where it runs best; where it can't, pods of less priority may have to go. Claims that wait for
-their first consumer get their volumes before the pod gets its node. Resource claims and extenders are not considered.
+their first consumer get their volumes, and claims for devices their devices, before the pod gets its node. Extenders are not considered.
 """
 
 from collections import Counter
@@ -21,14 +21,18 @@ from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEve
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
-from fakeapiserver.nodes.scheduler import preemption, scores
-from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
+from fakeapiserver.nodes.scheduler import dynamic_resources, preemption, scores
+from fakeapiserver.nodes.scheduler.allocator import AllocationFailed
+from fakeapiserver.nodes.scheduler.dynamic_resources import POLL_SECONDS, DeviceBinder, DevicesFailed
+from fakeapiserver.nodes.scheduler.filters import Cycle, Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.volume_binder import Binding, VolumeBinder, VolumeBindingFailed
 from fakeapiserver.nodes.scheduler.volumes import PodVolumes
 
 NAME: Final = "default-scheduler"
 USER: Final = "system:kube-scheduler"
+_VOLUMES: Final = "VolumeBinding"
+_DEVICES: Final = "DynamicResources"
 _TERMINAL: Final = ("Succeeded", "Failed")
 _PREEMPTED: Final[Condition] = {
     "type": "DisruptionTarget",
@@ -49,7 +53,12 @@ class Scheduler:
         self._recorder = context.recorder(NAME)
         # Those that fit nowhere: how often they were tried, and when the last time was.
         self._waiting: dict[Request, tuple[int, float]] = {}
+        # Those that aren't worth trying yet, by the claims for devices that are missing.
+        self._gated: dict[str, set[Request]] = {}
         self.binder = VolumeBinder(context)
+        self.devices = DeviceBinder(context)
+        # The pods that drivers bind devices for.
+        self._placed: dict[Request, tuple[PodInfo, str]] = {}
         self.pods = context.informer(PODS)
         self.nodes = context.informer(NODES)
         self.namespaces = context.informer(NAMESPACES)
@@ -72,10 +81,11 @@ class Scheduler:
                     self._try_again(queue)
         elif gone:
             self._waiting.pop(request, None)
+            self._placed.pop(request, None)
+            self.devices.forget(request)
             if self.binder.of(request) is not None:
-                self._tell_of_failure(
-                    pod, f'binding volumes: pod does not exist any more: pod "{request.name}" not found'
-                )
+                why = f'binding volumes: pod does not exist any more: pod "{request.name}" not found'
+                self._recorder.event(pod, "Warning", "FailedScheduling", _not_prepared(_VOLUMES, why))
                 self.binder.forget(request)
             self._snapshot.remove_pod(str(request))
         elif self._is_ours(pod):
@@ -84,6 +94,7 @@ class Scheduler:
                 old is None
                 or old["spec"] != pod["spec"]
                 or old["metadata"].get("labels") != pod["metadata"].get("labels")
+                or _generated_claims(old) != _generated_claims(pod)
             ):
                 queue.add(request, pod["spec"].get("priority") or 0)
 
@@ -121,6 +132,31 @@ class Scheduler:
         """Anything else that volumes depend on."""
         self._try_again(queue, _claims_of)
 
+    def resource_claim_changed(self, event: Event, queue: Queue) -> None:
+        self.devices.claim_changed(event)
+        claim = event.object_new if isinstance(event, UpdateEvent) else event.object
+        for request in self._gated.pop(key_of(claim), ()):
+            queue.add(request)
+        for row in (claim.get("status") or {}).get("reservedFor") or ():
+            request = Request(claim["metadata"]["namespace"], row["name"])
+            if self.devices.is_waiting(request):
+                queue.add(request)
+        if isinstance(event, DeleteEvent):
+            return
+        freed, changed = dynamic_resources.is_deallocated(event), True
+        if isinstance(event, UpdateEvent):
+            changed = event.object_old.get("status") != claim.get("status")
+        if freed or changed:
+            self._try_again(queue, _has_resource_claims if freed else lambda pod: dynamic_resources.uses(pod, claim))
+
+    def resource_slice_changed(self, event: Event, queue: Queue) -> None:
+        self.devices.slices_changed()
+        self.device_class_changed(event, queue)
+
+    def device_class_changed(self, event: Event, queue: Queue) -> None:
+        if not isinstance(event, DeleteEvent):
+            self._try_again(queue, _has_resource_claims)
+
     def _look_again(self, claim: str, queue: Queue) -> None:
         for request in self.binder.waiting_for(claim):
             queue.add(request)
@@ -153,33 +189,74 @@ class Scheduler:
         binding = self.binder.of(request)
         if binding is not None:
             return await self._bind_when_ready(request, binding)
+        if self.devices.is_waiting(request):
+            return await self._bind_when_devices_are(request)
+        missing = self.devices.waits_for(pod)
+        if missing is not None:
+            if missing:
+                self._gated.setdefault(missing, set()).add(request)
+            return None
         info = PodInfo(pod)
-        cycle = cycle_of(info, self._snapshot, self.binder.storage)
+        cycle = cycle_of(info, self._snapshot, self.binder.storage, self.devices.devices_of(pod))
         fitting, refusals = [], dict[str, Refusal]()
-        for name, node in self._snapshot.nodes.items():
-            why = Refusal((cycle.claims.problem,)) if cycle.claims.problem else refusal(cycle, node)
-            if why is None:
-                fitting.append(node)
-            else:
-                refusals[name] = why
+        try:
+            for name, node in self._snapshot.nodes.items():
+                why = Refusal((cycle.problem,)) if cycle.problem else refusal(cycle, node)
+                if why is None:
+                    fitting.append(node)
+                else:
+                    refusals[name] = why
+        except AllocationFailed as error:
+            return await self._failed(request, info, f'running "{_DEVICES}" filter plugin: {error}')
         if not fitting:
-            await self._refused(request, info, refusals, cycle.claims.problem)
+            await self._refused(request, info, refusals, cycle)
             return None
         # decided before anything is awaited: nobody else gets the same room
-        chosen = scores.best(info, fitting, self._snapshot).name
+        chosen = scores.best(info, fitting, self._snapshot, cycle.devices.scores()).name
         self._snapshot.place(info, chosen)
         self._waiting.pop(request, None)
         volumes = cycle.claims.found.get(chosen, PodVolumes())
-        if volumes.static or volumes.dynamic:
-            return await self._bind_volumes(request, self.binder.begin(request, info, chosen, volumes))
-        await self._bind(request, info, chosen)
-        return None
+        binding = self.binder.begin(request, info, chosen, volumes) if volumes.static or volumes.dynamic else None
+        if cycle.devices.claims:
+            allocations = self.devices.reserve(cycle.devices, chosen)
+            try:
+                claims = await self.devices.bind(info, cycle.devices, allocations)
+            except DevicesFailed as error:
+                return await self._not_bound(request, info, _DEVICES, str(error))
+            if dynamic_resources.has_binding_conditions(claims):
+                self._recorder.event(
+                    info.pod,
+                    "Normal",
+                    "BindingConditionsPending",
+                    f"waiting for binding conditions for device on node {chosen}",
+                )
+                self._placed[request] = info, chosen
+                self.devices.begin_waiting(request)
+        if binding is not None:
+            return await self._bind_volumes(request, binding)
+        return (
+            await self._bind_when_devices_are(request)
+            if self.devices.is_waiting(request)
+            else await self._bind(request, info, chosen)
+        )
+
+    async def _bind_when_devices_are(self, request: Request) -> Result | None:
+        """The node, once drivers have bound the pod's devices."""
+        info, node = self._placed[request]
+        try:
+            if not self.devices.is_bound(info):
+                return Result(requeue_after=POLL_SECONDS)
+        except DevicesFailed as error:
+            return await self._not_bound(request, info, _DEVICES, str(error))
+        self.devices.forget(request)
+        del self._placed[request]
+        return await self._bind(request, info, node)
 
     async def _bind_volumes(self, request: Request, binding: Binding) -> Result | None:
         try:
             await self.binder.write(binding)
         except StatusError as error:
-            return await self._failed(request, binding, str(error))
+            return await self._not_bound(request, binding.info, _VOLUMES, str(error))
         return await self._bind_when_ready(request, binding)
 
     async def _bind_when_ready(self, request: Request, binding: Binding) -> Result | None:
@@ -188,30 +265,32 @@ class Scheduler:
             if not self.binder.is_bound(binding):
                 return Result(requeue_after=max(binding.deadline - self._context.clock.monotonic(), 0.0))
         except VolumeBindingFailed as error:
-            return await self._failed(request, binding, f"binding volumes: {error}")
+            return await self._not_bound(request, binding.info, _VOLUMES, f"binding volumes: {error}")
         self.binder.forget(request)
-        await self._bind(request, binding.info, binding.node)
-        return None
+        if self.devices.is_waiting(request):
+            return await self._bind_when_devices_are(request)
+        return await self._bind(request, binding.info, binding.node)
 
-    async def _failed(self, request: Request, binding: Binding, why: str) -> Result:
+    async def _not_bound(self, request: Request, info: PodInfo, plugin: str, why: str) -> Result:
+        """What the pod needs on its node can't be had."""
+        self.binder.forget(request)
+        self._snapshot.remove_pod(info.key)
+        self._placed.pop(request, None)
+        await self.devices.release(info)
+        return await self._failed(request, info, _not_prepared(plugin, why))
+
+    async def _failed(self, request: Request, info: PodInfo, message: str) -> Result:
         """Something went wrong that nobody may ever tell of: it is tried again all the same."""
-        self.binder.forget(request)
-        self._snapshot.remove_pod(binding.info.key)
         self._wait(request)
-        message = self._tell_of_failure(binding.info.pod, why)
-        await self._say(binding.info.pod, message, "", "SchedulerError")
+        self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
+        await self._say(info.pod, message, "", "SchedulerError")
         return Result(requeue_after=_back_off(self._waiting[request][0]))
-
-    def _tell_of_failure(self, pod: Object, why: str) -> str:
-        message = f'running PreBind plugin "VolumeBinding": {why}'
-        self._recorder.event(pod, "Warning", "FailedScheduling", message)
-        return message
 
     def _wait(self, request: Request) -> None:
         tries = self._waiting.get(request, (0, 0.0))[0] + 1
         self._waiting[request] = (tries, self._context.clock.monotonic())
 
-    async def _bind(self, request: Request, info: PodInfo, name: str) -> None:
+    async def _bind(self, request: Request, info: PodInfo, name: str) -> Result | None:
         metadata = {"name": request.name, "namespace": request.namespace, "uid": info.pod["metadata"]["uid"]}
         target = {"apiVersion": "v1", "kind": "Node", "name": name}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
@@ -220,22 +299,25 @@ class Scheduler:
         except StatusError as error:
             self._snapshot.remove_pod(info.key)
             if is_not_found(error) or is_conflict(error):
-                return
+                return None
             raise
         self._recorder.event(info.pod, "Normal", "Scheduled", f"Successfully assigned {request} to {name}")
+        return None
 
-    async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal], for_all: str) -> None:
-        """`for_all`: why no node would do, whichever it was; "": each has its reasons."""
+    async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal], cycle: Cycle) -> None:
         self._wait(request)
-        message, nominated = self._message(refusals, for_all), ""
-        if refusals:
-            found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage)
+        message, nominated = self._message(refusals, cycle.problem), ""
+        if refusals and cycle.claims.problem:
+            # the plugin that is asked next which claims for devices could be given back hasn't seen the pod
+            message += " not found"
+        elif refusals:
+            freed = await self.devices.make_room(info, cycle.devices)
+            found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage, cycle.devices)
             if found is not None:
                 await self._preempt(info, found)
                 nominated = found.node
             else:
-                # upstream's plugins for this ask first which claims for devices could be given back
-                message += " not found" if for_all else f" no new claims to deallocate, preemption: {why}"
+                message += f" {freed}, preemption: {why}"
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
         await self._say(info.pod, message, nominated)
 
@@ -294,6 +376,18 @@ def _back_off(tries: int) -> float:
     return min(_BACK_OFF * 2.0 ** (tries - 1), _MAX_BACK_OFF)
 
 
+def _not_prepared(plugin: str, why: str) -> str:
+    return f'running PreBind plugin "{plugin}": {why}'
+
+
+def _has_resource_claims(pod: Object) -> bool:
+    return bool(pod["spec"].get("resourceClaims"))
+
+
+def _generated_claims(pod: Object) -> object:
+    return (pod.get("status") or {}).get("resourceClaimStatuses")
+
+
 def _claims_of(pod: Object) -> Sequence[str]:
     rows = pod["spec"].get("volumes") or ()
     return [name for row in rows if (name := claim_name(pod, row))]
@@ -319,5 +413,8 @@ def new(context: ControllerContext) -> Sequence[Controller]:
         controller.add_source(Informer(informer, reconciler.storage_changed))
     controller.add_source(Informer(reconciler.binder.volumes, reconciler.volume_changed))
     controller.add_source(Informer(reconciler.binder.claims, reconciler.claim_changed))
+    controller.add_source(Informer(reconciler.devices.slices, reconciler.resource_slice_changed))
+    controller.add_source(Informer(reconciler.devices.classes, reconciler.device_class_changed))
+    controller.add_source(Informer(reconciler.devices.claims, reconciler.resource_claim_changed))
     controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
     return [controller]

@@ -1,7 +1,7 @@
 """Why a pod can't run on a node: one function each, in the order in which they are asked.
 
 Upstream: pkg/scheduler/framework/plugins (nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources,
-podtopologyspread, interpodaffinity); those about volumes are in volumes.py.
+podtopologyspread, interpodaffinity); those about volumes are in volumes.py, those about devices in dynamic_resources.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.component_helpers.scheduling import matches_node_affinity, tolerates, untolerated_taint
+from fakeapiserver.nodes.scheduler.dynamic_resources import PodDevices
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.volumes import PodClaims, Storage
 
@@ -33,6 +34,12 @@ class Cycle(Struct):
     affinity: "Affinity | None" = None
     storage: Storage | None = None
     claims: PodClaims = field(default_factory=PodClaims)
+    devices: PodDevices = field(default_factory=PodDevices)
+
+    @property
+    def problem(self) -> str:
+        """Why no node will do; "" where some may."""
+        return self.claims.problem or self.devices.problem
 
 
 Filter = Callable[[Cycle, NodeInfo], Refusal | None]
@@ -108,6 +115,14 @@ def volume_binding(cycle: Cycle, node: NodeInfo) -> Refusal | None:
 
 def volume_zone(cycle: Cycle, node: NodeInfo) -> Refusal | None:
     why = cycle.storage.zone(cycle.claims, node) if cycle.storage is not None else ""
+    return Refusal((why,)) if why else None
+
+
+# ------------------------------------------------------------------------------ devices
+
+
+def dynamic_resources(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    why = cycle.devices.refusal(node) if cycle.devices.claims else ""
     return Refusal((why,)) if why else None
 
 
@@ -237,16 +252,21 @@ FILTERS: Final[Sequence[Filter]] = (
     volume_zone,
     topology_spread,
     pod_affinity,
+    dynamic_resources,
 )
 
 
-def cycle_of(pod: PodInfo, snapshot: Snapshot, storage: Storage | None = None) -> Cycle:
-    """Counts what is the same for all nodes. `storage`: None: volumes don't matter."""
+def cycle_of(
+    pod: PodInfo, snapshot: Snapshot, storage: Storage | None = None, devices: PodDevices | None = None
+) -> Cycle:
+    """Counts what is the same for all nodes. `storage`, `devices`: None: volumes and claims for devices don't matter."""
     matters = pod.affinity or pod.anti_affinity or snapshot.avoiding
     affinity = Affinity(pod, snapshot) if matters else None
     storage = storage if pod.pod["spec"].get("volumes") else None
     claims = storage.claims_of(pod, snapshot.nodes.values()) if storage is not None else PodClaims()
-    return Cycle(pod, snapshot, spreads(pod, snapshot, "DoNotSchedule"), affinity, storage, claims)
+    return Cycle(
+        pod, snapshot, spreads(pod, snapshot, "DoNotSchedule"), affinity, storage, claims, devices or PodDevices()
+    )
 
 
 def refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:

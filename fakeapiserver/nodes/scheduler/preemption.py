@@ -1,9 +1,10 @@
 """Which pods of less priority must go so that another fits (upstream: plugins/defaultpreemption, framework/preemption)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from fakeapiserver.nodes.scheduler.dynamic_resources import PodDevices
 from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.volumes import Storage
@@ -17,7 +18,11 @@ class Candidate(Struct, frozen=True):
 
 
 def candidate(
-    pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal], storage: Storage | None = None
+    pod: PodInfo,
+    snapshot: Snapshot,
+    refusals: Mapping[str, Refusal],
+    storage: Storage | None = None,
+    devices: PodDevices | None = None,
 ) -> tuple[Candidate | None, str]:
     """The node whose victims are least important; or why there is none, as the event tells it."""
     total = len(snapshot.nodes)
@@ -28,7 +33,7 @@ def candidate(
         if not why.helped:
             hopeless += 1
             continue
-        victims = _victims(pod, snapshot, snapshot.nodes[name], storage)
+        victims = _victims(pod, snapshot.nodes[name], lambda node: _fits(pod, snapshot, node, storage, devices))
         if victims is None:
             spared += 1
         else:
@@ -49,16 +54,16 @@ def _cost(found: Candidate) -> tuple[int, int, int, str]:
     return max(priorities), sum(priorities), len(priorities), found.node
 
 
-def _victims(pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None) -> Sequence[PodInfo] | None:
+def _victims(pod: PodInfo, node: NodeInfo, fits: Callable[[NodeInfo], bool]) -> Sequence[PodInfo] | None:
     """As few as possible, the least important; None: even all of them wouldn't do."""
     lesser = sorted((other for other in node.pods.values() if other.priority < pod.priority), key=_importance)
     if not lesser:
         return None
     gone = {other.key for other in lesser}
-    if not _fits(pod, snapshot, node.without(gone), storage):
+    if not fits(node.without(gone)):
         return None
     for other in reversed(lesser):  # the most important stay if they can
-        if _fits(pod, snapshot, node.without(gone - {other.key}), storage):
+        if fits(node.without(gone - {other.key})):
             gone.discard(other.key)
     return [other for other in lesser if other.key in gone]
 
@@ -69,8 +74,10 @@ def _importance(pod: PodInfo) -> tuple[int, str]:
     return pod.priority, "".join(chr(0x10FFFF - ord(letter)) for letter in started)
 
 
-def _fits(pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None) -> bool:
+def _fits(
+    pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None, devices: PodDevices | None
+) -> bool:
     changed = Snapshot()
     changed.nodes = {**snapshot.nodes, node.name: node}
     changed.namespaces, changed.avoiding, changed.wishing = snapshot.namespaces, snapshot.avoiding, snapshot.wishing
-    return refusal(cycle_of(pod, changed, storage), node) is None
+    return refusal(cycle_of(pod, changed, storage, devices), node) is None

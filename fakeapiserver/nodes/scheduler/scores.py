@@ -14,8 +14,10 @@ from fakeapiserver.nodes.scheduler.node_info import PREFERRED, UNSAID, NodeInfo,
 MAX: Final = 100.0
 
 
-def best(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> NodeInfo:
-    """Of several equally good ones, the one with the fewest pods, then the first by name."""
+def best(
+    pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot, devices: Mapping[str, float] | None = None
+) -> NodeInfo:
+    """Of several equally good ones, the one with the fewest pods, then the first by name. `devices`: how well each does by these."""
     if len(nodes) == 1:
         return nodes[0]
     totals = dict.fromkeys((node.name for node in nodes), 0.0)
@@ -26,6 +28,7 @@ def best(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> NodeInf
         (2, _normalized({node.name: _preferred_affinity(pod, node) for node in nodes})),
         (2, _spread(pod, nodes, snapshot)),
         (2, _pod_affinity(pod, nodes, snapshot)),
+        (2, _normalized(devices) if devices else {}),
     ):
         for name, score in scores.items():
             totals[name] += weight * score

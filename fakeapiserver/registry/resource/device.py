@@ -19,6 +19,12 @@ _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection
 
 
 class DeviceClassStrategy(Strategy, kw_only=True):
+    def validate(self, obj: Object) -> ErrorList:
+        return _selector_errors(obj["spec"], _SPEC)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]
 
@@ -30,6 +36,9 @@ class ResourceClaimStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
 
+    def validate(self, obj: Object) -> ErrorList:
+        return _request_errors(obj["spec"], _SPEC)
+
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"]:
             return []
@@ -39,9 +48,15 @@ class ResourceClaimStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]
 
 
-class ResourceClaimTemplateStrategy(DeviceClassStrategy, kw_only=True):
+class ResourceClaimTemplateStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         _default_requests(obj["spec"].get("spec") or {})
+
+    def validate(self, obj: Object) -> ErrorList:
+        return _request_errors(obj["spec"].get("spec") or {}, _SPEC.child("spec"))
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        return [metadata(obj).get("name", ""), age(obj, now)]
 
 
 class ResourceSliceStrategy(Strategy, kw_only=True):
@@ -101,6 +116,39 @@ def _node_errors(spec: Object) -> ErrorList:
         return []
     listed = ", ".join(f"`{name}`" for name in _NODES)
     return [field.required(_SPEC, f"exactly one of {listed} is required")]
+
+
+def _request_errors(spec: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for i, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        at = path.child("devices", "requests").index(i)
+        if request.get("exactly") is not None:
+            errors += _selector_errors(request["exactly"], at.child("exactly"))
+        for j, choice in enumerate(request.get("firstAvailable") or ()):
+            errors += _selector_errors(choice, at.child("firstAvailable").index(j))
+    return errors
+
+
+def _selector_errors(holder: Object, path: Path) -> ErrorList:
+    """What is wrong with expressions that select devices."""
+    errors: ErrorList = []
+    for i, row in enumerate(holder.get("selectors") or ()):
+        if row.get("cel") is not None:
+            errors += _expression_errors(row["cel"].get("expression", ""), path.child("selectors").index(i))
+    return errors
+
+
+def _expression_errors(expression: str, path: Path) -> ErrorList:
+    from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, compile_selector, max_cost
+
+    at = path.child("cel", "expression")
+    if len(expression.encode()) > MAX_LENGTH:
+        return [field.too_long(at, MAX_LENGTH)]
+    try:
+        program = compile_selector(expression)
+    except ValueError as error:
+        return [field.invalid(at, expression, str(error))]
+    return [field.forbidden(at, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []
 
 
 def _default_requests(spec: Object) -> None:

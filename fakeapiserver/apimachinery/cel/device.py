@@ -1,0 +1,134 @@
+"""Selectors of devices: expressions of the variable `device`.
+
+Upstream: k8s.io/dynamic-resource-allocation/cel/compile.go
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
+from fakeapiserver.apimachinery.cel.kubernetes import FUNCTIONS, Quantity, Semver
+from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.schema import Decl
+from fakeapiserver.apimachinery.cel.types import ANY, BOOL, STRING, Type, map_of, struct
+from fakeapiserver.apimachinery.cel.values import Sparse
+
+MAX_COST: Final = 1_000_000
+MAX_LENGTH: Final = 10 * 1024
+_MAX_ENTRIES: Final = 32
+_DEVICE: Final = struct("kubernetes.DRADevice")
+_FIELDS: Final[Mapping[str, Type]] = {
+    "driver": STRING,
+    "allowMultipleAllocations": BOOL,
+    "attributes": map_of(STRING, map_of(STRING, ANY)),
+    "capacity": map_of(STRING, map_of(STRING, Quantity.cel_type)),
+}
+_DECLARED: Final = Declared({"device": _DEVICE}, {_DEVICE.name: _FIELDS}, binds=True)
+
+
+def _text(longest: int) -> Decl:
+    return Decl("string", STRING, 2, longest)
+
+
+def _map(key: Decl, element: Decl) -> Decl:
+    return Decl("map", map_of(key.type, element.type), 2, _MAX_ENTRIES, element=element, key=key)
+
+
+def _by_domain(element: Decl) -> Decl:
+    return _map(_text(63), _map(_text(32), element))
+
+
+# What the costs of expressions are reckoned by.
+_DECL: Final = Decl(
+    "object",
+    _DEVICE,
+    2,
+    fields={
+        "driver": _text(63),
+        "allowMultipleAllocations": Decl("boolean", BOOL, 4, 1),
+        "attributes": _by_domain(Decl("any", ANY, 1, 64)),
+        "capacity": _by_domain(Decl("object", Quantity.cel_type, 2)),
+    },
+)
+
+
+@lru_cache(maxsize=1024)
+def compile_selector(expression: str) -> Program:
+    """ValueError with upstream's text."""
+    try:
+        program = compile_expression(expression, _DECLARED)
+    except CompileError as error:
+        raise ValueError(f"compilation failed: {error}") from None
+    except CelError as error:
+        raise ValueError(f"program instantiation failed: {error}") from None
+    if program.type not in (BOOL, ANY):
+        raise ValueError(f"must evaluate to bool or the unknown type, not {program.type.declared_name}")
+    return program
+
+
+def max_cost(program: Program) -> int:
+    """The most that it can cost for any device."""
+    from fakeapiserver.apimachinery.cel.static_cost import estimate
+
+    return estimate(program.tree, _DECL)
+
+
+def matches(program: Program, variables: Mapping[str, Any]) -> bool:
+    """Whether a device is selected; `variables` are `variables_of` it. ValueError with upstream's text."""
+    found = program.evaluate(variables, MAX_COST)
+    if found.error:
+        raise ValueError(found.error)
+    if not isinstance(found.value, bool):
+        shown = type_name(found.value)
+        raise ValueError(
+            f"CEL result of type {shown} could not be converted to bool: type conversion error from '{shown}' to 'bool'"
+        )
+    return found.value
+
+
+def type_name(value: Any) -> str:
+    """As CEL calls a value's type."""
+    from fakeapiserver.apimachinery.cel.values import type_of
+
+    return type_of(value).full_name
+
+
+def variables_of(driver: str, device: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What expressions see of a device. ValueError with upstream's text where an attribute can't be read."""
+    attributes, capacity = Sparse(), Sparse()
+    for name, row in (device.get("attributes") or {}).items():
+        domain, identifier = _qualified(name, driver)
+        attributes.setdefault(domain, {})[identifier] = _attribute(name, row)
+    for name, row in (device.get("capacity") or {}).items():
+        domain, identifier = _qualified(name, driver)
+        capacity.setdefault(domain, {})[identifier] = FUNCTIONS["string_to_quantity"](str(row["value"]))
+    shared = bool(device.get("allowMultipleAllocations"))
+    return {
+        "device": {
+            "driver": driver,
+            "allowMultipleAllocations": shared,
+            "attributes": attributes,
+            "capacity": capacity,
+        }
+    }
+
+
+def _qualified(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
+
+
+def _attribute(name: str, row: Mapping[str, Any]) -> int | bool | str | Semver:
+    for kind in ("int", "bool", "string"):
+        if row.get(kind) is not None:
+            found: int | bool | str = row[kind]
+            return found
+    if row.get("version") is None:
+        raise ValueError(f"attribute {name}: unsupported attribute value")
+    try:
+        version: Semver = FUNCTIONS["string_to_semver"](row["version"])
+    except CelError as error:
+        raise ValueError(f"attribute {name}: parse semantic version: {error}") from None
+    return version

@@ -1,0 +1,596 @@
+"""Which devices claims get on a node: the first combination that all requests and constraints agree to. Pure.
+
+Upstream: k8s.io/dynamic-resource-allocation/structured/internal/incubating (allocator_incubating.go, constraint.go,
+consumable_capacity.go), which is what runs with the feature gates of 1.36.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
+
+from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.objects import key_of
+from fakeapiserver.component_helpers.resource_claims import tolerates_device_taint
+from fakeapiserver.nodes.scheduler.pools import (
+    INCOMPLETE,
+    INVALID,
+    Amounts,
+    Device,
+    DeviceID,
+    Pool,
+    Slices,
+    Taken,
+    consumed_counters,
+    is_on,
+)
+
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+_MAX_RESULTS: Final = 32
+_MAX_CHOICES: Final = 8
+# Devices that are looked at before it takes too long, which upstream measures in seconds.
+_MAX_STEPS: Final = 50_000
+_FORBIDDING: Final = ("NoExecute", "NoSchedule")
+_ALL: Final = "All"
+# (kind, value) of an attribute: the kind is string, int, bool or version.
+Attribute = tuple[str, object]
+
+
+class AllocationFailed(Exception):
+    """Something is wrong with a claim or a class, whatever the node."""
+
+
+class Unallocatable(Exception):
+    """Not on this node."""
+
+
+class _TooMany(Exception):
+    """More devices than a claim can hold."""
+
+
+class Classes(Protocol):
+    """All device classes."""
+
+    def get_by_key(self, key: str) -> Object | None: ...
+
+
+class _Constraint(Protocol):
+    """Of one claim, among its devices so far."""
+
+    def admits(self, request: str, subrequest: str, device: Device) -> bool: ...
+
+    def add(self, request: str, subrequest: str, device: Device) -> None: ...
+
+    def remove(self, request: str, subrequest: str, device: Device) -> None: ...
+
+
+class _Concerns:
+    """Which requests a constraint is about: all if none is named."""
+
+    def __init__(self, row: Object, attribute: str) -> None:
+        self._requests = frozenset(row.get("requests") or ())
+        self._attribute = attribute
+
+    def _is_about(self, request: str, subrequest: str) -> bool:
+        names = {request, f"{request}/{subrequest}"} if subrequest else {request}
+        return not self._requests or not self._requests.isdisjoint(names)
+
+
+class _Match(_Concerns):
+    """All devices have the attribute with the same value."""
+
+    def __init__(self, row: Object) -> None:
+        super().__init__(row, row["matchAttribute"])
+        self._values: list[Attribute] = []
+
+    def admits(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self._is_about(request, subrequest):
+            return True
+        found = attribute_of(device, self._attribute)
+        return found is not None and (not self._values or found == self._values[0])
+
+    def add(self, request: str, subrequest: str, device: Device) -> None:
+        found = attribute_of(device, self._attribute)
+        if self._is_about(request, subrequest) and found is not None:
+            self._values.append(found)
+
+    def remove(self, request: str, subrequest: str, device: Device) -> None:
+        if self._is_about(request, subrequest):
+            self._values.pop()
+
+
+class _Distinct(_Concerns):
+    """All requests have the attribute with different values. Of a request's devices upstream remembers the last."""
+
+    def __init__(self, row: Object) -> None:
+        super().__init__(row, row["distinctAttribute"])
+        self._values: dict[str, Attribute] = {}
+
+    def admits(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self._is_about(request, subrequest):
+            return True
+        found = attribute_of(device, self._attribute)
+        return found is not None and found not in self._values.values()
+
+    def add(self, request: str, subrequest: str, device: Device) -> None:
+        found = attribute_of(device, self._attribute)
+        if self._is_about(request, subrequest) and found is not None:
+            self._values[request] = found
+
+    def remove(self, request: str, subrequest: str, device: Device) -> None:
+        if self._is_about(request, subrequest):
+            self._values.pop(request, None)
+
+
+def attribute_of(device: Device, name: str) -> Attribute | None:
+    """By its full name; that of a driver's own attribute may be left out."""
+    known = device.spec.get("attributes") or {}
+    domain, _, identifier = name.partition("/")
+    row = known.get(name)
+    if row is None and domain == device.id.driver:
+        row = known.get(identifier)
+    return next(((kind, value) for kind, value in (row or {}).items() if value is not None), None)
+
+
+class _Want(Struct, eq=False):
+    """A request, or one that may be chosen in its place. `devices`: those that "all" means; None: `count` of any."""
+
+    request: str
+    subrequest: str
+    spec: Object
+    device_class: Object
+    count: int = 0
+    devices: Sequence[Device] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.request}/{self.subrequest}" if self.subrequest else self.request
+
+    @property
+    def is_admin(self) -> bool:
+        return not self.subrequest and bool(self.spec.get("adminAccess"))
+
+    @property
+    def capacity(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = (self.spec.get("capacity") or {}).get("requests") or {}
+        return found
+
+
+class _Given(Struct, eq=False):
+    """A device that a claim gets. `consumed`: None unless it is shared."""
+
+    want: _Want
+    device: Device
+    consumed: Mapping[str, Quantity] | None
+
+
+class _Part(Struct, eq=False):
+    """One claim: for each of its requests what would do, of which `chosen` is taken."""
+
+    claim: Object
+    requests: list[list[_Want]] = field(default_factory=list)
+    constraints: list[_Constraint] = field(default_factory=list)
+    chosen: dict[int, int] = field(default_factory=dict)
+    given: list[_Given] = field(default_factory=list)
+
+
+class Allocator:
+    """For one pod; asked for each node. `share_id` names a part of a shared device."""
+
+    def __init__(self, slices: Slices, classes: Classes, taken: Taken, share_id: Callable[[], str]) -> None:
+        self.slices = slices
+        self.classes = classes
+        self.taken = taken
+        self.share_id = share_id
+        self._variables: dict[int, Mapping[str, Any]] = {}
+        self._selected: dict[tuple[int, str], bool] = {}
+
+    def allocate(self, node: Object, claims: Sequence[Object]) -> Sequence[Object]:
+        """An AllocationResult for each claim. Unallocatable, AllocationFailed."""
+        return _Search(self, node).run(claims)
+
+    def selects(self, device: Device, expression: str) -> bool:
+        """ValueError with upstream's text."""
+        from fakeapiserver.apimachinery.cel.device import compile_selector, matches, variables_of
+
+        key = id(device.spec), expression
+        if key not in self._selected:
+            if key[0] not in self._variables:
+                self._variables[key[0]] = variables_of(device.id.driver, device.spec)
+            self._selected[key] = matches(compile_selector(expression), self._variables[key[0]])
+        return self._selected[key]
+
+
+class _Search:
+    """On one node."""
+
+    def __init__(self, allocator: Allocator, node: Object) -> None:
+        self._allocator = allocator
+        self._taken = allocator.taken
+        self._node = node
+        self._pools = allocator.slices.pools_for(node)
+        self._devices = [device for pool in self._pools for device in pool.devices]
+        self._parts: list[_Part] = []
+        self._steps = 0
+        # Devices that are about to be given, and to which of the claims; what of shared ones; counters of pools.
+        self._giving: dict[DeviceID, Counter[int]] = {}
+        self._shares: Counter[DeviceID] = Counter()
+        self._sharing: dict[DeviceID, Amounts] = {}
+        self._consumed: dict[Pool, Counter[tuple[str, str]]] = {}
+        self._available: dict[Pool, dict[tuple[str, str], Fraction]] = {}
+        self._matching: dict[tuple[_Want, Device], bool] = {}
+
+    def run(self, claims: Sequence[Object]) -> Sequence[Object]:
+        self._parts = [self._part(claim) for claim in claims]
+        if not self._solve():
+            if any(pool.problem == INVALID for pool in self._pools):
+                raise Unallocatable("invalid resource pools were encountered")
+            raise Unallocatable(CANNOT_ALLOCATE)
+        return [self._result(part) for part in self._parts]
+
+    def _solve(self) -> bool:
+        """One claim after the other; where one finds nothing, the one before it tries something else."""
+        tries = [self._requests(0, 0)] if self._parts else []
+        while tries and len(tries) <= len(self._parts):
+            try:
+                next(tries[-1])
+            except StopIteration:
+                tries.pop()
+            except _TooMany:
+                tries.pop()
+                if not tries:
+                    raise AllocationFailed("allocation max size exceeded") from None
+            else:
+                if len(tries) == len(self._parts):
+                    return True
+                tries.append(self._requests(len(tries), 0))
+        return not self._parts
+
+    # ------------------------------------------------------------------ what is asked for
+
+    def _part(self, claim: Object) -> _Part:
+        part, least = _Part(claim), 0
+        devices = claim["spec"].get("devices") or {}
+        for request in devices.get("requests") or ():
+            choices = [
+                self._want(claim, request["name"], row["name"], row) for row in request.get("firstAvailable") or ()
+            ]
+            part.requests.append(choices or [self._want(claim, request["name"], "", request["exactly"])])
+            least += min(want.count for want in part.requests[-1])
+        if least > _MAX_RESULTS:
+            raise AllocationFailed(
+                f"claim {key_of(claim)}: number of requested devices {least} exceeds the claim limit of {_MAX_RESULTS}"
+            )
+        for i, row in enumerate(devices.get("constraints") or ()):
+            if row.get("matchAttribute") is not None:
+                part.constraints.append(_Match(row))
+            elif row.get("distinctAttribute") is not None:
+                part.constraints.append(_Distinct(row))
+            else:
+                raise AllocationFailed(
+                    f"claim {key_of(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)"
+                )
+        return part
+
+    def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> _Want:
+        about, name = f"claim {key_of(claim)}, request {subrequest or request}", spec["deviceClassName"]
+        found = self._allocator.classes.get_by_key(name)
+        if found is None:
+            missing = f'deviceclass.resource.k8s.io "{name}" not found'
+            raise AllocationFailed(f"{about}: could not retrieve device class {name}: {missing}")
+        want = _Want(request, subrequest, spec, found, spec.get("count") or 0)
+        if spec.get("allocationMode") != _ALL:
+            return want
+        for pool in self._pools:
+            if pool.problem:
+                state = "being updated" if pool.problem == INCOMPLETE else "invalid"
+                raise AllocationFailed(f"{about}: asks for all devices, but resource pool {pool} is currently {state}")
+        want.devices = [device for device in self._devices if self._is_selectable(claim, want, device)]
+        want.devices = [device for device in want.devices if self._has_room(want, device)]
+        want.count = len(want.devices)
+        return want
+
+    def _is_selectable(self, claim: Object, want: _Want, device: Device) -> bool:
+        key = want, device
+        if key not in self._matching:
+            self._matching[key] = (
+                self._is_selected(f"class {want.device_class['metadata']['name']}", want.device_class["spec"], device)
+                and self._is_selected(f"claim {key_of(claim)}", want.spec, device)
+                and (not device.slice["spec"].get("perDeviceNodeSelection") or is_on(device.spec, self._node))
+            )
+        return self._matching[key]
+
+    def _is_selected(self, about: str, holder: Object, device: Device) -> bool:
+        for i, row in enumerate(holder.get("selectors") or ()):
+            try:
+                if not self._allocator.selects(device, row["cel"]["expression"]):
+                    return False
+            except ValueError as error:
+                raise AllocationFailed(f"{about}: selector #{i}: CEL runtime error: {error}") from None
+        return True
+
+    # ------------------------------------------------------------------------- the search
+
+    def _requests(self, number: int, request: int) -> Iterator[None]:
+        """Yields with each way to give a claim what it asks for from this request on. _TooMany."""
+        part = self._parts[number]
+        if request == len(part.requests):
+            yield
+            return
+        choices = part.requests[request]
+        if not choices[0].subrequest:
+            yield from self._give(number, request, choices[0], 0, 0)
+            return
+        too_many = True
+        for i, want in enumerate(choices):
+            part.chosen[request] = i
+            try:
+                yield from self._give(number, request, want, 0, 0)
+            except _TooMany:
+                continue
+            too_many = False
+        if too_many:
+            raise _TooMany
+
+    def _give(self, number: int, request: int, want: _Want, count: int, start: int) -> Iterator[None]:
+        """As `_requests`, with `count` devices of the request found already; the next one is at `start` or behind it."""
+        if want.devices is not None and not want.devices:
+            return
+        if count >= want.count:
+            yield from self._requests(number, request + 1)
+            return
+        part = self._parts[number]
+        if len(part.given) + want.count - count > _MAX_RESULTS:
+            raise _TooMany
+        if want.devices is not None:
+            given = self._fitting(number, want, want.devices[count], must=True)
+            if given is not None:
+                yield from self._with(number, given, self._give(number, request, want, count + 1, 0))
+            return
+        for place in range(start, len(self._devices)):
+            device = self._devices[place]
+            self._steps += 1
+            if self._steps > _MAX_STEPS:
+                name = self._node["metadata"]["name"]
+                raise AllocationFailed(f"node {name}: timed out trying to allocate devices")
+            if self._is_free(number, want, device) and self._is_selectable(part.claim, want, device):
+                given = self._fitting(number, want, device)
+                if given is not None:
+                    yield from self._with(number, given, self._give(number, request, want, count + 1, place + 1))
+
+    def _with(self, number: int, given: _Given, rest: Iterator[None]) -> Iterator[None]:
+        """The rest while the claim has the device. What is found stays: nobody looks for more then."""
+        self._mark(number, given, 1)
+        try:
+            yield from rest
+        except _TooMany:
+            self._mark(number, given, -1)
+            raise
+        self._mark(number, given, -1)
+
+    # ------------------------------------------------------------------------- one device
+
+    def _is_free(self, number: int, want: _Want, device: Device) -> bool:
+        giving = self._giving.get(device.id)
+        if want.is_admin:
+            return giving is None or not giving[number]
+        return device.id not in self._taken.devices and (giving is None or not giving.total())
+
+    def _fitting(self, number: int, want: _Want, device: Device, *, must: bool = False) -> _Given | None:
+        """The device, if it can be given for this. `must`: AllocationFailed if a constraint forbids what can't be replaced."""
+        is_shared = bool(device.spec.get("allowMultipleAllocations"))
+        if not (is_shared and want.is_admin) and not self._is_free(number, want, device):
+            return None
+        is_used = device.id in self._taken.capacity or self._shares[device.id] > 0
+        if not (is_shared and is_used) and not self._has_counters(device):
+            return None
+        if self._is_tainted(want, device):
+            return None
+        part = self._parts[number]
+        if not all(found.admits(want.request, want.subrequest, device) for found in part.constraints):
+            if must:
+                raise AllocationFailed(
+                    f"claim {key_of(part.claim)}, request {want.subrequest or want.request}: cannot add device {device.id} "
+                    "because a claim constraint would not be satisfied"
+                )
+            return None
+        if not self._has_room(want, device):
+            return None
+        rows = device.spec.get("capacity") or {}
+        consumed = {name: _consumed(want.capacity.get(name), row) for name, row in rows.items()} if is_shared else None
+        return _Given(want, device, consumed)
+
+    @staticmethod
+    def _is_tainted(want: _Want, device: Device) -> bool:
+        tolerations = want.spec.get("tolerations") or ()
+        return any(
+            taint["effect"] in _FORBIDDING and not any(tolerates_device_taint(row, taint) for row in tolerations)
+            for taint in device.spec.get("taints") or ()
+        )
+
+    def _has_room(self, want: _Want, device: Device) -> bool:
+        """Enough capacity is left."""
+        rows = device.spec.get("capacity") or {}
+        if not rows.keys() >= want.capacity.keys():
+            return False
+        used, giving = self._taken.capacity.get(device.id, {}), self._sharing.get(device.id, {})
+        for name, row in rows.items():
+            consumed = _consumed(want.capacity.get(name), row)
+            if not _is_valid(consumed.amount, row.get("requestPolicy")):
+                return False
+            if consumed.amount + used.get(name, 0) + giving.get(name, 0) > parse(str(row["value"])).amount:
+                return False
+        return True
+
+    def _has_counters(self, device: Device) -> bool:
+        wanted = Counter[tuple[str, str]]()
+        for counter_set, name, amount in consumed_counters(device.spec):
+            wanted[counter_set, name] += amount  # type: ignore[assignment]
+        if not wanted:
+            return True
+        consumed = self._consumed.get(device.pool, Counter())
+        return all(left >= consumed[key] + wanted[key] for key, left in self._counters_of(device.pool).items())
+
+    def _counters_of(self, pool: Pool) -> Mapping[tuple[str, str], Fraction]:
+        """What claims that have their devices left."""
+        if pool not in self._available:
+            found = {(of, name): amount for of, row in pool.counters.items() for name, amount in row.items()}
+            for device, spec in (*((row.id, row.spec) for row in pool.devices), *pool.others):
+                if self._taken.has(device):
+                    for of, name, amount in consumed_counters(spec):
+                        found[of, name] -= amount
+            self._available[pool] = found
+        return self._available[pool]
+
+    def _mark(self, number: int, given: _Given, sign: int) -> None:
+        """The claim has it, or hasn't any more."""
+        part, want, device = self._parts[number], given.want, given.device
+        is_shared = given.consumed is not None
+        if sign > 0:
+            # who is the first to share a device has its counters
+            counts = not (is_shared and (device.id in self._taken.capacity or self._shares[device.id] > 0))
+            part.given.append(given)
+        else:
+            part.given.pop()
+            counts = not (is_shared and (device.id in self._taken.capacity or self._shares[device.id] > 1))
+        if counts:
+            consumed = self._consumed.setdefault(device.pool, Counter())
+            for of, name, amount in consumed_counters(device.spec):
+                consumed[of, name] += sign * amount  # type: ignore[assignment]
+        for found in part.constraints:
+            (found.add if sign > 0 else found.remove)(want.request, want.subrequest, device)
+        if given.consumed is None:
+            self._giving.setdefault(device.id, Counter())[number] += sign
+            return
+        self._shares[device.id] += sign
+        sharing = self._sharing.setdefault(device.id, {})
+        for name, quantity in given.consumed.items():
+            sharing[name] = sharing.get(name, Fraction(0)) + sign * quantity.amount
+
+    # ------------------------------------------------------------------------- the result
+
+    def _result(self, part: _Part) -> Object:
+        devices: Object = {"results": [self._row(given) for given in part.given]}
+        if config := _config(part):
+            devices["config"] = config
+        selector = _node_selector(part.given, self._node)
+        return {"devices": devices, **({"nodeSelector": selector} if selector else {})}
+
+    def _row(self, given: _Given) -> Object:
+        want, device = given.want, given.device
+        row: Object = {
+            "request": want.name,
+            "driver": device.id.driver,
+            "pool": device.id.pool,
+            "device": device.id.device,
+        }
+        if want.is_admin:
+            row["adminAccess"] = True
+        if want.spec.get("tolerations"):
+            row["tolerations"] = want.spec["tolerations"]
+        for name in ("bindingConditions", "bindingFailureConditions"):
+            if device.spec.get(name):
+                row[name] = device.spec[name]
+        if given.consumed is not None:
+            row["shareID"] = self._allocator.share_id()
+            if given.consumed:
+                row["consumedCapacity"] = {name: str(quantity) for name, quantity in given.consumed.items()}
+        return row
+
+
+def _consumed(requested: Any, row: Object) -> Quantity:
+    """What of a capacity goes to who requests so much of it, or says nothing."""
+    policy = row.get("requestPolicy") or {}
+    if requested is None:
+        return parse(str(policy.get("default") or row["value"]))
+    quantity, valid = parse(str(requested)), policy.get("validRange") or {}
+    if valid.get("min") is not None:
+        least = parse(str(valid["min"]))
+        if quantity < least:
+            return least
+        if valid.get("step") is None:
+            return quantity
+        step = parse(str(valid["step"])).value
+        steps = -(-(quantity.value - least.value) // step)
+        return Quantity(Fraction(least.value + steps * step), "BinarySI")
+    values = [parse(str(text)) for text in policy.get("validValues") or ()]
+    return next((value for value in values if quantity <= value), quantity)
+
+
+def _is_valid(amount: Fraction, policy: Object | None) -> bool:
+    if policy is None or (policy.get("default") is not None and amount == parse(str(policy["default"])).amount):
+        return True
+    valid = policy.get("validRange")
+    if valid is not None:
+        if valid.get("max") is not None and amount > parse(str(valid["max"])).amount:
+            return False
+        if valid.get("step") is None:
+            return True
+        least, step = parse(str(valid.get("min") or "0")).value, parse(str(valid["step"])).value
+        return (-(-amount.numerator // amount.denominator) - least) % step == 0
+    values = policy.get("validValues") or ()
+    return not values or any(amount == parse(str(text)).amount for text in values)
+
+
+def _config(part: _Part) -> list[Object]:
+    """What drivers are told: by classes, each once, then by the claim."""
+    found: list[Object] = []
+    of_class: dict[str, list[Object]] = {}
+    chosen = [wants[part.chosen.get(i, 0)] for i, wants in enumerate(part.requests)]
+    for want in chosen:
+        name = want.device_class["metadata"]["name"]
+        if name in of_class:
+            for row in of_class[name]:
+                row["requests"].append(want.name)
+            continue
+        rows = want.device_class["spec"].get("config") or ()
+        of_class[name] = [{**row, "source": "FromClass", "requests": [want.name]} for row in rows]
+        found += of_class[name]
+    for row in (part.claim["spec"].get("devices") or {}).get("config") or ():
+        named = row.get("requests") or ()
+        times = sum(want.request in named or want.name in named for want in chosen) if named else 1
+        found += [{**row, "source": "FromClaim"}] * times
+    return found
+
+
+def _node_selector(given: Sequence[_Given], node: Object) -> Object | None:
+    """Where all of the devices can be reached; None: everywhere."""
+    fields: list[Object] = []
+    expressions: list[Object] = []
+    for device in (row.device for row in given):
+        spec = device.slice["spec"]
+        holder = device.spec if spec.get("perDeviceNodeSelection") else spec
+        if holder.get("nodeName") is not None or device.spec.get("bindsToNode"):
+            name = {"key": "metadata.name", "operator": "In", "values": [node["metadata"]["name"]]}
+            return {"nodeSelectorTerms": [{"matchFields": [name]}]}
+        for term in (holder.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
+            _add(fields, term.get("matchFields") or ())
+            _add(expressions, term.get("matchExpressions") or ())
+    if not fields and not expressions:
+        return None
+    parts = {"matchExpressions": expressions, "matchFields": fields}
+    return {"nodeSelectorTerms": [{name: rows for name, rows in parts.items() if rows}]}
+
+
+def _add(known: list[Object], rows: Sequence[Object]) -> None:
+    for row in rows:
+        if not any(_requirement(row) == _requirement(other) for other in known):
+            known.append(row)
+
+
+def _requirement(row: Object) -> tuple[str, str, frozenset[str]]:
+    return row["key"], row["operator"], frozenset(row.get("values") or ())
+
+
+def score(claim: Object, allocation: Object) -> int:
+    """More, the earlier of its choices a claim gets."""
+    given = {row["request"] for row in allocation["devices"]["results"]}
+    return sum(
+        _MAX_CHOICES - i
+        for request in (claim["spec"].get("devices") or {}).get("requests") or ()
+        for i, choice in enumerate(request.get("firstAvailable") or ())
+        if f"{request['name']}/{choice['name']}" in given
+    )

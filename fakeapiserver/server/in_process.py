@@ -16,6 +16,9 @@ from fakeapiserver.transport.round_trip import TransportError
 
 # So many chunks of a watch wait for their reader; then the server's own bounded buffer fills.
 _MAX_CHUNKS: Final = 64
+# A controller may ask for 500 things at once. Priority and fairness would refuse most, and each would be tried again after a second:
+# the rest waits here, as it does for a free stream of an HTTP/2 connection.
+_MAX_REQUESTS: Final = 100
 
 
 class InProcessClients:
@@ -49,12 +52,13 @@ class InProcessClients:
 
 class InProcessRoundTripper:
     """A RoundTripper to `application`, which must run in the same event loop, as `user`. `counted` is told +1 when a request that
-    is no watch begins, -1 when its answer is complete."""
+    is no watch begins, -1 when its answer is complete; 100 of them go on at once."""
 
     def __init__(self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None]) -> None:
         self._application = application
         self._user = user
         self._exchanges: set[_Exchange] = set()
+        self._free = asyncio.Semaphore(_MAX_REQUESTS)
         self.counted = counted
 
     async def round_trip(
@@ -80,7 +84,10 @@ class InProcessRoundTripper:
             "extensions": {},
             IN_PROCESS_USER: self._user,
         }
-        exchange = _Exchange(self, body, watching="watch=true" in query)
+        watching = "watch=true" in query
+        if not watching:
+            await self._free.acquire()
+        exchange = _Exchange(self, body, watching=watching)
         self._exchanges.add(exchange)
         exchange.start(self._application, scope)
         try:
@@ -97,6 +104,8 @@ class InProcessRoundTripper:
 
     def ended(self, exchange: "_Exchange") -> None:
         self._exchanges.discard(exchange)
+        if not exchange.watching:
+            self._free.release()
 
 
 class _Exchange:
@@ -105,7 +114,7 @@ class _Exchange:
     def __init__(self, transport: InProcessRoundTripper, body: bytes, *, watching: bool) -> None:
         self._transport = transport
         self._body: bytes | None = body
-        self._watching = watching
+        self.watching = watching
         self._gone = asyncio.Event()
         self._complete = False
         self._broken = False
@@ -116,13 +125,13 @@ class _Exchange:
         self.headers: list[tuple[bytes, bytes]] = []
 
     def start(self, application: ASGIApplication, scope: Message) -> None:
-        if not self._watching:
+        if not self.watching:
             self._transport.counted(1)
         self._task = asyncio.ensure_future(application(scope, self._receive, self._send))
         self._task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
-        if not self._watching:
+        if not self.watching:
             self._transport.counted(-1)
         self._transport.ended(self)
         error = None if task.cancelled() else task.exception()

@@ -1,20 +1,26 @@
 """`fakeapiserver controller-manager`: the bundled controllers against any API server, with kube-controller-manager's flags.
 
-Upstream: cmd/kube-controller-manager/app/{controllermanager.go,options}. Health and metrics are served to whoever reaches the port,
-which is therefore on loopback unless --bind-address says otherwise.
+Upstream: cmd/kube-controller-manager/app/{controllermanager.go,options}.
 """
 
 import asyncio
+import ipaddress
+import logging
+import os
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.scheme import read_table
 from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.flags import (
@@ -31,6 +37,7 @@ from fakeapiserver.cli.serve import configure_logging, run_loop, stop_on_signals
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.component_helpers.cluster_signing import authorities
@@ -39,9 +46,23 @@ from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder, ServiceAccountClientBuilder, SimpleClientBuilder
 from fakeapiserver.controller_manager.descriptor import QUEUE_NAMES, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
-from fakeapiserver.controller_manager.serving import healthz_and_metrics
-from fakeapiserver.controller_runtime.http_server import HTTPServer
 from fakeapiserver.controller_runtime.metrics import Metrics
+from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_server, load_pair
+
+if TYPE_CHECKING:
+    from fakeapiserver.server.serving import Server
+
+log = logging.getLogger(__name__)
+
+_TOLERANCE: Final = 20.0  # seconds that a leader may be late before /healthz says so
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise UsageError(f"failed to parse IP: {text!r}") from None
+
 
 _READERS: Final[Mapping[object, Callable[[str], object]]] = {
     bool: read_boolean,
@@ -49,61 +70,121 @@ _READERS: Final[Mapping[object, Callable[[str], object]]] = {
     float: read_number,
     str: str,
     Path | None: Path,
+    tuple[str, ...]: read_list,
     Mapping[str, bool]: read_feature_gates,
 }
 _SETTINGS: Final = {setting.name.replace("_", "-"): setting for setting in fields(KubeControllerManagerConfiguration)}
 
 
 class Options(Struct):
-    """The command line. Times in seconds; `warnings` are lines for standard error."""
+    """The command line. Times in seconds; `warnings` are lines for standard error, `given` what was said, by flag."""
 
     configuration: KubeControllerManagerConfiguration = field(default_factory=KubeControllerManagerConfiguration)
     kubeconfig: str = ""
     master: str = ""
     controllers: tuple[str, ...] = ()
+    controller_start_interval: float = 0.0
     kube_api_qps: float = 20.0
     kube_api_burst: int = 30
     leader_elect: bool = True
     leader_elect_lease_duration: float = 15.0
     leader_elect_renew_deadline: float = 10.0
     leader_elect_retry_period: float = 2.0
+    leader_elect_resource_lock: str = "leases"
     leader_elect_resource_name: str = "kube-controller-manager"
     leader_elect_resource_namespace: str = "kube-system"
-    bind_address: str = "127.0.0.1"
+    bind_address: str = "0.0.0.0"
     secure_port: int = 10257
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    authentication_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = False
+    authorization_kubeconfig: str = ""
+    authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
+    authorization_webhook_cache_authorized_ttl: float = 10.0
+    authorization_webhook_cache_unauthorized_ttl: float = 10.0
+    requestheader_client_ca_file: Path | None = None
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
     v: int = 0
+    version: str = ""
     help: bool = False
     warnings: list[str] = field(default_factory=list)
+    given: dict[str, str] = field(default_factory=dict)
 
 
-_OPTIONS: Final = {option.name.replace("_", "-"): option for option in fields(Options)}
+# Upstream's, but not in its help.
+_HIDDEN: Final = {"allow-untagged-cloud": "bool", "node-sync-period": "duration"}
+_NO_FLAGS: Final = ("configuration", "warnings", "given")
+_OPTIONS: Final = {option.name.replace("_", "-"): option for option in fields(Options) if option.name not in _NO_FLAGS}
+
+
+def _table() -> dict[str, Any]:
+    """What is recorded of the flags; their types are by name."""
+    table = read_table("v1.36", "controller_manager_flags.json")
+    return {**table, "flags": {**table["flags"], **_HIDDEN, "v": "Level"}}
 
 
 def parse(arguments: Sequence[str]) -> Options:
     """UsageError for a flag that kube-controller-manager doesn't have, or a value that can't be read."""
-    types: dict[str, str] = {**read_table("v1.36", "controller_manager_flags.json")["flags"], "v": "Level"}
+    types: dict[str, str] = _table()["flags"]
     options, words, settings = Options(), [*arguments], dict[str, object]()
     while words:
-        name, value = split_flag(words.pop(0), words, types)
+        word = words.pop(0)
+        if not word.startswith("-") or word == "--":
+            rest = [word, *words] if word != "--" else words
+            raise UsageError(
+                f'"kube-controller-manager" does not take any arguments, got [{" ".join(map(go_quote, rest))}]'
+            )
+        name, value = split_flag(word, words, types)
+        options.given[name] = (
+            f"{options.given[name]},{value}" if name in options.given and name == "controllers" else value
+        )
         if name in _SETTINGS:
             settings[_SETTINGS[name].name] = _read(name, value, _SETTINGS[name].type, types[name])
         elif name == "controllers":
             options.controllers += read_list(value)
-        elif name in _OPTIONS and name != "warnings":
+        elif name in _OPTIONS:
             setattr(options, _OPTIONS[name].name, _read(name, value, _OPTIONS[name].type, types[name]))
         else:
+            _check_unheeded(name, value, types[name])
             options.warnings.append(f"--{name} is kube-controller-manager's, but has no effect here")
     options.controllers = options.controllers or ("*",)
+    options.configuration = replace(options.configuration, **settings)
+    _check(options)
+    return options
+
+
+def _check_unheeded(name: str, value: str, flag_type: str) -> None:
+    """What can't be read is refused all the same."""
+    kind = {"bool": bool, "int": int, "int32": int, "float": float, "float32": float}.get(flag_type, str)
+    _read(name, value, kind, flag_type)
+
+
+def _check(options: Options) -> None:
+    """UsageError for what doesn't go together."""
     try:
         selected(options.controllers)
     except ValueError as error:
         raise UsageError(f"--controllers: {error}") from None
-    options.configuration = replace(options.configuration, **settings)
-    return options
+    if options.leader_elect and options.leader_elect_resource_lock != "leases":
+        given = go_quote(options.leader_elect_resource_lock)
+        raise UsageError(f'resourceLock: Invalid value: {given}: resourceLock value must be "leases"')
+    if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both or none")
+    if not 0 <= options.secure_port <= 65535:
+        raise UsageError(
+            f"--secure-port {options.secure_port} must be between 0 and 65535, inclusive. 0 for turning off secure port."
+        )
 
 
 def _read(name: str, text: str, kind: object, flag_type: str) -> object:
-    reader = read_duration if flag_type == "duration" else _READERS[kind]
+    reader = {"duration": read_duration, "ip": _address}.get(flag_type) or _READERS[kind]
     try:
         return reader(text)
     except UsageError as error:
@@ -119,17 +200,20 @@ def main(arguments: Sequence[str]) -> int:
     if options.help:
         print(help_text(), end="")
         return 0
+    if options.version not in ("", "false"):
+        print(f"Kubernetes {_version()['gitVersion']}")
+        return 0
     for warning in options.warnings:
         print(f"fakeapiserver: warning: {warning}", file=sys.stderr)
     configure_logging(options.v)
     try:
         return run_loop(_run(options, _config(options)))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, StatusError, TransportError) as error:
         return complain(str(error), 1)
 
 
 def help_text() -> str:
-    heeded = "\n".join(f"  --{name}" for name in sorted({*_SETTINGS, *_OPTIONS} - {"warnings"}))
+    heeded = "\n".join(f"  --{name}" for name in sorted({*_SETTINGS, *_OPTIONS}))
     names = "\n".join(f"  {found.name}" for found in selected(("*",)))
     return (
         "usage: fakeapiserver controller-manager --kubeconfig FILE [FLAG ...]\n\n"
@@ -145,6 +229,12 @@ def _config(options: Options) -> RESTConfig:
     return config.with_(**changes, **({"host": options.master} if options.master else {}))
 
 
+def _version() -> Mapping[str, str]:
+    """What the API server of the same version says at /version."""
+    found: Mapping[str, str] = read_table("v1.36", "paths.json")["version"]
+    return found
+
+
 async def _run(options: Options, config: RESTConfig) -> int:
     stop, metrics = stop_on_signals(), Metrics(QUEUE_NAMES)
     manager = ControllerManager(
@@ -154,9 +244,12 @@ async def _run(options: Options, config: RESTConfig) -> int:
         configuration=options.configuration,
         root_ca=options.configuration.root_ca_file.read_bytes() if options.configuration.root_ca_file else b"",
         signing=_signing(options.configuration),
+        start_interval=options.controller_start_interval,
     )
-    server = await _serve(options, manager)
-    working = asyncio.ensure_future(_lead(options, config, manager) if options.leader_elect else manager.run())
+    rest = RESTClient(config, metrics=metrics.count_request)
+    elector = _elector(options, rest, manager, stop) if options.leader_elect else None
+    server, background = await _serve(options, manager, elector)
+    working = asyncio.ensure_future(elector.run() if elector is not None else manager.run())
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -165,10 +258,13 @@ async def _run(options: Options, config: RESTConfig) -> int:
             return complain("leaderelection lost", 1)
         return 0
     finally:
-        tasks = [task for task in (working, stopping, server) if task is not None]
+        tasks = [working, stopping, *background]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        rest.close()
+        if server is not None:
+            await server.stop()
 
 
 def _signing(configuration: KubeControllerManagerConfiguration) -> Signing:
@@ -189,25 +285,85 @@ def _clients(options: Options, config: RESTConfig, metrics: Metrics) -> ClientBu
     return SimpleClientBuilder(config, metrics=metrics.count_request)
 
 
-async def _serve(options: Options, manager: ControllerManager) -> "asyncio.Task[None] | None":
+async def _serve(
+    options: Options, manager: ControllerManager, elector: LeaderElector | None
+) -> "tuple[Server | None, Sequence[asyncio.Task[None]]]":
+    """The server, and what runs for it. OSError and ValueError; StatusError and TransportError when authorities can't be looked up."""
     if not options.secure_port:
-        return None
-    from fakeapiserver.server.serving import plain_context
-    from fakeapiserver.transport.certificates import create_authority, issue_server
+        return None, ()
+    from fakeapiserver.cli.controller_manager_configuration import configuration, flag_texts
+    from fakeapiserver.cli.controller_manager_endpoints import Endpoints
+    from fakeapiserver.server.app import Application
+    from fakeapiserver.server.delegated import DelegatedAuthentication, RequestHeaderOptions, authorizer
+    from fakeapiserver.server.serving import Server, server_context
 
-    pair = issue_server(create_authority("fakeapiserver-controller-manager"), [options.bind_address, "localhost"])
-    server = HTTPServer(
-        "controller manager",
-        healthz_and_metrics(manager),
-        f"{options.bind_address}:{options.secure_port}",
-        plain_context(pair.certificate, pair.key),
+    headers = RequestHeaderOptions(
+        options.requestheader_client_ca_file,
+        options.requestheader_allowed_names,
+        options.requestheader_username_headers,
+        options.requestheader_uid_headers,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
     )
-    server.bind()
-    return asyncio.create_task(server.run())
+    authentication = DelegatedAuthentication(
+        _client(options.authentication_kubeconfig),
+        manager.clock,
+        client_ca_file=options.client_ca_file,
+        request_header=headers,
+    )
+    background: list[asyncio.Task[None]] = []
+    if not options.authentication_skip_lookup:
+        try:
+            await authentication.look_up()
+        except (StatusError, TransportError, TimeoutError) as error:
+            if not options.authentication_tolerate_lookup_failure:
+                raise
+            log.warning("authorities could not be looked up: %s", error)
+        background.append(asyncio.create_task(authentication.run()))
+    table = _table()
+    application = Application(
+        Endpoints(
+            manager,
+            authentication,
+            authorizer(
+                _client(options.authorization_kubeconfig),
+                manager.clock,
+                always_allow_paths=options.authorization_always_allow_paths,
+                allow_ttl=options.authorization_webhook_cache_authorized_ttl,
+                deny_ttl=options.authorization_webhook_cache_unauthorized_ttl,
+            ),
+            flag_texts(table, options.given),
+            configuration(table, options.given),
+            _version(),
+            time.time(),
+            partial(elector.check, _TOLERANCE) if elector is not None else None,
+        )
+    )
+    pair = _serving_pair(options)
+    context = server_context(pair.certificate, pair.key)
+    server = Server(application, host=options.bind_address, port=options.secure_port, ssl_context=context)
+    try:
+        await server.start()
+    except OSError as error:
+        place = f"{options.bind_address}:{options.secure_port}"
+        raise OSError(f"failed to listen on {place}: {error.strerror or error}") from error
+    return server, background
 
 
-async def _lead(options: Options, config: RESTConfig, manager: ControllerManager) -> None:
-    """Returns when somebody else leads."""
+def _client(path: str) -> DynamicClient | None:
+    return DynamicClient(RESTClient(kubeconfig.load(path))) if path else None
+
+
+def _serving_pair(options: Options) -> KeyPair:
+    """That of the files, or one that is made for this address."""
+    if options.tls_cert_file is not None and options.tls_private_key_file is not None:
+        return load_pair(options.tls_cert_file, options.tls_private_key_file)
+    names = ["localhost", "127.0.0.1", *({options.bind_address} - {"0.0.0.0", "::", "127.0.0.1"})]
+    return issue_server(create_authority("fakeapiserver-controller-manager"), names)
+
+
+def _elector(options: Options, rest: RESTClient, manager: ControllerManager, stop: asyncio.Event) -> LeaderElector:
+    """ValueError for durations that don't go together."""
     leads = manager.metrics.leader.labels(options.leader_elect_resource_name)
     leads.set(0)
 
@@ -215,18 +371,26 @@ async def _lead(options: Options, config: RESTConfig, manager: ControllerManager
         leads.set(1)
         await manager.run()
 
-    async with RESTClient(config, metrics=manager.metrics.count_request) as rest:
-        lock = LeaseLock(
-            DynamicClient(rest),
-            options.leader_elect_resource_namespace,
-            options.leader_elect_resource_name,
-            f"{socket.gethostname()}_{uuid.uuid4()}",
-        )
-        elector = LeaderElector(
-            lock,
-            on_started_leading=lead,
-            lease_duration=options.leader_elect_lease_duration,
-            renew_deadline=options.leader_elect_renew_deadline,
-            retry_period=options.leader_elect_retry_period,
-        )
-        await elector.run()
+    def lost() -> None:
+        """Nothing more is written, whatever is half done: another one may lead soon."""
+        if not stop.is_set():
+            complain("leaderelection lost", 1)
+            with suppress(OSError):
+                sys.stdout.flush()
+            logging.shutdown()
+            os._exit(1)
+
+    lock = LeaseLock(
+        DynamicClient(rest),
+        options.leader_elect_resource_namespace,
+        options.leader_elect_resource_name,
+        f"{socket.gethostname()}_{uuid.uuid4()}",
+    )
+    return LeaderElector(
+        lock,
+        on_started_leading=lead,
+        on_stopped_leading=lost,
+        lease_duration=options.leader_elect_lease_duration,
+        renew_deadline=options.leader_elect_renew_deadline,
+        retry_period=options.leader_elect_retry_period,
+    )

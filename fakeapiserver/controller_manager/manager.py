@@ -71,6 +71,7 @@ class ControllerManager:
     controllers: as --controllers: `*`, names, `-name`, `none`. stepped: those that wait for `step`.
     extra: more that isn't kube-controller-manager's, by name: it always runs.
     root_ca: PEM of the authorities that pods trust. signing: what tokens and certificates are signed with.
+    start_interval: seconds between two starts of controllers.
     in_flight, revision: of a server in the same process: requests it works on, the newest write; `settle` waits for both.
     ValueError for a name that no controller has.
     """
@@ -89,12 +90,14 @@ class ControllerManager:
         signing: Signing | None = None,
         in_flight: Callable[[], int] = lambda: 0,
         revision: Callable[[], int] = lambda: 0,
+        start_interval: float = 0.0,
     ) -> None:
         self.clock = clock or SystemClock()
         self.metrics = metrics or Metrics(QUEUE_NAMES)
         self._clients = clients
         self._in_flight = in_flight
         self._revision = revision
+        self._start_interval = start_interval
         root = DynamicClient(clients.client(""))
         discovery = DiscoveryClient(root.rest)
         by_clock = partial(sleep, self.clock)
@@ -139,7 +142,8 @@ class ControllerManager:
             for name in [*self._modes]:
                 if name not in self._running and name in self._modes:
                     self._start(name)
-                    await asyncio.sleep(0)  # what is asked of the server meanwhile is answered
+                    # even without an interval, what is asked of the server meanwhile is answered
+                    await asyncio.sleep(self._start_interval)
             await asyncio.Event().wait()
         finally:
             await _cancel([task for running in self._running.values() for task in running.tasks])
@@ -157,6 +161,11 @@ class ControllerManager:
     def modes(self) -> Mapping[str, Mode]:
         """Every controller there is, and what it does."""
         return {name: self._modes.get(name, "off") for name in (*AVAILABLE, *self._extra)}
+
+    @property
+    def started(self) -> Sequence[str]:
+        """Those that are there, in their order; not one whose configuration leaves it nothing to do."""
+        return [name for name, running in self._running.items() if running.controllers]
 
     def mode(self, name: str) -> Mode:
         """ValueError for a controller there isn't."""

@@ -5,6 +5,7 @@ done before the server listens, so a check can only fail while the server shuts 
 """
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.field import go_quote
@@ -69,9 +70,15 @@ def health(
         if check not in checks:
             return None
         return respond.text(500, f"internal server error: {_WITHHELD[check]}\n") if check in failed else _single()
+    return aggregated(endpoint, checks, failed, query, counted)
+
+
+def aggregated(
+    endpoint: str, checks: Sequence[str], failing: Collection[str], query: Query, counted: Counter[tuple[str, str]]
+) -> Response:
+    """All checks of an endpoint, in their order; each that succeeds is counted under its name and endpoint."""
     excluded = set(query.get("exclude", ()))
-    failed -= excluded
-    failed &= set(checks)
+    failed = (set(failing) - excluded) & set(checks)
     counted.update((name, endpoint) for name in checks if name not in excluded and name not in failed)
     if not failed and "verbose" not in query:
         return respond.text(200, "ok")

@@ -326,7 +326,7 @@ class Metrics(Struct):
 
     def render_health_checks(self) -> bytes:
         """/metrics/slis: which checks were asked, and that they succeeded."""
-        return _rendered(self._health_metrics())
+        return render_health_checks(self.health_checks)
 
     def _metrics(self) -> Iterator["Metric"]:
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -368,7 +368,7 @@ class Metrics(Struct):
         yield from _instrument_metrics(self.instruments)
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
-        yield from _build_metrics(discovery.version_info(self.table))
+        yield from build_metrics(discovery.version_info(self.table))
         yield from _process_metrics()
         yield GaugeMetricFamily(
             "process_start_time_seconds", "When the process started, in seconds since the epoch", value=self.started
@@ -422,16 +422,17 @@ class Metrics(Struct):
         yield gauge
         yield total
 
-    def _health_metrics(self) -> Iterator["Metric"]:
-        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-        last = GaugeMetricFamily("kubernetes_healthcheck", "1 for a check that succeeded", labels=["name", "type"])
-        total = CounterMetricFamily("kubernetes_healthchecks", "Checks done", labels=["name", "status", "type"])
-        for (name, endpoint), count in sorted(self.health_checks.items()):
-            last.add_metric([name, endpoint], 1)
-            total.add_metric([name, "success", endpoint], count)
-        yield last
-        yield total
+def render_health_checks(succeeded: Counter[tuple[str, str]]) -> bytes:
+    """In Prometheus' text format, of the checks that succeeded: their number by name and endpoint."""
+    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+    last = GaugeMetricFamily("kubernetes_healthcheck", "1 for a check that succeeded", labels=["name", "type"])
+    total = CounterMetricFamily("kubernetes_healthchecks", "Checks done", labels=["name", "status", "type"])
+    for (name, endpoint), count in sorted(succeeded.items()):
+        last.add_metric([name, endpoint], 1)
+        total.add_metric([name, "success", endpoint], count)
+    return _rendered(iter((last, total)))
 
 
 def content_type(accept: str) -> str:
@@ -447,7 +448,7 @@ def content_type(accept: str) -> str:
     return f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}"
 
 
-def _build_metrics(version: discovery.Document) -> Iterator["Metric"]:
+def build_metrics(version: discovery.Document) -> Iterator["Metric"]:
     """`version` is what /version says."""
     from prometheus_client.metrics_core import GaugeMetricFamily
 

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/server/{statusz,flagz}, k8s.io/component-base/zpages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,8 +22,16 @@ _WARNING: Final = (
 )
 
 
-def statusz(request: Request, version: Mapping[str, str], *, started: float, now: float) -> Response:
-    """`version` is what /version says; times are in seconds since the epoch."""
+def statusz(
+    request: Request,
+    version: Mapping[str, str],
+    *,
+    started: float,
+    now: float,
+    component: str = COMPONENT,
+    paths: Sequence[str] = PATHS,
+) -> Response:
+    """`version` is what /version says; times are in seconds since the epoch; `paths` are what the component serves besides."""
     uptime = int(now - started)
     emulated = f"{version['major']}.{version['minor']}"
     binary, go = version["gitVersion"].removeprefix("v"), version["goVersion"]
@@ -33,7 +41,7 @@ def statusz(request: Request, version: Mapping[str, str], *, started: float, now
         "goVersion": go,
         "binaryVersion": binary,
         "emulationVersion": emulated,
-        "paths": list(PATHS),
+        "paths": list(paths),
     }
     days, hours, minutes, seconds = uptime // 86400, uptime // 3600 % 24, uptime // 60 % 60, uptime % 60
     up = (
@@ -47,16 +55,17 @@ def statusz(request: Request, version: Mapping[str, str], *, started: float, now
         "Go version": go,
         "Binary version": binary,
         "Emulation version": emulated,
-        "Paths": " ".join(PATHS),
+        "Paths": " ".join(paths),
     }
     text = "\n" + "".join(f"{name}  {value}\n" for name, value in lines.items())
-    return _page(request, "Statusz", document, text)
+    return _page(request, "Statusz", document, text, component)
 
 
-def flagz(request: Request, flags: Mapping[str, object]) -> Response:
+def flagz(request: Request, flags: Mapping[str, object], component: str = COMPONENT) -> Response:
     """`flags` by name, as the server was started with them."""
     shown = {name: _flag(flags[name]) for name in sorted(flags)}
-    return _page(request, "Flagz", {"flags": shown}, "".join(f"{name} {value}\n" for name, value in shown.items()))
+    text = "".join(f"{name} {value}\n" for name, value in shown.items())
+    return _page(request, "Flagz", {"flags": shown}, text, component)
 
 
 def _flag(value: object) -> str:
@@ -69,12 +78,12 @@ def _flag(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _page(request: Request, kind: str, document: dict[str, Any], text: str) -> Response:
+def _page(request: Request, kind: str, document: dict[str, Any], text: str, component: str) -> Response:
     form = _form(request.header(b"accept"), kind, (CBOR,) if CBOR in request.supported else ())
     if form is None:
-        page = f"\n{COMPONENT} {kind.lower()}\n{_WARNING}\n{text}"
+        page = f"\n{component} {kind.lower()}\n{_WARNING}\n{text}"
         return Response(200, page.encode(), "text/plain; charset=utf-8")
-    head = {"kind": kind, "apiVersion": f"config.k8s.io/{form.as_version}", "metadata": {"name": COMPONENT}}
+    head = {"kind": kind, "apiVersion": f"config.k8s.io/{form.as_version}", "metadata": {"name": component}}
     response = respond.encoded(request, {**head, **document}, form)
     response.content_type += f";g=config.k8s.io;v={form.as_version};as={kind}"
     return response

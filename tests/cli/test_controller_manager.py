@@ -6,13 +6,19 @@ import socket
 import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apis.scheme import read_table
 from fakeapiserver.cli import controller_manager
+from fakeapiserver.cli.controller_manager_configuration import PLACES, configuration, flag_texts
 from fakeapiserver.cli.flags import UsageError
 from fakeapiserver.client import kubeconfig, wait
 from fakeapiserver.client.dynamic import DynamicClient
@@ -61,6 +67,19 @@ def test_a_flag_without_effect_is_told_of() -> None:
             '--controllers: ["deploymnt" is not in the list of known controllers, "foo" is not in the list of known controllers]',
         ),
         (["--namespace-sync-period"], "flag needs an argument: --namespace-sync-period"),
+        (["deployment"], '"kube-controller-manager" does not take any arguments, got ["deployment"]'),
+        (
+            ["--concurrent-service-syncs=many"],  # one that has no effect here
+            'invalid argument "many" for "--concurrent-service-syncs" flag: strconv.ParseInt: parsing "many": invalid syntax',
+        ),
+        (
+            ["--secure-port=70000"],
+            "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for turning off secure port.",
+        ),
+        (
+            ["--leader-elect-resource-lock=endpoints"],
+            'resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
+        ),
     ],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str], message: str) -> None:
@@ -81,41 +100,129 @@ def _free_port() -> int:
         return port
 
 
-def test_it_leads_as_service_accounts_and_tells_how_it_is() -> None:
-    port = _free_port()
-    with Cluster(controllers=("none",)) as cluster:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "fakeapiserver",
-                "controller-manager",
-                f"--kubeconfig={cluster.kubeconfig}",
-                f"--secure-port={port}",
-                "--use-service-account-credentials",
-                "--controllers=serviceaccount",
-            ]
+def _table() -> dict[str, Any]:
+    return read_table("v1.36", "controller_manager_flags.json")  # type: ignore[no-any-return]
+
+
+def test_defaults_are_those_of_the_real_one() -> None:
+    """Each default of a flag, read and shown again, is the value that the real one's configuration has."""
+    table = _table()
+    given = {name: text.strip("[]") for name, text in table["defaults"].items() if name in PLACES}
+    assert (
+        configuration({**table, "flags": {**table["flags"], **controller_manager._HIDDEN}}, given)
+        == table["configuration"]
+    )
+    options = controller_manager.parse([])
+    heeded = {**controller_manager._SETTINGS, **controller_manager._OPTIONS}
+    for name in heeded.keys() & table["defaults"].keys() - {"controllers", "help", "version", "feature-gates"}:
+        holder = options.configuration if name in controller_manager._SETTINGS else options
+        parsed = (
+            controller_manager.parse([f"--{name}={table['defaults'][name].strip('[]')}"])
+            if table["defaults"][name]
+            else options
         )
-        try:
-            asyncio.run(_account(cluster.kubeconfig, "default", "kube-public"))
-            asyncio.run(_account(cluster.kubeconfig, "service-account-controller", "kube-system"))
-            context = ssl._create_unverified_context()
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz?verbose", context=context) as answer:
-                assert "[+]serviceaccount-controller ok" in answer.read().decode()
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", context=context) as answer:
-                assert (
-                    'controller_runtime_reconcile_total{controller="serviceaccount-controller"'
-                    in answer.read().decode()
-                )
+        read = parsed.configuration if name in controller_manager._SETTINGS else parsed
+        assert getattr(read, heeded[name].name) == getattr(holder, heeded[name].name), name
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "text", "value"),
+    [
+        ("namespace-sync-period", "90s", "1m30s", "1m30s"),
+        ("leader-elect", "F", "false", False),
+        ("controllers", "*, -job", "[*,-job]", ["*", "-job"]),
+        ("node-eviction-rate", "0.50", "0.5", 0.5),
+        ("concurrent-gc-syncs", "7", "7", 7),
+    ],
+)
+def test_flags_are_shown_as_go_shows_them(name: str, given: str, text: str, value: object) -> None:
+    assert flag_texts(_table(), {name: given})[name] == text
+    found: Any = configuration(_table(), {name: given})
+    for step in PLACES[name].split("."):
+        found = found[step]
+    assert found == value
+
+
+@contextmanager
+def _running(cluster: Cluster, *flags: str) -> Iterator[str]:
+    """A manager of a process of its own, by its URL."""
+    port = _free_port()
+    command = [sys.executable, "-m", "fakeapiserver", "controller-manager", f"--secure-port={port}", *flags]
+    process = subprocess.Popen([*command, f"--kubeconfig={cluster.kubeconfig}", "--bind-address=127.0.0.1"])
+    try:
+        yield f"https://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def _get(url: str, token: str = "") -> tuple[int, str]:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context()) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_it_leads_as_service_accounts_and_tells_those_who_may_know_how_it_is() -> None:
+    with Cluster(controllers=("none",)) as cluster:
+        config = cluster.kubeconfig
+        with _running(
+            cluster,
+            "--use-service-account-credentials",
+            "--controllers=serviceaccount,nodeipam",  # the second has nothing to do without --allocate-node-cidrs
+            f"--authentication-kubeconfig={config}",
+            f"--authorization-kubeconfig={config}",
+        ) as url:
+            asyncio.run(_account(config, "default", "kube-public"))
+            asyncio.run(_account(config, "service-account-controller", "kube-system"))
+            admin = cluster.token
+            assert _get(f"{url}/healthz?verbose") == (
+                200,
+                "[+]leaderElection ok\n[+]serviceaccount-controller ok\nhealthz check passed\n",
+            )
+            # as the real one was seen to answer
+            for path, nobody, stranger, administrator in (
+                ("/healthz", 200, 401, 200),
+                ("/livez", 404, 401, 404),
+                ("/healthz/leaderElection", 403, 401, 404),
+                ("/metrics", 403, 401, 200),
+                ("/metrics/slis", 403, 401, 200),
+                ("/configz", 403, 401, 200),
+                ("/flagz", 403, 401, 200),
+                ("/statusz", 403, 401, 200),
+                ("/version", 404, 401, 404),
+                ("/nothing", 403, 401, 404),
+            ):
+                found = (_get(url + path)[0], _get(url + path, "not-a-token")[0], _get(url + path, admin)[0])
+                assert found == (nobody, stranger, administrator), path
+            assert 'cannot get path \\"/metrics\\"' in _get(f"{url}/metrics")[1]
+            metrics = _get(f"{url}/metrics", admin)[1]
+            assert 'workqueue_adds_total{controller="serviceaccount-controller",name="serviceaccount"}' in metrics
+            assert 'leader_election_master_status{name="kube-controller-manager"} 1' in metrics
+            shown = json.loads(_get(f"{url}/configz", admin)[1])["kubecontrollermanager.config.k8s.io"]
+            assert shown["Generic"]["Controllers"] == ["serviceaccount", "nodeipam"]
+            assert "Paths" in _get(f"{url}/statusz", admin)[1]
             lease = json.loads(
                 _kubernetes(
                     cluster, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
                 )
             )
             assert lease["spec"]["holderIdentity"]
-        finally:
-            process.terminate()
-            assert process.wait(20) == 0
+
+
+def test_without_kubeconfigs_to_ask_with_nobody_is_known() -> None:
+    with (
+        Cluster(controllers=("none",)) as cluster,
+        _running(cluster, "--controllers=serviceaccount", "--leader-elect=false") as url,
+    ):
+        asyncio.run(_account(cluster.kubeconfig, "default", "kube-public"))
+        assert _get(f"{url}/healthz?verbose", "not-a-token") == (
+            200,
+            "[+]serviceaccount-controller ok\nhealthz check passed\n",
+        )
+        assert _get(f"{url}/metrics", cluster.token)[0] == 403
 
 
 def _kubernetes(cluster: Cluster, path: str) -> bytes:

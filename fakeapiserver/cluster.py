@@ -443,6 +443,20 @@ class Nodes:
         """The node goes on. ValueError."""
         self._call(lambda: _called(lambda: self._simulation.set_running(name, True)))
 
+    def press(self, name: str, resource: str, *, evicts: int | None = None) -> None:
+        """The node runs low of `memory`, `ephemeral-storage` or `pids`: its condition tells, and every ten seconds a pod is evicted,
+        until `evicts` are gone, or it is relieved. What pods use is scripted (`usage={"memory": "2Gi"}`). ValueError."""
+        self._call(lambda: _called(lambda: self._simulation.press(name, resource, evicts)))
+
+    def relieve(self, name: str) -> None:
+        """The node has enough of everything; its conditions tell so five minutes later. ValueError."""
+        self._call(lambda: _called(lambda: self._simulation.relieve(name)))
+
+    def shut_down(self, name: str, *, grace: float = 30.0, critical_grace: float = 10.0) -> None:
+        """The node isn't ready any more and ends its pods, critical ones last in the last `critical_grace` of `grace` seconds; then it is
+        off until `start`. ValueError."""
+        self._call(lambda: _called(lambda: self._simulation.shut_down(name, grace, critical_grace)))
+
 
 class Metrics:
     """`cluster.metrics`: the values of the metrics APIs. Of what is said of the same thing, the last word counts, also of pods that

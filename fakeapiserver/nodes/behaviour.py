@@ -91,6 +91,10 @@ class ContainerBehaviour(Struct, frozen=True):
     pre_stop, post_start: its hooks; None: as their handlers plainly say (sleep, exec of a plain command), else at once and well.
     stops_after: being told to stop, at most the grace period.
     stop_exit_code: then; 143 is SIGTERM's.
+    resizes_after: being given other resources, it has them.
+    resize_error: it never has, with this message; resize_infeasible: its node never gives them.
+    admission_error: the node refuses its pod, with this message.
+    usage: what it uses of its node's resources (memory, ephemeral-storage, pids), for evictions.
     log: what it prints: text at its start, or lines with the seconds after it; or a function of the number of restarts that gives either.
     exec: a function, or what commands (their words with a blank between) print. "": any other command.
     attach: a function; None: who attaches sees the log, and what is typed is echoed.
@@ -110,6 +114,11 @@ class ContainerBehaviour(Struct, frozen=True):
     post_start: Hook | None = None
     stops_after: float = 0.0
     stop_exit_code: int = 143
+    resizes_after: float = 0.0
+    resize_error: str = ""
+    resize_infeasible: str = ""
+    admission_error: str = ""
+    usage: Mapping[str, str] = field(default_factory=dict)
     log: Log = ""
     exec: Command | Mapping[str, Output] = field(default_factory=dict)
     attach: Command | None = None

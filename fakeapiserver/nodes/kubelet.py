@@ -1,8 +1,11 @@
 """The kubelets of all simulated nodes: they register nodes, renew leases, and let pods live (upstream: pkg/kubelet)."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
@@ -16,10 +19,14 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node
+from fakeapiserver.nodes.admission import Refusal, Room, refusal
 from fakeapiserver.nodes.events import Told, changes
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.lifecycle import Memory, Place, next_status
-from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.nodes.lifecycle import TERMINAL, Memory, Place, next_status
+from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
+from fakeapiserver.nodes.resizing import PENDING, wanted
+from fakeapiserver.nodes.simulation import NodeState, Simulation
+from fakeapiserver.nodes.termination import Stop
 
 # Writes the events of all nodes; what else they write, each writes itself.
 USER: Final = f"system:node:{node.name_of(1)}"
@@ -35,6 +42,9 @@ class Pods:
         self._clients: dict[str, DynamicClient] = {}
         self._recorders: dict[str, CoreEventRecorder] = {}
         self._memories: dict[str, Memory] = {}
+        self._rooms: defaultdict[str, Room] = defaultdict(Room)
+        self._waiting: set[Request] = set()  # for room
+        self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
 
@@ -45,34 +55,43 @@ class Pods:
             request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
             queue.add(request)
             self._simulation.tell(request)
+            if self._simulation.nodes[pod["spec"]["nodeName"]].shutdown is not None:
+                self._simulation.tell_node(pod["spec"]["nodeName"])
 
     async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None:
             self._simulation.addresses.give_back(uid := self._simulation.forget(request))
             self._memories.pop(uid, None)
+            self._waiting.discard(request)
+            self._leave(uid)
             return None
         state = self._simulation.nodes.get(pod["spec"].get("nodeName", ""))
         if state is None or not state.runs or "Pod" in self._simulation.staged:
             return None
-        uid, name = pod["metadata"]["uid"], state.name
+        uid, name, now = pod["metadata"]["uid"], state.name, self._context.clock.now()
         self._simulation.remember(request, uid)
-        host = node.address_of(state.number)
-        known = (pod.get("status") or {}).get("podIP", "")
-        cidr = str(node.pod_range(state.number))
-        address = host if pod["spec"].get("hostNetwork") else self._simulation.addresses.of(uid, cidr, known)
-        behaviours, now = self._simulation.behaviours, self._context.clock.now()
+        if (refused := self._refusal(pod, state, now)) is not None:
+            await self._reject(name, pod, refused)
+            return None
+        behaviours, room = self._simulation.behaviours, self._rooms[name]
+        known_node = self.nodes.indexer.get_by_key(name)
         found = next_status(
             pod,
-            Place(host, (address,)),
+            Place(
+                tuple(node.addresses_of(state.number, dual_stack=self._simulation.dual_stack)),
+                self._addresses(pod, state, known_node),
+                lambda pod: room.lacks(pod, known_node) if known_node is not None else None,
+            ),
             lambda container, main: behaviours.of(pod, container, main=main),
             now,
-            self._memories.setdefault(uid, Memory(now)),
+            memory := self._memories.setdefault(uid, Memory(now)),
         )
+        self._keep_room(room, pod, memory)
         pods = self._client(name).resource(PODS, request.namespace)
         try:
             if found.status is not None:
-                patch = {"metadata": {"uid": uid}, "status": found.status}
+                patch = {"metadata": {"uid": uid}, "status": _patch(pod, found.status)}
                 await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._tell(name, pod, [*found.told, *changes(pod, found.status or {})])
             if found.gone:
@@ -84,6 +103,97 @@ class Pods:
             return None
         # what is due now is looked at once the write has come back
         return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
+
+    def stop(self, pod: Object, stop: Stop) -> bool:
+        """The node ends the pod. False: it does so already."""
+        memory = self._memories.setdefault(pod["metadata"]["uid"], Memory(stop.begun))
+        if memory.stop is not None:
+            return False
+        memory.stop = stop
+        self._simulation.look(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+        return True
+
+    def _refusal(self, pod: Object, state: NodeState, now: float) -> Refusal | None:
+        """Asked once, of pods that nobody has begun. The pod has its room then."""
+        uid, status, room = pod["metadata"]["uid"], pod.get("status") or {}, self._rooms[state.name]
+        known = self.nodes.indexer.get_by_key(state.name)
+        if uid in room or known is None or status.get("phase") in TERMINAL or pod["metadata"].get("deletionTimestamp"):
+            return None
+        if "startTime" not in status:
+            for spec in pod["spec"]["containers"]:
+                if error := self._simulation.behaviours.of(pod, spec["name"], main=True).admission_error:
+                    return Refusal("UnexpectedAdmissionError", error)
+            pressures = [pressure.condition for pressure in state.pressures(now)]
+            refused = refusal(pod, known, room, pressures=pressures, shuts_down=state.shutdown is not None)
+            if refused is not None:
+                return refused
+        room.take(pod)
+        return None
+
+    async def _reject(self, name: str, pod: Object, refused: Refusal) -> None:
+        metadata = pod["metadata"]
+        status: Object = {
+            "phase": "Failed",
+            "reason": refused.reason,
+            "message": f"Pod was rejected: {refused.message}",
+            "startTime": rfc3339(self._context.clock.now()),
+            "conditions": [{"$patch": "delete", "type": "PodScheduled"}],
+        }
+        if generation := metadata.get("generation"):
+            status["observedGeneration"] = generation
+        try:
+            await (
+                self._client(name)
+                .resource(PODS, metadata["namespace"])
+                .patch(
+                    metadata["name"],
+                    {"metadata": {"uid": metadata["uid"]}, "status": status},
+                    "status",
+                    patch_type=STRATEGIC_MERGE_PATCH,
+                )
+            )
+        except StatusError as error:
+            if not (is_not_found(error) or is_conflict(error)):
+                raise
+            return
+        self._tell(name, pod, [Told("Warning", refused.reason, refused.message)])
+
+    def _keep_room(self, room: Room, pod: Object, memory: Memory) -> None:
+        """It takes what it was given, and leaves it when it has ended; then somebody else may have what he waits for."""
+        uid = pod["metadata"]["uid"]
+        if (pod.get("status") or {}).get("phase") in TERMINAL:
+            self._leave(uid)
+        elif uid in room and memory.allocated == wanted(pod):
+            room.take(pod)
+        waits = (pod.get("status") or {}).get("conditions") or ()
+        request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
+        if any(row["type"] == PENDING for row in waits):
+            self._waiting.add(request)
+        else:
+            self._waiting.discard(request)
+
+    def _leave(self, uid: str) -> None:
+        room = next((room for room in self._rooms.values() if uid in room), None)
+        if room is not None:
+            room.give_back(uid)
+            for request in self._waiting:
+                self._simulation.look(request)
+
+    def _addresses(self, pod: Object, state: NodeState, known_node: Object | None) -> tuple[str, ...]:
+        """One of each range that the node has."""
+        dual_stack = self._simulation.dual_stack
+        if pod["spec"].get("hostNetwork"):
+            return tuple(node.addresses_of(state.number, dual_stack=dual_stack))
+        ranges = ((known_node or {}).get("spec") or {}).get("podCIDRs")
+        status = pod.get("status") or {}
+        known = [row["ip"] for row in status.get("podIPs") or ()] or ([status["podIP"]] if status.get("podIP") else [])
+        return tuple(
+            self._simulation.addresses.of(pod["metadata"]["uid"], cidr, given)
+            for cidr, given in zip_longest(
+                ranges or node.pod_ranges(state.number, dual_stack=dual_stack), known, fillvalue=""
+            )
+            if cidr
+        )
 
     def _tell(self, name: str, pod: Object, events: Sequence[Told]) -> None:
         if events and name not in self._recorders:
@@ -119,7 +229,7 @@ class Heartbeats:
         now = clock.now()
         if state.name not in self._registered:
             try:
-                await nodes.create(node.node(state.number, now, ready="Node" not in self._simulation.staged))
+                await nodes.create(self._new_node(state, now))
             except StatusError as error:
                 if not is_already_exists(error):
                     raise
@@ -131,20 +241,25 @@ class Heartbeats:
             if known is None:
                 return None  # somebody deleted it: a kubelet registers once
             found = known
-        is_ready = any(
-            row["type"] == "Ready" and row["status"] == "True" for row in found["status"].get("conditions") or ()
-        )
-        is_due = now - self._told[state.name] >= node.STATUS_SECONDS or not is_ready
+        told = node.conditions(state.pressures(now), shuts_down=state.shutdown is not None)
+        known_conditions = {(row["type"], row["status"]) for row in found["status"].get("conditions") or ()}
+        changed = not known_conditions >= {(kind, value) for kind, value, _, _ in told}
+        is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
         if is_due and "Node" not in self._simulation.staged:
-            patch = {"status": node.status(state.number, now, found["status"])}
+            dual_stack = self._simulation.dual_stack
+            patch = {"status": node.status(state.number, now, found["status"], told=told, dual_stack=dual_stack)}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now
         await renew(client, state.name, found["metadata"]["uid"], now)
         return Result(requeue_after=node.RENEW_SECONDS)
 
+    def _new_node(self, state: NodeState, now: float) -> Object:
+        ready = "Node" not in self._simulation.staged
+        return node.node(state.number, now, ready=ready, dual_stack=self._simulation.dual_stack)
+
 
 class _Nodes:
-    """A Source: every node, when the kubelets start and when one begins to run again."""
+    """A Source: every node, when the kubelets start and when its state changes."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -152,13 +267,18 @@ class _Nodes:
     async def start(self, queue: Queue) -> None:
         for name in self._simulation.nodes:
             queue.add(Request("", name))
-        self._simulation.on_start = lambda name: queue.add(Request("", name))
+
+        def changed(name: str) -> None:
+            queue.add(Request("", name))
+
+        self._changed = changed
+        self._simulation.node_changed.append(changed)
 
     async def wait_for_sync(self) -> None:
         """They are known."""
 
     def stop(self) -> None:
-        self._simulation.on_start = lambda name: None
+        self._simulation.node_changed.remove(self._changed)
 
 
 class _Rescripted:
@@ -173,6 +293,7 @@ class _Rescripted:
                 queue.add(request)
 
         self._look_again = look_again
+        self._simulation.look = queue.add
         self._simulation.watchers.append(look_again)
 
     async def wait_for_sync(self) -> None:
@@ -184,6 +305,7 @@ class _Rescripted:
 
 def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controller]:
     """The kubelets of `simulation`."""
+    simulation.now = context.clock.now
     heartbeats = context.controller(Heartbeats(context, simulation), name="kubelet-heartbeats")
     heartbeats.add_source(_Nodes(simulation))
     heartbeats.queue.slack = node.renew_slack(context.configuration.node_monitor_grace_period)
@@ -191,4 +313,18 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
     pods.add_source(Informer(reconciler.pods, reconciler.changed))
     pods.add_source(_Rescripted(simulation))
-    return [heartbeats, pods]
+    managers = [
+        context.controller(EvictionManager(context, simulation, reconciler.stop), name="kubelet-eviction"),
+        context.controller(ShutdownManager(context, simulation, reconciler.stop), name="kubelet-shutdown"),
+    ]
+    for manager in managers:
+        manager.add_source(_Nodes(simulation))
+    return [heartbeats, pods, *managers]
+
+
+def _patch(pod: Object, status: Object) -> Object:
+    """Conditions that are no more are to be taken away."""
+    kinds = {row["type"] for row in status["conditions"]}
+    gone = [row["type"] for row in (pod.get("status") or {}).get("conditions") or () if row["type"] not in kinds]
+    deleted = [{"$patch": "delete", "type": kind} for kind in gone]
+    return {**status, "conditions": [*status["conditions"], *deleted]} if deleted else status

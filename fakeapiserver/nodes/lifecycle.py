@@ -12,13 +12,15 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.nodes import restarts
+from fakeapiserver.nodes import resizing, restarts
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
 from fakeapiserver.nodes.events import NORMAL, WARNING, Told, begun, full_name
 from fakeapiserver.nodes.probing import Probes
 from fakeapiserver.nodes.termination import KILLED, Ending, Stop, ending, hook_of
 
 BehaviourOf = Callable[[str, bool], ContainerBehaviour]
+# Why the node has no room for what the pod asks for now: a reason and a message; None: it has.
+RoomFor = Callable[[Object], tuple[str, str] | None]
 _OURS: Final = (
     "PodReadyToStartContainers",
     "Initialized",
@@ -41,8 +43,9 @@ _PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 class Place(Struct, frozen=True):
     """Where the pod is."""
 
-    host_ip: str
+    host_ips: tuple[str, ...]
     pod_ips: tuple[str, ...]
+    room_for: RoomFor = lambda pod: None
 
 
 class Happening(NamedTuple):
@@ -55,12 +58,14 @@ class Happening(NamedTuple):
 class Memory(Struct):
     """What a kubelet knows of a pod and its status doesn't say; next_status keeps it.
 
-    looked: when it looked last. told: what it has told of the time just before that. forgiven: containers, and how many restarts don't
+    looked: when it looked last. told: what it has told of the time just before that. allocated: resources that
+    it has given. forgiven: containers, and how many restarts don't
     count any more. pulls: how often their images were tried. stop: why the node ends it.
     """
 
     looked: float
     told: frozenset[Happening] = frozenset()
+    allocated: resizing.Allocation = field(default_factory=dict)
     forgiven: dict[str, int] = field(default_factory=dict)
     pulls: dict[str, int] = field(default_factory=dict)
     stop: Stop | None = None
@@ -102,6 +107,8 @@ class _Pod:
         self._policy: str = self._spec.get("restartPolicy", "Always")
         self._grace = float(self._spec.get("terminationGracePeriodSeconds", _GRACE))
         self._resets = False
+        self._resizing: dict[str, tuple[str, str]] = {}
+        self._resizes = False
 
     def next(self) -> Next:
         found = self._next()
@@ -122,6 +129,7 @@ class _Pod:
         stop = self._stop(since)
         if stop is not None:
             return self._stopped(stop, started)
+        self._resize()
         inits = [*self._inits(since)]
         initialized = self._are_initialized(inits)
         failed = any(_failed(status) and not self._restarts(spec, _exit_code(status)) for spec, status in inits)
@@ -146,6 +154,72 @@ class _Pod:
             self._waits.append(left)
             phase = self._old.get("phase") or "Pending"
         return self._as_status(inits, mains, started, phase)
+
+    # ------------------------------------------------------------------------- resize
+
+    def _resize(self) -> None:
+        """Gives the pod what it asks for when there is room, and then its containers: that shows in between."""
+        memory, asked = self._memory, resizing.wanted(self._pod)
+        memory.allocated = memory.allocated or resizing.known_allocation(self._pod, self._known)
+        started = resizing.condition_of(self._pod, resizing.IN_PROGRESS)
+        if asked != memory.allocated:
+            refusal = self._refusal()
+            if refusal is not None:
+                self._defer(*refusal)
+            else:
+                memory.allocated, started = asked, None
+                self._tell_resize(NORMAL, "ResizeStarted", "Pod resize started")
+        running = {name: status for name, status in self._known.items() if "running" in status["state"]}
+        late = [
+            name for name, status in running.items() if status.get("resources", {}) != memory.allocated.get(name, {})
+        ]
+        late = [name for name in late if name in memory.allocated and "resources" in running[name]]
+        if not late:
+            if started is not None:
+                self._tell_resize(NORMAL, "ResizeCompleted", "Pod resize completed")
+            return
+        behaviours = [self._behaviour_of(name, True) for name in late]
+        error = next((found.resize_error for found in behaviours if found.resize_error), "")
+        since = self._now if started is None else seconds_of(started["lastTransitionTime"]) or self._now
+        left = since + max(found.resizes_after for found in behaviours) - self._now
+        if started is None or left > 0:
+            self._waits.append(max(left, 0.0))
+            self._resizing[resizing.IN_PROGRESS] = ("", "")
+            return
+        if error:
+            self._resizing[resizing.IN_PROGRESS] = ("Error", error)
+            if not started.get("reason"):
+                self._tell_resize(WARNING, "ResizeError", "Pod resize error", error)
+            return
+        self._resizes = True
+        self._tell_resize(NORMAL, "ResizeCompleted", "Pod resize completed")
+
+    def _refusal(self) -> tuple[str, str] | None:
+        """Why the pod doesn't get what it asks for now."""
+        messages = (self._behaviour_of(name, True).resize_infeasible for name in self._kinds)
+        infeasible = next((message for message in messages if message), "")
+        return ("Infeasible", infeasible) if infeasible else self._place.room_for(self._pod)
+
+    def _defer(self, reason: str, message: str) -> None:
+        shown = "Infeasible" if reason == "Infeasible" else "Deferred"
+        self._resizing[resizing.PENDING] = (shown, message)
+        old = resizing.condition_of(self._pod, resizing.PENDING) or {}
+        if (old.get("reason"), old.get("observedGeneration")) != (shown, self._pod["metadata"].get("generation")):
+            self._tell_resize(WARNING, f"Resize{shown}", f"Pod resize {reason}", message)
+        if shown == "Deferred":
+            self._waits.append(resizing.RETRY_SECONDS)
+
+    def _tell_resize(self, kind: str, reason: str, prefix: str, error: str = "") -> None:
+        self._happens(self._now, Told(kind, reason, resizing.summary(self._pod, prefix, error)))
+
+    def _with_resources(self, status: Object, *, actual: bool) -> Object:
+        """`actual`: they are the container's own now."""
+        given = self._memory.allocated.get(status["name"])
+        if given is None:
+            return status
+        found = {**status, "resources": given} if actual else dict(status)
+        found.pop("allocatedResources", None)
+        return {**found, "allocatedResources": given["requests"]} if given.get("requests") else found
 
     # --------------------------------------------------------------------- containers
 
@@ -216,10 +290,16 @@ class _Pod:
         }
         if behaviour.runs_for is not None:
             self._waits.append(behaviour.runs_for)
-        return self._probed(spec, status, self._probes(spec, behaviour, since))
+        return self._probed(spec, self._with_resources(status, actual=True), self._probes(spec, behaviour, since))
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
         since = seconds_of(old["state"]["running"]["startedAt"]) or self._now
+        given = self._memory.allocated.get(spec["name"], {})
+        if self._resizes and resizing.restarts_for(spec, old.get("resources") or {}, given):
+            message = f"Container {spec['name']} resize requires restart"
+            self._happens(self._now, Told(NORMAL, "Killing", message, self._path(spec)))
+            return self._after_end(spec, self._ended(old, behaviour.stop_exit_code), behaviour, again=True)
+        old = self._with_resources(old, actual=self._resizes or "resources" not in old)
         probes = self._probes(spec, behaviour, since)
         self._unhealthy(spec, probes)
         end, restarts_ = self._end_of_run(spec, old, behaviour, since, probes)
@@ -496,12 +576,11 @@ class _Pod:
         phase: str,
         stop: Stop | None = None,
     ) -> Next:
-        host = self._place.host_ip
         status: Object = {
             "phase": phase,
             "startTime": started,
-            "hostIP": host,
-            "hostIPs": [{"ip": host}],
+            "hostIP": self._place.host_ips[0],
+            "hostIPs": [{"ip": ip} for ip in self._place.host_ips],
             "podIP": next(iter(self._place.pod_ips), ""),
             "podIPs": [{"ip": ip} for ip in self._place.pod_ips],
             "qosClass": self._old.get("qosClass", "BestEffort"),
@@ -537,10 +616,13 @@ class _Pod:
         ]
         if any(_may_reset(spec) for spec, _ in (*inits, *mains)):
             made.append(self._resetting((*inits, *mains), phase))
+        for kind, (reason, message) in self._resizing.items():
+            if phase not in TERMINAL:
+                made.append((kind, True, reason, message))
         if stop is not None and stop.condition:
             made.append(("DisruptionTarget", True, "TerminationByKubelet", stop.condition))
         found = [self._condition(old.get(kind), kind, holds, reason, message) for kind, holds, reason, message in made]
-        told = {kind for kind, *_ in made}
+        told = {kind for kind, *_ in made} | {resizing.PENDING, resizing.IN_PROGRESS}
         return [*found, *(kept for kind, kept in old.items() if kind not in _OURS and kind not in told)]
 
     def _condition(self, old: Object | None, kind: str, holds: bool, reason: str, message: str) -> Object:

@@ -1,12 +1,13 @@
 """A simulated node as an object (upstream: pkg/kubelet/nodestatus/setters.go, kubelet_node_status.go). Pure."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import node_reference
+from fakeapiserver.nodes.eviction import Pressure
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40
@@ -54,7 +55,17 @@ def pod_range(number: int) -> ipaddress.IPv4Network:
     return ipaddress.IPv4Network((int(_PODS.network_address) + (number - 1) * _PODS_PER_NODE, 20))
 
 
-def node(number: int, now: float, *, ready: bool = True) -> Object:
+def addresses_of(number: int, *, dual_stack: bool) -> list[str]:
+    """One, or one of each IP family. Nobody listens there."""
+    return [address_of(number), *([f"fd00:18::{number:x}"] if dual_stack else [])]
+
+
+def pod_ranges(number: int, *, dual_stack: bool) -> list[str]:
+    """Where the addresses of its pods come from, in order of the IP families."""
+    return [str(pod_range(number)), *([f"fd00:64:0:{number:x}::/64"] if dual_stack else [])]
+
+
+def node(number: int, now: float, *, ready: bool = True, dual_stack: bool = False) -> Object:
     """As a kubelet registers it; without conditions where it isn't `ready`."""
     name = name_of(number)
     labels = {
@@ -64,7 +75,8 @@ def node(number: int, now: float, *, ready: bool = True) -> Object:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
-    told = status(number, now)
+    told = status(number, now, dual_stack=dual_stack)
+    ranges = pod_ranges(number, dual_stack=dual_stack)
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -73,19 +85,36 @@ def node(number: int, now: float, *, ready: bool = True) -> Object:
             "labels": labels,
             "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
         },
-        "spec": {"podCIDR": str(pod_range(number)), "podCIDRs": [str(pod_range(number))]},
+        "spec": {"podCIDR": ranges[0], "podCIDRs": ranges},
         "status": told if ready else {key: value for key, value in told.items() if key != "conditions"},
     }
 
 
-def status(number: int, now: float, old: Object | None = None) -> Object:
-    """With conditions whose transition is that of `old` where they are as they were."""
+def conditions(pressures: Iterable[Pressure] = (), *, shuts_down: bool = False) -> list[tuple[str, str, str, str]]:
+    """Types, status, reasons and messages."""
+    low = {
+        pressure.condition: (pressure.condition, "True", pressure.reason, pressure.message) for pressure in pressures
+    }
+    if shuts_down:
+        low["Ready"] = ("Ready", "False", "KubeletNotReady", "node is shutting down")
+    return [low.get(healthy[0], healthy) for healthy in _HEALTHY]
+
+
+def status(
+    number: int,
+    now: float,
+    old: Object | None = None,
+    *,
+    told: Iterable[tuple[str, str, str, str]] = _HEALTHY,
+    dual_stack: bool = False,
+) -> Object:
+    """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were."""
     since = {found["type"]: found for found in (old or {}).get("conditions") or ()}
     return {
         "capacity": dict(CAPACITY),
         "allocatable": dict(CAPACITY),
         "addresses": [
-            {"type": "InternalIP", "address": address_of(number)},
+            *({"type": "InternalIP", "address": text} for text in addresses_of(number, dual_stack=dual_stack)),
             {"type": "Hostname", "address": name_of(number)},
         ],
         "conditions": [
@@ -99,7 +128,7 @@ def status(number: int, now: float, old: Object | None = None) -> Object:
                 if kind in since and since[kind]["status"] == value
                 else rfc3339(now),
             }
-            for kind, value, reason, message in _HEALTHY
+            for kind, value, reason, message in told
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": {

@@ -1,40 +1,70 @@
 """The nodes of a cluster that are simulated: which run, what their pods do."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
+from fakeapiserver.nodes.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
 from fakeapiserver.nodes.node import MAX_NODES, name_of
 
 
 class NodeState(Struct):
-    """`runs`: False: as if its plug was pulled, nothing is renewed and pods stay as they are."""
+    """`runs`: False: as if its plug was pulled, nothing is renewed and pods stay as they are.
+
+    low: resources that are low, by their names, and how many pods are still to be evicted for each; None: as many as there are.
+    lasting: what was low, and until when its condition stays true. shutdown: since when it ends its pods, and how.
+    """
 
     name: str
     number: int
     runs: bool = True
+    low: dict[str, int | None] = field(default_factory=dict)
+    lasting: dict[str, float] = field(default_factory=dict)
+    shutdown: "Shutdown | None" = None
+
+    def pressures(self, now: float) -> list[Pressure]:
+        """Whose conditions are true."""
+        return [
+            pressure for name, pressure in PRESSURES.items() if name in self.low or self.lasting.get(name, 0.0) > now
+        ]
+
+
+class Shutdown(Struct):
+    """Pods have `grace` seconds, critical ones `critical_grace` of them, after all others. `stage`: how many of the two groups were
+    told; `until`: when the next one is, at the latest."""
+
+    grace: float
+    critical_grace: float
+    stage: int = 0
+    until: float = 0.0
 
 
 class Simulation:
-    """`count` nodes, node-1 and so on; none where stages drive others. Belongs to one event loop.
+    """`count` nodes, node-1 and so on; none where stages drive others. Belongs to one event loop. `dual_stack`: nodes and pods have
+    an address of each IP family.
 
     staged: the kinds, Pod and Node, that stages tell what becomes of, in place of kubelets.
     watchers: called when scripts, stages or a node's state change.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, dual_stack: bool = False) -> None:
         if not 0 <= count <= MAX_NODES:
             raise ValueError(f"from 0 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
+        self.dual_stack = dual_stack
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}
         self.behaviours = Behaviours()
-        self.on_start: Callable[[str], object] = lambda name: None
+        # Called with nodes whose state has changed, and with pods that are to be looked at.
+        self.node_changed: list[Callable[[str], object]] = []
+        self.now: Callable[[], float] = time.time
+        self.look: Callable[[Request], object] = lambda request: None
         self.watchers: list[Callable[[], object]] = []
         self.addresses = Addresses()
         self.staged: frozenset[str] = frozenset()
@@ -55,12 +85,45 @@ class Simulation:
 
     def set_running(self, name: str, runs: bool) -> None:
         """Pulls a node's plug, or puts it back. ValueError for a node there isn't."""
+        state = self._node(name)
+        state.runs = runs
+        if runs:
+            state.shutdown = None
+            self.tell_node(name)
+            self._changed()
+
+    def press(self, name: str, resource: str, evicts: int | None = None) -> None:
+        """A node runs low of memory, ephemeral-storage or pids, until so many pods are evicted for it, or it is relieved. ValueError."""
+        state = self._node(name)
+        if resource not in PRESSURES:
+            raise ValueError(f"no pod is evicted for {resource}: it is {', '.join(PRESSURES)}")
+        state.low[resource] = evicts
+        self.tell_node(name)
+
+    def relieve(self, name: str) -> None:
+        """A node has enough of everything again; its conditions stay for five minutes. ValueError."""
+        state = self._node(name)
+        for resource in [*state.low]:
+            del state.low[resource]
+            state.lasting[resource] = self.now() + TRANSITION_SECONDS
+        self.tell_node(name)
+
+    def shut_down(self, name: str, grace: float, critical_grace: float) -> None:
+        """A node ends its pods, critical ones last, and is off then. ValueError."""
+        if not 0 <= critical_grace <= grace:
+            raise ValueError("critical pods have a part of the whole grace period")
+        self._node(name).shutdown = Shutdown(grace, critical_grace)
+        self.tell_node(name)
+
+    def _node(self, name: str) -> NodeState:
         if name not in self.nodes:
             raise ValueError(f"there is no simulated node {name}: they are {', '.join(self.nodes)}")
-        self.nodes[name].runs = runs
-        if runs:
-            self.on_start(name)
-            self._changed()
+        return self.nodes[name]
+
+    def tell_node(self, name: str) -> None:
+        """A node's state has changed, or something on it that it waits for."""
+        for tell in self.node_changed:
+            tell(name)
 
     def set_staged(self, kinds: frozenset[str]) -> None:
         """Stages for these kinds are there now."""

@@ -89,6 +89,20 @@ class NodeChange(BaseModel):
     runs: bool
 
 
+class NodePressure(BaseModel):
+    """What a node runs low of, and how many pods are evicted until it doesn't any more; none: until it is relieved."""
+
+    resource: Literal["memory", "ephemeral-storage", "pids"]
+    evicts: int | None = Field(default=None, ge=1)
+
+
+class NodeShutdown(BaseModel):
+    """The seconds that pods have, and the part of them that is critical pods'."""
+
+    grace: float = Field(default=30.0, ge=0)
+    critical_grace: float = Field(default=10.0, ge=0)
+
+
 class LogLine(BaseModel):
     """What a container prints so many seconds after its start."""
 
@@ -153,6 +167,11 @@ class Script(BaseModel):
     post_start: LifecycleHook | None = None
     stops_after: float | None = Field(default=None, ge=0)
     stop_exit_code: int | None = None
+    resizes_after: float | None = Field(default=None, ge=0)
+    resize_error: str | None = None
+    resize_infeasible: str | None = None
+    admission_error: str | None = Field(default=None, description="The node refuses the pod, with this message")
+    usage: dict[str, str] | None = Field(default=None, description="memory, ephemeral-storage, pids: for evictions")
     log: str | list[LogLine] | None = Field(default=None, description="What it prints; text: at its start")
     exec: list[CommandOutput] | None = None
     ports: list[PodPort] | None = None
@@ -282,6 +301,24 @@ def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
         with refused():
             simulation().set_running(name, change.runs)
         return SimulatedNode(name=name, runs=change.runs)
+
+    @found.put("/nodes/{name}/pressure", status_code=204)
+    async def press_node(name: str, pressure: NodePressure) -> None:
+        """A node runs low of a resource: its condition tells, and pods are evicted."""
+        with refused():
+            simulation().press(name, pressure.resource, pressure.evicts)
+
+    @found.delete("/nodes/{name}/pressure", status_code=204)
+    async def relieve_node(name: str) -> None:
+        """A node has enough of everything; its conditions tell so five minutes later."""
+        with refused():
+            simulation().relieve(name)
+
+    @found.put("/nodes/{name}/shutdown", status_code=204)
+    async def shut_node_down(name: str, shutdown: NodeShutdown) -> None:
+        """A node ends its pods, critical ones last, and is off then."""
+        with refused():
+            simulation().shut_down(name, shutdown.grace, shutdown.critical_grace)
 
     @found.post("/scripts", status_code=201)
     async def add_script(script: Script) -> Script:

@@ -27,6 +27,7 @@ class Life:
         self.pod, self.now = obj, START
         self.behaviours, self.memory = Behaviours(), Memory(START)
         self.events: list[str] = []
+        self.room: tuple[str, str] | None = None
         for script in scripts:
             self.behaviours.add(**script)
 
@@ -34,7 +35,7 @@ class Life:
         """What a kubelet finds now."""
         found = next_status(
             self.pod,
-            Place("172.18.0.3", ("100.64.0.1",)),
+            Place(("172.18.0.3",), ("100.64.0.1",), lambda pod: self.room),
             lambda container, main: self.behaviours.of(self.pod, container, main=main),
             self.now,
             self.memory,
@@ -577,3 +578,66 @@ def test_probes_fail_as_they_are_scripted(
     assert (status["ready"], status["restartCount"]) == (ready, restarts)
     told = [event for event in life.events if "Unhealthy" in event or "Killing" in event]
     assert events is None or told == events
+
+
+def resized(life: Life, **requests: str) -> Life:
+    """Somebody asks for other resources now."""
+    [spec] = life.pod["spec"]["containers"]
+    generation = life.pod["metadata"]["generation"] + 1
+    life.pod = {
+        **life.pod,
+        "metadata": {**life.pod["metadata"], "generation": generation},
+        "spec": {**life.pod["spec"], "containers": [{**spec, "resources": {"requests": requests}}]},
+    }
+    life.events.clear()
+    return life
+
+
+def resources(life: Life) -> tuple[str, str]:
+    """What the container was given, and what it has."""
+    [status] = life.pod["status"]["containerStatuses"]
+    return status["allocatedResources"]["cpu"], status["resources"]["requests"]["cpu"]
+
+
+SMALL = container(resources={"requests": {"cpu": "1"}})
+
+
+def test_a_resize_is_given_and_then_shows() -> None:
+    life = resized(Life(pod(containers=[SMALL]), {"resizes_after": 5.0}).until(1), cpu="2").until(5)
+    assert resources(life) == ("2", "1")
+    [condition] = [row for row in life.pod["status"]["conditions"] if row["type"] == "PodResizeInProgress"]
+    assert (condition["status"], condition["observedGeneration"]) == ("True", 2)
+    life.until(6)
+    assert resources(life) == ("2", "2")
+    assert "PodResizeInProgress" not in [row["type"] for row in life.pod["status"]["conditions"]]
+    shown = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"generation":2}'
+    assert life.events == [
+        f"1 ResizeStarted: Pod resize started: {shown}",
+        f"6 ResizeCompleted: Pod resize completed: {shown}",
+    ]
+
+
+def test_a_resize_waits_for_room() -> None:
+    life = Life(pod(containers=[SMALL])).until(1)
+    life.room = ("OutOfcpu", "Node didn't have enough resource: cpu, requested: 2000, used: 0, capacity: 1000")
+    resized(life, cpu="2").until(10)
+    assert resources(life) == ("1", "1")
+    assert life.condition("PodResizePending") == f"True Deferred {life.room[1]}"
+    assert [event.split(":")[0] for event in life.events] == ["1 ResizeDeferred"]
+    life.room = None
+    assert resources(life.until(200)) == ("2", "2")
+    assert "PodResizePending" not in [row["type"] for row in life.pod["status"]["conditions"]]
+
+
+def test_a_resize_may_fail_or_ask_too_much() -> None:
+    life = resized(Life(pod(containers=[SMALL]), {"resize_error": "no"}).until(1), cpu="2").until(60)
+    assert (resources(life), life.condition("PodResizeInProgress")) == (("2", "1"), "True Error no")
+    life = resized(Life(pod(containers=[SMALL]), {"resize_infeasible": "static"}).until(1), cpu="2").until(60)
+    assert (resources(life), life.condition("PodResizePending")) == (("1", "1"), "True Infeasible static")
+
+
+def test_a_resize_that_wants_it_begins_the_container_again() -> None:
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    life = resized(Life(pod(containers=[{**SMALL, "resizePolicy": policy}])).until(1), cpu="2").until(2)
+    assert (resources(life), life.containers) == (("2", "2"), ["c running x1 ready"])
+    assert "1 Killing: Container c resize requires restart" in life.events

@@ -40,9 +40,9 @@ def name_of(number: int) -> str:
 
 
 def renew_slack(grace_period: float) -> float:
-    """Seconds by which renewals may come later when somebody moves time on: no lease runs out, and nobody takes the node for
-    lost, which takes `grace_period` seconds."""
-    return max(0.0, min(LEASE_SECONDS, grace_period) - RENEW_SECONDS - _SAFETY_SECONDS)
+    """Seconds by which renewals may come later while somebody moves time on: nobody takes the node for lost, which takes
+    `grace_period` seconds. Where time comes to rest, what is due is done."""
+    return max(0.0, grace_period - RENEW_SECONDS - _SAFETY_SECONDS)
 
 
 def address_of(number: int) -> str:

@@ -156,7 +156,7 @@ def test_nodes_and_their_scripts_over_http() -> None:
 
 
 def test_an_hour_in_which_nothing_happens_is_mostly_skipped() -> None:
-    """Counted, not timed: upstream's nodes renew their leases 360 times each; no lease may run out meanwhile."""
+    """Counted, not timed: upstream's nodes renew their leases 360 times each; nobody may take one for lost meanwhile."""
     with Cluster(nodes=3) as cluster:
         client = Client(cluster)
         leases, nodes = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "/api/v1/nodes"
@@ -165,7 +165,7 @@ def test_an_hour_in_which_nothing_happens_is_mostly_skipped() -> None:
         before = client.ask("GET", leases)["metadata"]["resourceVersion"]
         cluster.clock.advance("1h")
         found = client.ask("GET", leases)
-        assert int(found["metadata"]["resourceVersion"]) - int(before) < 3 * 3600 / 20
+        assert int(found["metadata"]["resourceVersion"]) - int(before) < 3 * 3600 / 25
         at_standstill = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(cluster.clock.now() - 40))
         assert all(lease["spec"]["renewTime"] > at_standstill for lease in found["items"])
         for node in client.ask("GET", nodes)["items"]:

@@ -204,6 +204,82 @@ def test_who_is_more_important_goes_first() -> None:
         assert client.pod_status("high")["phase"] == "Running"
 
 
+@pytest.mark.parametrize(
+    ("promised", "wanted", "reasons"),
+    [
+        (pod("first", cpu="3", priority=5), pod(cpu="2", priority=5), ["Insufficient cpu"]),
+        (pod("first", cpu="3", priority=5), pod(cpu="1", priority=5), []),
+        (pod("first", cpu="3", priority=5), pod(cpu="2", priority=6), []),
+        (pod("p", cpu="3", priority=5), pod("p", cpu="3", priority=5), []),
+        (
+            pod("first", affinity=affine("podAntiAffinity", app="web")),
+            pod(labels={"app": "web"}),
+            ["node(s) didn't satisfy existing pods anti-affinity rules"],
+        ),
+        (
+            pod("first", labels={"app": "db"}),
+            pod(affinity=affine("podAffinity", app="db")),
+            ["node(s) didn't match pod affinity rules"],
+        ),
+    ],
+)
+def test_a_node_that_is_promised_to_a_pod_has_room_for_others_as_if_it_were_there_and_as_if_not(
+    promised: Object, wanted: Object, reasons: list[str]
+) -> None:
+    snapshot = world([node("a")], [])
+    snapshot.nominate(PodInfo(promised), "a")
+    why = refusal(cycle_of(PodInfo(wanted), snapshot), snapshot.nodes["a"])
+    assert list(why.reasons if why else ()) == reasons
+
+
+def test_a_promise_ends_when_the_pod_is_placed_or_gone() -> None:
+    snapshot = world([node("a"), node("b")], [])
+    first = PodInfo(pod("first"))
+    for end in (lambda: snapshot.place(first, "b"), lambda: snapshot.remove_pod(first.key)):
+        snapshot.nominate(first, "a")
+        end()
+        assert not snapshot.nominated
+
+
+def test_whoever_comes_in_place_of_victims_does_not_get_their_room() -> None:
+    with Cluster(nodes=1, controllers=("replicaset-controller",)) as cluster:
+        client = PodClient(cluster)
+        classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        client.ask("POST", classes, {"metadata": {"name": "high"}, "value": 1000})
+        labels = {"app": "low"}
+        template = {"metadata": {"labels": labels}, "spec": body("low", cpu="20")["spec"]}
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        sets = PODS.replace("/api/v1", "/apis/apps/v1").replace("/pods", "/replicasets")
+        client.ask("POST", sets, {"metadata": {"name": "low"}, "spec": spec})
+        cluster.settle()
+        client.ask("POST", PODS, body("high", cpu="20", priorityClassName="high"))
+        cluster.settle()
+        cluster.clock.advance("10s")
+        cluster.settle()
+        found = {pod["metadata"]["name"].split("-")[0]: pod for pod in client.ask("GET", PODS)["items"]}
+        assert {name: pod["status"]["phase"] for name, pod in found.items()} == {"high": "Running", "low": "Pending"}
+        assert "nominatedNodeName" not in found["high"]["status"]
+
+
+def test_who_is_less_important_loses_the_promise_to_who_is_more() -> None:
+    with Cluster(nodes=1) as cluster:
+        client = PodClient(cluster)
+        classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        for name, value in (("high", 1000), ("higher", 2000)):
+            client.ask("POST", classes, {"metadata": {"name": name}, "value": value})
+        # told to go, it stays for a while: the others wait for it
+        cluster.nodes.script(name="low", stops_after=30.0)
+        client.ask("POST", PODS, body("low", cpu="20", terminationGracePeriodSeconds=60))
+        cluster.settle()
+        for name in ("high", "higher"):
+            client.ask("POST", PODS, body(name, cpu="20", priorityClassName=name))
+            cluster.settle()
+            promised = [
+                p["metadata"]["name"] for p in client.ask("GET", PODS)["items"] if p["status"].get("nominatedNodeName")
+            ]
+            assert promised == [name]
+
+
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     with Cluster(nodes=1) as cluster:
         client = PodClient(cluster)

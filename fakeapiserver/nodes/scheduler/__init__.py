@@ -11,7 +11,7 @@ from typing import Final
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
-from fakeapiserver.component_helpers.conditions import Condition, pod_condition_patch
+from fakeapiserver.component_helpers.conditions import pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, key_of, labels_of
 from fakeapiserver.component_helpers.pod_volumes import claim_name
@@ -34,12 +34,6 @@ USER: Final = "system:kube-scheduler"
 _VOLUMES: Final = "VolumeBinding"
 _DEVICES: Final = "DynamicResources"
 _TERMINAL: Final = ("Succeeded", "Failed")
-_PREEMPTED: Final[Condition] = {
-    "type": "DisruptionTarget",
-    "status": "True",
-    "reason": "PreemptionByScheduler",
-    "message": f"{NAME}: preempting to accommodate a higher priority pod",
-}
 _BACK_OFF: Final = 1.0
 _MAX_BACK_OFF: Final = 10.0
 
@@ -90,6 +84,11 @@ class Scheduler:
             self._snapshot.remove_pod(str(request))
         elif self._is_ours(pod):
             old = event.object_old if isinstance(event, UpdateEvent) else None
+            promised, before = _nominated(pod), _nominated(old) if old is not None else ""
+            if promised:
+                self._snapshot.nominate(PodInfo(pod), promised)
+            elif before:
+                self._snapshot.withdraw(str(request))
             if (
                 old is None
                 or old["spec"] != pod["spec"]
@@ -283,7 +282,7 @@ class Scheduler:
         """Something went wrong that nobody may ever tell of: it is tried again all the same."""
         self._wait(request)
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
-        await self._say(info.pod, message, "", "SchedulerError")
+        await self._say(info.pod, message, None, "SchedulerError")
         return Result(requeue_after=_back_off(self._waiting[request][0]))
 
     def _wait(self, request: Request) -> None:
@@ -306,18 +305,27 @@ class Scheduler:
 
     async def _refused(self, request: Request, info: PodInfo, refusals: Mapping[str, Refusal], cycle: Cycle) -> None:
         self._wait(request)
-        message, nominated = self._message(refusals, cycle.problem), ""
+        message = self._message(refusals, cycle.problem)
+        # None: what was promised before still holds.
+        nominated: str | None = None
         if refusals and cycle.claims.problem:
             # the plugin that is asked next which claims for devices could be given back hasn't seen the pod
             message += " not found"
         elif refusals:
             freed = await self.devices.make_room(info, cycle.devices)
-            found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage, cycle.devices)
+            found = None
+            why = preemption.ineligible(info, self._snapshot, refusals)
+            if not why:
+                found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage, cycle.devices)
+                nominated = found.node if found is not None else ""
             if found is not None:
+                # promised before anything is awaited: whoever comes in place of the victims gets none of their room
+                self._snapshot.nominate(info, found.node)
                 await self._preempt(info, found)
-                nominated = found.node
             else:
                 message += f" {freed}, preemption: {why}"
+        if nominated == "":
+            self._snapshot.withdraw(info.key)
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
         await self._say(info.pod, message, nominated)
 
@@ -332,14 +340,14 @@ class Scheduler:
         return f"0/{len(refusals)} nodes are available: {shown}."
 
     async def _preempt(self, info: PodInfo, found: preemption.Candidate) -> None:
-        """The victims are told to go; the pod is tried again as they do."""
+        """The victims are told to go; the pod is tried again as they do. The node is promised to nobody less important."""
         uid = info.pod["metadata"]["uid"]
         for victim in found.victims:
             metadata = victim.pod["metadata"]
             if metadata.get("deletionTimestamp"):
                 continue
             pods = self._context.client.resource(PODS, victim.namespace)
-            status = pod_condition_patch(victim.pod, _PREEMPTED, self._context.clock.now())
+            status = pod_condition_patch(victim.pod, preemption.PREEMPTED, self._context.clock.now())
             try:
                 if status:
                     await self._patch(victim.pod, status)
@@ -350,19 +358,27 @@ class Scheduler:
                 continue
             message = f"Preempted by pod {uid} on node {found.node}"
             self._recorder.event(victim.pod, "Normal", "Preempted", message)
+        for other in list(self._snapshot.nominated.get(found.node, {}).values()):
+            if other.priority < info.priority:
+                self._snapshot.withdraw(other.key)
+                await self._write(other.pod, {"nominatedNodeName": None})
 
-    async def _say(self, pod: Object, message: str, nominated: str, reason: str = "Unschedulable") -> None:
-        """Writes why, if it doesn't say so already."""
+    async def _say(self, pod: Object, message: str, nominated: str | None, reason: str = "Unschedulable") -> None:
+        """Writes why, if it doesn't say so already. `nominated`: the node that is promised to it; "": none, None: as before."""
         refused = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
         status = pod_condition_patch(pod, refused, self._context.clock.now())
-        if nominated and (pod.get("status") or {}).get("nominatedNodeName") != nominated:
-            status["nominatedNodeName"] = nominated
+        if nominated is not None and _nominated(pod) != nominated:
+            status["nominatedNodeName"] = nominated or None
         if status:
-            try:
-                await self._patch(pod, status)
-            except StatusError as error:
-                if not is_not_found(error):
-                    raise
+            await self._write(pod, status)
+
+    async def _write(self, pod: Object, status: Object) -> None:
+        """Into a pod that may be gone."""
+        try:
+            await self._patch(pod, status)
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
 
     async def _patch(self, pod: Object, status: Object) -> None:
         metadata = pod["metadata"]
@@ -386,6 +402,12 @@ def _has_resource_claims(pod: Object) -> bool:
 
 def _generated_claims(pod: Object) -> object:
     return (pod.get("status") or {}).get("resourceClaimStatuses")
+
+
+def _nominated(pod: Object) -> str:
+    """The node that others leave for it; "": none."""
+    found: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
+    return found
 
 
 def _claims_of(pod: Object) -> Sequence[str]:

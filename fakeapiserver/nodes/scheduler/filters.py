@@ -270,7 +270,20 @@ def cycle_of(
 
 
 def refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
-    """The first there is."""
+    """The first there is, with those on the node that others leave it for, or without them: they may end up elsewhere."""
+    expected = cycle.snapshot.nominated.get(node.name)
+    if expected:
+        pod = cycle.pod
+        before = [other for other in expected.values() if other.priority >= pod.priority and other.key != pod.key]
+        if before:
+            crowded = node.beside(before)
+            why = _refusal(cycle_of(pod, cycle.snapshot.with_node(crowded), cycle.storage, cycle.devices), crowded)
+            if why is not None:
+                return why
+    return _refusal(cycle, node)
+
+
+def _refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
     for ask in FILTERS:
         found = ask(cycle, node)
         if found is not None:

@@ -161,10 +161,20 @@ class NodeInfo(Struct):
 
     def without(self, keys: Iterable[str]) -> "NodeInfo":
         """The same with these pods gone."""
-        found = NodeInfo(self.node, dict(self.pods), dict(self.requested), dict(self.presumed), self.allocatable)
+        found = self._copy()
         for key in keys:
             found.remove(key)
         return found
+
+    def beside(self, pods: Iterable[PodInfo]) -> "NodeInfo":
+        """The same with these pods on it too."""
+        found = self._copy()
+        for pod in pods:
+            found.add(pod)
+        return found
+
+    def _copy(self) -> "NodeInfo":
+        return NodeInfo(self.node, dict(self.pods), dict(self.requested), dict(self.presumed), self.allocatable)
 
 
 class Snapshot:
@@ -176,6 +186,8 @@ class Snapshot:
         # Pods that others have to look at: those that must not have some beside them, those that would like something.
         self.avoiding: set[str] = set()
         self.wishing: set[str] = set()
+        # By node, those for whom others leave it: its room is theirs, unless somebody more important comes.
+        self.nominated: dict[str, dict[str, PodInfo]] = {}
         self._where: dict[str, str] = {}
         self._unknown: dict[str, dict[str, PodInfo]] = {}
 
@@ -197,6 +209,7 @@ class Snapshot:
 
     def place(self, pod: PodInfo, name: str) -> None:
         """It is on that node, or will be."""
+        self.withdraw(pod.key)
         if self._where.get(pod.key, name) != name:
             self.remove_pod(pod.key)
         self._where[pod.key] = name
@@ -212,6 +225,7 @@ class Snapshot:
 
     def remove_pod(self, key: str) -> bool:
         """It needs nothing any more; whether it did."""
+        self.withdraw(key)
         name = self._where.pop(key, None)
         if name is None:
             return False
@@ -221,3 +235,26 @@ class Snapshot:
             self.nodes[name].remove(key)
         self._unknown.get(name, {}).pop(key, None)
         return True
+
+    def nominate(self, pod: PodInfo, name: str) -> None:
+        """It will be on that node once others have left, unless it is on one already."""
+        self.withdraw(pod.key)
+        if pod.key not in self._where:
+            self.nominated.setdefault(name, {})[pod.key] = pod
+
+    def withdraw(self, key: str) -> None:
+        """It waits for no node any more, if it did."""
+        for name, pods in self.nominated.items():
+            if pods.pop(key, None) is not None:
+                if not pods:
+                    del self.nominated[name]
+                return
+
+    def with_node(self, node: NodeInfo) -> "Snapshot":
+        """The same with this one in its place, for a look at what would be."""
+        found = Snapshot()
+        found.nodes = {**self.nodes, node.name: node}
+        found.namespaces, found.wishing, found.nominated = self.namespaces, self.wishing, self.nominated
+        here = {key for key, pod in node.pods.items() if pod.anti_affinity}
+        found.avoiding = self.avoiding if here <= self.avoiding else self.avoiding | here
+        return found

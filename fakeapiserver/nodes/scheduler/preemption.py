@@ -1,13 +1,24 @@
 """Which pods of less priority must go so that another fits (upstream: plugins/defaultpreemption, framework/preemption)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.conditions import Condition
+from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.nodes.scheduler.dynamic_resources import PodDevices
 from fakeapiserver.nodes.scheduler.filters import Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo, Snapshot
 from fakeapiserver.nodes.scheduler.volumes import Storage
+
+PREEMPTED: Final[Condition] = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "PreemptionByScheduler",
+    "message": "default-scheduler: preempting to accommodate a higher priority pod",
+}
 
 
 class Candidate(Struct, frozen=True):
@@ -15,6 +26,18 @@ class Candidate(Struct, frozen=True):
 
     node: str
     victims: Sequence[PodInfo]
+
+
+def ineligible(pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal]) -> str:
+    """Why nobody has to go for this pod now, as the event tells it; "": somebody may have to."""
+    if pod.pod["spec"].get("preemptionPolicy") == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    name = (pod.pod.get("status") or {}).get("nominatedNodeName")
+    node = snapshot.nodes.get(name or "")
+    if node is None or not refusals[node.name].helped:
+        return ""
+    waits = any(other.priority < pod.priority and _is_victim(other.pod) for other in node.pods.values())
+    return "not eligible due to a terminating pod on the nominated node." if waits else ""
 
 
 def candidate(
@@ -26,8 +49,6 @@ def candidate(
 ) -> tuple[Candidate | None, str]:
     """The node whose victims are least important; or why there is none, as the event tells it."""
     total = len(snapshot.nodes)
-    if pod.pod["spec"].get("preemptionPolicy") == "Never":
-        return None, "not eligible due to preemptionPolicy=Never."
     found, hopeless, spared = [], 0, 0
     for name, why in refusals.items():
         if not why.helped:
@@ -46,6 +67,12 @@ def candidate(
     if hopeless:
         reasons.append(f"{hopeless} Preemption is not helpful for scheduling")
     return None, f"0/{total} nodes are available: {', '.join(sorted(reasons))}."
+
+
+def _is_victim(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    why = next((row for row in conditions if row["type"] == PREEMPTED["type"]), None)
+    return is_terminating(pod) and why is not None and why["status"] == "True" and why["reason"] == PREEMPTED["reason"]
 
 
 def _cost(found: Candidate) -> tuple[int, int, int, str]:
@@ -77,7 +104,4 @@ def _importance(pod: PodInfo) -> tuple[int, str]:
 def _fits(
     pod: PodInfo, snapshot: Snapshot, node: NodeInfo, storage: Storage | None, devices: PodDevices | None
 ) -> bool:
-    changed = Snapshot()
-    changed.nodes = {**snapshot.nodes, node.name: node}
-    changed.namespaces, changed.avoiding, changed.wishing = snapshot.namespaces, snapshot.avoiding, snapshot.wishing
-    return refusal(cycle_of(pod, changed, storage, devices), node) is None
+    return refusal(cycle_of(pod, snapshot.with_node(node), storage, devices), node) is None

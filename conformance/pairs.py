@@ -99,7 +99,7 @@ class Pair:
     def refusals(self) -> list[str]:
         """Lines of the manager's log about what it mayn't do."""
         log = (self.folder / "manager.log").read_text(errors="replace")
-        return [line for line in log.splitlines() if "forbidden: User" in line or "is forbidden" in line]
+        return [line for line in log.splitlines() if "forbidden: User" in line]
 
     def stop(self) -> None:
         end(self._manager)

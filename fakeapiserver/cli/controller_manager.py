@@ -229,9 +229,9 @@ def _config(options: Options) -> RESTConfig:
     return config.with_(**changes, **({"host": options.master} if options.master else {}))
 
 
-def _version() -> Mapping[str, str]:
+def _version() -> dict[str, str]:
     """What the API server of the same version says at /version."""
-    found: Mapping[str, str] = read_table("v1.36", "paths.json")["version"]
+    found: dict[str, str] = read_table("v1.36", "paths.json")["version"]
     return found
 
 
@@ -295,6 +295,7 @@ async def _serve(
     from fakeapiserver.cli.controller_manager_endpoints import Endpoints
     from fakeapiserver.server.app import Application
     from fakeapiserver.server.delegated import DelegatedAuthentication, RequestHeaderOptions, authorizer
+    from fakeapiserver.server.metrics import BuildMetrics
     from fakeapiserver.server.serving import Server, server_context
 
     headers = RequestHeaderOptions(
@@ -320,6 +321,7 @@ async def _serve(
                 raise
             log.warning("authorities could not be looked up: %s", error)
         background.append(asyncio.create_task(authentication.run()))
+    manager.metrics.registry.register(BuildMetrics(_version()))
     table = _table()
     application = Application(
         Endpoints(

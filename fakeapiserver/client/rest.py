@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
@@ -107,10 +108,12 @@ class RoundTripper(Protocol):
 
 
 class RequestMetrics(Protocol):
-    """Counts requests, each try by itself: `rest_client_requests_total` (upstream: client-go/tools/metrics, ResultMetric)."""
+    """Counts requests, each try by itself: `rest_client_requests_total`, `rest_client_request_duration_seconds` (upstream:
+    client-go/tools/metrics, ResultMetric and LatencyMetric)."""
 
-    def __call__(self, code: str, method: str, host: str) -> None:
-        """`code` is the answer's, such as `404`, or `<error>` where there is none; `host` is `127.0.0.1:6443`."""
+    def __call__(self, code: str, method: str, host: str, seconds: float) -> None:
+        """`code` is the answer's, such as `404`, or `<error>` where there is none; `host` is `127.0.0.1:6443`; `seconds` until its head
+        came."""
 
 
 class HTTPRoundTripper:
@@ -374,19 +377,20 @@ class RESTClient:
             headers.insert(0, ("Authorization", credential.authorization))
         if asked.content:
             headers.append(("Content-Type", asked.content_type))
+        start = perf_counter()
         try:
             answer = await self._transport.round_trip(
                 asked.method, target, headers, asked.content, credential.certificate
             )
         except TransportError:
-            self._count("<error>", asked.method)
+            self._count("<error>", asked.method, start)
             raise
-        self._count(str(answer.status), asked.method)
+        self._count(str(answer.status), asked.method, start)
         return answer, credential
 
-    def _count(self, code: str, method: str) -> None:
+    def _count(self, code: str, method: str, start: float) -> None:
         if self._metrics is not None:
-            self._metrics(code, method, self._host)
+            self._metrics(code, method, self._host, perf_counter() - start)
 
     def _url(self, target: str) -> str:
         return f"{self._scheme}://{self._host}{target}"

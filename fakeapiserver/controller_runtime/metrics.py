@@ -16,6 +16,7 @@ _RECONCILE_BUCKETS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
+_REQUEST_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BUCKETS: Final = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000)
 _RESULTS: Final = ("success", "error", "requeue", "requeue_after")
 _MAX_PRIORITIES: Final = 25
@@ -39,7 +40,8 @@ class Metrics:
     """One manager's metrics, in a registry of its own, to which anybody may add. All times are in seconds."""
 
     def __init__(self, queue_names: Mapping[str, str] | None = None) -> None:
-        """`queue_names`: what queues are called here, where it isn't their own name."""
+        """`queue_names`: what queues are called here, where it isn't their own name; then metrics are as components of Kubernetes
+        label them, who have neither controllers nor priorities."""
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         self._queue_names = queue_names or {}
@@ -64,6 +66,14 @@ class Metrics:
         self._requests = counter(
             "rest_client_requests_total", "Requests to API servers, each try by itself", "code", "host", "method"
         )
+        # controller-runtime doesn't measure it, components do
+        self._request_seconds = (
+            histogram(
+                "rest_client_request_duration_seconds", "Until an answer's head came", _REQUEST_BUCKETS, "host", "verb"
+            )
+            if queue_names is not None
+            else None
+        )
         name = "controller_runtime_webhook"
         self.webhook_latency = histogram(f"{name}_latency_seconds", "How long answers took", _BUCKETS, "webhook")
         self.webhook_requests = counter(f"{name}_requests_total", "Answers by HTTP status code", "code", "webhook")
@@ -76,7 +86,7 @@ class Metrics:
         self.certificate_errors = counter(
             "certwatcher_read_certificate_errors_total", "How often certificates couldn't be read"
         )
-        self._queues = _Queues(registry)
+        self._queues = _Queues(registry, by_controller=queue_names is None)
         registry.register(self._queues)
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -112,9 +122,11 @@ class Metrics:
         """Its gauges are read whenever somebody asks."""
         self._queues.known[name] = (self._queue_names.get(name, name), queue)
 
-    def count_request(self, code: str, method: str, host: str) -> None:
+    def count_request(self, code: str, method: str, host: str, seconds: float) -> None:
         """A client's RequestMetrics."""
         self._requests.labels(code, host, method).inc()
+        if self._request_seconds is not None:
+            self._request_seconds.labels(host, method).observe(seconds)
 
     def of_webhook(self, path: str) -> None:
         """The likely series of a webhook are there from the beginning."""
@@ -157,10 +169,11 @@ def _number(value: float) -> str:
 class _Queues:
     """Work queues: what they count, and what they are asked for."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, *, by_controller: bool) -> None:
         # By controller: what the queue is called, and the queue.
         self.known: dict[str, tuple[str, Measured]] = {}
-        names = ["controller", "name"]
+        self._by_controller = by_controller
+        names = self._names = ["controller", "name"] if by_controller else ["name"]
         self.adds = Counter("workqueue_adds_total", "Items that were added", names, registry=registry)
         self.retries = Counter("workqueue_retries_total", "Items that were to be added later", names, registry=registry)
         self.queue_seconds = Histogram(
@@ -174,12 +187,17 @@ class _Queues:
             buckets=_BUCKETS,
         )
 
+    def labels(self, controller: str, name: str) -> list[str]:
+        """Of a queue's series."""
+        return [controller, name] if self._by_controller else [name]
+
     def describe(self) -> Iterator[Metric]:
         yield from ()
 
     def collect(self) -> Iterator[Metric]:
-        labels = ["controller", "name"]
-        depth = GaugeMetricFamily("workqueue_depth", "Items that wait, by priority", labels=[*labels, "priority"])
+        labels = self._names
+        by_priority = [*labels, "priority"] if self._by_controller else labels
+        depth = GaugeMetricFamily("workqueue_depth", "Items that wait", labels=by_priority)
         unfinished = GaugeMetricFamily(
             "workqueue_unfinished_work_seconds", "Seconds of work that goes on, together", labels=labels
         )
@@ -187,14 +205,16 @@ class _Queues:
             "workqueue_longest_running_processor_seconds", "Seconds since the oldest work began", labels=labels
         )
         for controller, (name, queue) in self.known.items():
-            depths = queue.depths
-            if len(depths) > _MAX_PRIORITIES:
-                depth.add_metric([controller, name, _TOO_MANY_PRIORITIES], sum(depths.values()))
+            depths, of_queue = queue.depths, self.labels(controller, name)
+            if not self._by_controller:
+                depth.add_metric(of_queue, sum(depths.values()))
+            elif len(depths) > _MAX_PRIORITIES:
+                depth.add_metric([*of_queue, _TOO_MANY_PRIORITIES], sum(depths.values()))
             else:
                 for priority, count in depths.items():
-                    depth.add_metric([controller, name, str(priority)], count)
-            unfinished.add_metric([controller, name], queue.unfinished_seconds)
-            longest.add_metric([controller, name], queue.oldest_processing)
+                    depth.add_metric([*of_queue, str(priority)], count)
+            unfinished.add_metric(of_queue, queue.unfinished_seconds)
+            longest.add_metric(of_queue, queue.oldest_processing)
         yield from (depth, unfinished, longest)
 
 
@@ -221,10 +241,11 @@ class QueueMetrics:
     """What one queue tells."""
 
     def __init__(self, queues: _Queues, controller: str, name: str) -> None:
-        self._adds = queues.adds.labels(controller, name)
-        self._retries = queues.retries.labels(controller, name)
-        self._queue_seconds = queues.queue_seconds.labels(controller, name)
-        self._work_seconds = queues.work_seconds.labels(controller, name)
+        labels = queues.labels(controller, name)
+        self._adds = queues.adds.labels(*labels)
+        self._retries = queues.retries.labels(*labels)
+        self._queue_seconds = queues.queue_seconds.labels(*labels)
+        self._work_seconds = queues.work_seconds.labels(*labels)
 
     def added(self, priority: int) -> None:
         self._adds.inc()

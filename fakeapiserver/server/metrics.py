@@ -448,6 +448,19 @@ def content_type(accept: str) -> str:
     return f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}"
 
 
+class BuildMetrics:
+    """A Prometheus collector of what tells versions. `version` is what /version says."""
+
+    def __init__(self, version: discovery.Document) -> None:
+        self._version = version
+
+    def collect(self) -> Iterator["Metric"]:
+        return build_metrics(self._version)
+
+    def describe(self) -> Iterator["Metric"]:
+        yield from ()
+
+
 def build_metrics(version: discovery.Document) -> Iterator["Metric"]:
     """`version` is what /version says."""
     from prometheus_client.metrics_core import GaugeMetricFamily

@@ -199,7 +199,9 @@ def test_it_leads_as_service_accounts_and_tells_those_who_may_know_how_it_is() -
                 assert found == (nobody, stranger, administrator), path
             assert 'cannot get path \\"/metrics\\"' in _get(f"{url}/metrics")[1]
             metrics = _get(f"{url}/metrics", admin)[1]
-            assert 'workqueue_adds_total{controller="serviceaccount-controller",name="serviceaccount"}' in metrics
+            assert 'workqueue_adds_total{name="serviceaccount"}' in metrics
+            assert 'rest_client_request_duration_seconds_count{host="' in metrics
+            assert "kubernetes_build_info{build_date=" in metrics
             assert 'leader_election_master_status{name="kube-controller-manager"} 1' in metrics
             shown = json.loads(_get(f"{url}/configz", admin)[1])["kubecontrollermanager.config.k8s.io"]
             assert shown["Generic"]["Controllers"] == ["serviceaccount", "nodeipam"]

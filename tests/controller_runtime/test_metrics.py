@@ -153,7 +153,7 @@ def test_metrics(fake_cluster: Cluster, tmp_path: Path) -> None:
 
 def test_numbers_and_texts_are_written_as_prometheus_reads_them() -> None:
     metrics = Metrics()
-    metrics.count_request("<error>", "GET", 'a"b\\c\nd')
+    metrics.count_request("<error>", "GET", 'a"b\\c\nd', 0.01)
     metrics.leader.labels("x").set(0.25)
     text = metrics.exposition().decode()
     assert 'rest_client_requests_total{code="<error>",host="a\\"b\\\\c\\nd",method="GET"} 1\n' in text

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final
 
+from msgspec.structs import replace
+
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
@@ -12,18 +14,19 @@ from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import NODES, PODS
+from fakeapiserver.component_helpers.objects import NODES, PODS, is_terminating
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
-from fakeapiserver.nodes import node
+from fakeapiserver.nodes import node, node_resources
 from fakeapiserver.nodes.admission import Refusal, Room, refusal
-from fakeapiserver.nodes.events import Told, changes
+from fakeapiserver.nodes.events import WARNING, Told, changes
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.lifecycle import TERMINAL, Memory, Place, next_status
+from fakeapiserver.nodes.lifecycle import TERMINAL, BehaviourOf, Memory, Place, next_status
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
+from fakeapiserver.nodes.node_resources import Needs, attached_changed
 from fakeapiserver.nodes.resizing import PENDING, wanted
 from fakeapiserver.nodes.simulation import NodeState, Simulation
 from fakeapiserver.nodes.termination import Stop
@@ -31,6 +34,7 @@ from fakeapiserver.nodes.termination import Stop
 # Writes the events of all nodes; what else they write, each writes itself.
 USER: Final = f"system:node:{node.name_of(1)}"
 _WORKERS: Final = 8
+_NEVER: Final = 1e9  # seconds
 
 
 class Pods:
@@ -46,6 +50,9 @@ class Pods:
         self._waiting: set[Request] = set()  # for room
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
+        self.needs = Needs(context)
+        # Whose containers don't start yet: what was told of it.
+        self._held: dict[Request, str] = {}
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
 
     def changed(self, event: Event, queue: Queue) -> None:
@@ -58,9 +65,22 @@ class Pods:
             if self._simulation.nodes[pod["spec"]["nodeName"]].shutdown is not None:
                 self._simulation.tell_node(pod["spec"]["nodeName"])
 
+    def node_changed(self, event: Event, queue: Queue) -> None:
+        if self._held and attached_changed(event):
+            self._look_again(queue)
+
+    def need_changed(self, event: Event, queue: Queue) -> None:
+        """Whatever pods may wait for."""
+        self._look_again(queue)
+
+    def _look_again(self, queue: Queue) -> None:
+        for request in self._held:
+            queue.add(request)
+
     async def reconcile(self, request: Request) -> Result | None:
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None:
+            self._held.pop(request, None)
             self._simulation.addresses.give_back(uid := self._simulation.forget(request))
             self._memories.pop(uid, None)
             self._waiting.discard(request)
@@ -74,7 +94,7 @@ class Pods:
         if (refused := self._refusal(pod, state, now)) is not None:
             await self._reject(name, pod, refused)
             return None
-        behaviours, room = self._simulation.behaviours, self._rooms[name]
+        behaviour_of, room = self._behaviour_of(request, pod, name), self._rooms[name]
         known_node = self.nodes.indexer.get_by_key(name)
         found = next_status(
             pod,
@@ -83,7 +103,7 @@ class Pods:
                 self._addresses(pod, state, known_node),
                 lambda pod: room.lacks(pod, known_node) if known_node is not None else None,
             ),
-            lambda container, main: behaviours.of(pod, container, main=main),
+            behaviour_of,
             now,
             memory := self._memories.setdefault(uid, Memory(now)),
         )
@@ -99,7 +119,7 @@ class Pods:
         except StatusError as error:
             if not (is_not_found(error) or is_conflict(error)):
                 raise
-        if found.after is None or found.gone:
+        if found.after is None or found.gone or found.after > _NEVER / 2:
             return None
         # what is due now is looked at once the write has come back
         return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
@@ -194,6 +214,20 @@ class Pods:
             )
             if cidr
         )
+
+    def _behaviour_of(self, request: Request, pod: Object, node_name: str) -> BehaviourOf:
+        """As scripted; nothing starts before what the pod needs is there."""
+        behaviours = self._simulation.behaviours
+        begun = (pod.get("status") or {}).get("phase") not in (None, "Pending") or is_terminating(pod)
+        problem = self.needs.problem(pod) if pod["spec"].get("resourceClaims") and not begun else ""
+        if begun or (not problem and self.needs.is_attached(pod)):
+            self._held.pop(request, None)
+            return lambda container, main: behaviours.of(pod, container, main=main)
+        if problem and self._held.get(request) != problem:
+            why = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
+            self._tell(node_name, pod, [Told(WARNING, "FailedPrepareDynamicResources", why)])
+        self._held[request] = problem
+        return lambda container, main: replace(behaviours.of(pod, container, main=main), starts_after=_NEVER)
 
     def _tell(self, name: str, pod: Object, events: Sequence[Told]) -> None:
         if events and name not in self._recorders:
@@ -312,6 +346,9 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     reconciler = Pods(context, simulation)
     pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
     pods.add_source(Informer(reconciler.pods, reconciler.changed))
+    for informer in (reconciler.needs.devices, reconciler.needs.claims, reconciler.needs.volumes):
+        pods.add_source(Informer(informer, reconciler.need_changed))
+    pods.add_source(Informer(reconciler.needs.nodes, reconciler.node_changed))
     pods.add_source(_Rescripted(simulation))
     managers = [
         context.controller(EvictionManager(context, simulation, reconciler.stop), name="kubelet-eviction"),
@@ -319,7 +356,7 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     ]
     for manager in managers:
         manager.add_source(_Nodes(simulation))
-    return [heartbeats, pods, *managers]
+    return [heartbeats, pods, *managers, node_resources.new(context, simulation, reconciler.needs)]
 
 
 def _patch(pod: Object, status: Object) -> Object:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.component_helpers.attachable_volumes import Volume, split_name, volume_of
 from fakeapiserver.component_helpers.objects import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -12,7 +13,7 @@ from fakeapiserver.component_helpers.objects import (
     VOLUME_ATTACHMENTS,
 )
 from fakeapiserver.controllers.attach_detach.controller import attachment_name
-from fakeapiserver.controllers.attach_detach.desired_state import MANAGED, Volume, split_name, volume_of
+from fakeapiserver.controllers.attach_detach.desired_state import MANAGED
 from tests.controllers.harness import Harness, Object, run
 
 CONTROLLERS = ("persistentvolume-binder-controller", "persistentvolume-attach-detach-controller")

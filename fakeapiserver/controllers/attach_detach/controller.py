@@ -10,6 +10,7 @@ from msgspec import Struct
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
+from fakeapiserver.component_helpers.attachable_volumes import split_name, volume_of
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, VOLUME_ATTACHMENTS, is_terminating, key_of
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
@@ -20,8 +21,6 @@ from fakeapiserver.controllers.attach_detach.desired_state import (
     DesiredState,
     Pair,
     Wish,
-    split_name,
-    volume_of,
 )
 
 _MAX_WAIT_FOR_UNMOUNT: Final = 360.0  # seconds

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.component_helpers.attachable_volumes import AttachableVolumes, Volume
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import (
     CSI_DRIVERS,
@@ -17,29 +18,10 @@ from fakeapiserver.component_helpers.objects import (
 from fakeapiserver.component_helpers.pod_volumes import (
     POD_PVC_INDEX,
     add_pod_pvc_indexer,
-    claim_name,
     has_pod_ended,
-    is_for_pod,
 )
 
 MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
-_PREFIX: Final = "kubernetes.io/csi/"
-_SEPARATOR: Final = "^"
-_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
-
-
-class Volume(Struct, frozen=True):
-    """One that a driver attaches. `shared`: to several nodes at once."""
-
-    driver: str
-    handle: str
-    persistent_volume: str
-    shared: bool
-
-    @property
-    def unique_name(self) -> str:
-        """As nodes tell it in their status."""
-        return f"{_PREFIX}{self.driver}{_SEPARATOR}{self.handle}"
 
 
 class Pair(Struct, frozen=True):
@@ -57,23 +39,6 @@ class Wish(Struct):
     told: bool = False
 
 
-def volume_of(persistent_volume: Object) -> Volume | None:
-    """None: no driver has it."""
-    spec = persistent_volume["spec"]
-    source = spec.get("csi")
-    if source is None:
-        return None
-    modes: Sequence[str] = spec.get("accessModes") or ()
-    shared = not modes or not _SHARED.isdisjoint(modes)
-    return Volume(source["driver"], source["volumeHandle"], persistent_volume["metadata"]["name"], shared)
-
-
-def split_name(unique_name: str) -> tuple[str, str] | None:
-    """(driver, handle); None: it is no driver's."""
-    driver, separator, handle = unique_name.removeprefix(_PREFIX).partition(_SEPARATOR)
-    return (driver, handle) if separator and unique_name.startswith(_PREFIX) else None
-
-
 class DesiredState:
     """Follows pods; `of_pod` names what changes."""
 
@@ -83,6 +48,7 @@ class DesiredState:
         self.drivers = context.informer(CSI_DRIVERS)
         self._by_claim = add_pod_pvc_indexer(self.pods)
         self._volumes = context.informer(PERSISTENT_VOLUMES).indexer
+        self._attachable = AttachableVolumes(self.claims.indexer, self._volumes, self.drivers.indexer)
         self._nodes = context.informer(NODES).indexer
         self._wishes: dict[Pair, Wish] = {}
         self._of_pod: dict[str, frozenset[Pair]] = {}
@@ -131,28 +97,8 @@ class DesiredState:
         node = self._nodes.get_by_key(pod["spec"].get("nodeName") or "")
         if node is None or MANAGED not in (node["metadata"].get("annotations") or {}):
             return
-        for row in pod["spec"].get("volumes") or ():
-            volume = self._volume(pod, row)
-            if volume is not None and self._is_attached(volume.driver):
-                yield Pair(volume.unique_name, node["metadata"]["name"]), volume
-
-    def _volume(self, pod: Object, row: Object) -> Volume | None:
-        name = claim_name(pod, row)
-        claim = self.claims.indexer.get_by_key(f"{pod['metadata']['namespace']}/{name}") if name else None
-        if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
-            return None
-        if row.get("ephemeral") is not None and not is_for_pod(pod, claim):
-            return None
-        found = self._volumes.get_by_key(claim["spec"].get("volumeName") or "")
-        reference = None if found is None else found["spec"].get("claimRef")
-        if found is None or reference is None or reference.get("uid") != claim["metadata"]["uid"]:
-            return None
-        return volume_of(found)
-
-    def _is_attached(self, driver: str) -> bool:
-        """By whoever the driver has for it."""
-        found = self.drivers.indexer.get_by_key(driver)
-        return found is None or found["spec"].get("attachRequired", True) is not False
+        for volume in self._attachable.of(pod):
+            yield Pair(volume.unique_name, node["metadata"]["name"]), volume
 
     def persistent_volume(self, name: str) -> Object | None:
         return self._volumes.get_by_key(name)

@@ -80,7 +80,8 @@ def _is(path: Path, text: str) -> bool:
 def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
     """Every class that a module of the project defines, in the modules' order. ValueError, saying where, for a module that can't be
     imported."""
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+    # a copy: another thread may import something meanwhile
+    for name in [name for name in [*sys.modules] if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]  # another project's, or as it was before it was changed
     importlib.invalidate_caches()
     sys.path.insert(0, str(folder.resolve()))

@@ -124,6 +124,7 @@ class ControllerManager:
         self._extra = extra or {}
         self._modes |= dict.fromkeys(self._extra, "run")
         self._running: dict[str, _Running] = {}
+        self._changing = asyncio.Lock()
         # The revision at which nothing moved; -1: never.
         self._settled_at = -1
 
@@ -140,7 +141,7 @@ class ControllerManager:
         """Until it is cancelled."""
         try:
             for name in [*self._modes]:
-                if name not in self._running and name in self._modes:
+                if name not in self._running and self._modes[name] != "off":
                     self._start(name)
                     # even without an interval, what is asked of the server meanwhile is answered
                     await asyncio.sleep(self._start_interval)
@@ -177,9 +178,18 @@ class ControllerManager:
         if mode not in MODES:
             raise ValueError(f"a controller's mode is one of {', '.join(MODES)}, not {mode!r}")
         self._modes[name] = mode
-        if mode == "off":
+        async with self._changing:  # one that is being stopped still works: another of it has to wait
+            await self._change(name)
+
+    async def _change(self, name: str) -> None:
+        """Makes it what its mode says; one that has failed is made anew."""
+        mode = self._modes[name]
+        if mode == "off" or name in self.failures:
             await self._stop(name)
-        elif name not in self._running:
+            self.failures.pop(name, None)
+        if mode == "off":
+            return
+        if name not in self._running:
             self._start(name)
         else:
             for controller in self._running[name].controllers:
@@ -191,6 +201,7 @@ class ControllerManager:
         name = self._known(name)
         if self._modes.get(name) != "step":
             raise ValueError(f"{name} is {self._modes.get(name, 'off')}: only a controller in mode step is stepped")
+        await self.set_mode(name, "step")  # it may not have been started yet
         await self._until_quiet(self._spreading, timeout)
         queues = [controller.queue for controller in self._running[name].controllers]
         before = sum(queue.taken for queue in queues)
@@ -199,7 +210,7 @@ class ControllerManager:
         try:
             await self._until_quiet(self._moving, timeout)
         finally:
-            for queue in queues:
+            for queue in queues if self._modes[name] == "step" else ():
                 queue.pause()
         return sum(queue.taken for queue in queues) - before
 

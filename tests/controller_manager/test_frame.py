@@ -1,7 +1,7 @@
 """The controller manager's frame: which controllers run, how a test holds and steps them, and when everything is at rest."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -11,9 +11,13 @@ from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import AdjustableClock
+from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.controller_manager import manager as manager_module
+from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controllers import serviceaccount
 from fakeapiserver.controllers.serviceaccount import ServiceAccountsController
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
@@ -170,6 +174,83 @@ def test_a_controller_is_switched_off_and_on_while_it_runs() -> None:
         assert await accounts(client, "shop") == ["default"]
 
     run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_a_controller_that_is_switched_off_before_it_was_started_is_not_started() -> None:
+    async def main() -> None:
+        async with Cluster(controllers=("none",)) as cluster, RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
+            names = ("serviceaccount-controller", "ttl-controller", "namespace-controller")
+            clients = SimpleClientBuilder(kubeconfig.load(cluster.kubeconfig))
+            manager = ControllerManager(clients, controllers=names, start_interval=0.05)
+            running = asyncio.ensure_future(manager.run())
+            await manager.set_mode("serviceaccount", "off")
+            await manager.set_mode("namespace", "step")
+            assert await manager.step("namespace", timeout=20) >= 0  # though its turn hasn't come
+            while len(manager.started) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await client_of(rest).resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+            await manager.settle()
+            assert set(manager.started) == {*names} - {"serviceaccount-controller"}
+            assert await accounts(client_of(rest), "shop") == []
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def client_of(rest: RESTClient) -> DynamicClient:
+    return DynamicClient(rest)
+
+
+def test_a_controller_that_has_failed_is_made_anew_when_it_is_switched_on() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        for task in manager._running["serviceaccount-controller"].tasks:
+            task.cancel()
+        manager.failures["serviceaccount-controller"] = "the test says so"
+        await manager.set_mode("serviceaccount", "run")
+        assert manager.failures == {}
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == ["default"]
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_modes_that_are_set_at_the_same_time_leave_one_controller_in_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    new = serviceaccount.new
+
+    def counted(context: ControllerContext) -> Sequence[Controller]:
+        made.append(context.name)
+        return new(context)
+
+    monkeypatch.setattr(serviceaccount, "new", counted)
+
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        made.clear()
+        await asyncio.gather(*(manager.set_mode("serviceaccount", mode) for mode in ("off", "run", "step", "run")))
+        assert len(made) <= 1
+        assert manager.mode("serviceaccount") == "run"
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == ["default"]
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_who_is_set_to_run_while_it_is_stepped_goes_on_running() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        stepping = asyncio.ensure_future(manager.step("serviceaccount"))
+        await asyncio.sleep(0)
+        await manager.set_mode("serviceaccount", "run")
+        await stepping
+        await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
+        await manager.settle()
+        assert await accounts(client, "shop") == ["default"]
+
+    run(scenario, controllers=("serviceaccount-controller",), step_controllers=("serviceaccount-controller",))
 
 
 def test_what_never_ends_is_given_up_when_its_controller_stops(monkeypatch: pytest.MonkeyPatch) -> None:

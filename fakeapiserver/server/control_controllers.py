@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fakeapiserver.nodes.simulation import Simulation
 
 PREFIX: Final = f"/{CONTROL}"
+_LONGEST_SETTLE: Final = 600.0  # seconds
 
 
 class Controlled(Protocol):
@@ -208,6 +209,14 @@ def refused() -> Iterator[None]:
         raise HTTPException(400, str(error)) from error
 
 
+def _patience(timeout: str) -> float:
+    """Seconds. ValueError."""
+    seconds = parse_duration(timeout)
+    if not 0 < seconds <= _LONGEST_SETTLE:
+        raise ValueError(f"timeout is a duration of more than nothing and 10m at most, not {timeout}")
+    return seconds
+
+
 def router(server: Controlled) -> APIRouter:
     """Its paths, without the prefix."""
     found = APIRouter()
@@ -249,10 +258,12 @@ def router(server: Controlled) -> APIRouter:
             return Stepped(requests=await controllers().step(name))
 
     @found.post("/settle")
-    async def settle(timeout: Annotated[float, Query(gt=0, le=600)] = 30.0) -> Settled:
+    async def settle(
+        timeout: Annotated[str, Query(description="A duration such as 500ms, 30s, 2m; ten minutes at most")] = "30s",
+    ) -> Settled:
         """Answers when every controller and every watch of theirs is at rest, or with 504 and what moves."""
         with refused():
-            await controllers().settle(timeout)
+            await controllers().settle(_patience(timeout))
         return Settled(moving=[])
 
     @found.get("/clock")

@@ -118,3 +118,30 @@ def test_a_cluster_has_the_same_in_python() -> None:
 
 def test_the_path_is_not_listed_among_upstreams(client: Client) -> None:
     assert not [path for path in client.ask("GET", "/")["paths"] if "fakeapiserver" in path]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "settle?timeout=20s", None, 200),
+        ("POST", "settle?timeout=2m", None, 200),
+        ("POST", "settle?timeout=20", None, 400),
+        ("POST", "settle?timeout=0s", None, 400),
+        ("POST", "settle?timeout=-1s", None, 400),
+        ("POST", "settle?timeout=11m", None, 400),
+        ("PUT", "controllers/deploymnt", {"mode": "run"}, 400),
+        ("PUT", "controllers/node-route-controller", {"mode": "run"}, 400),
+        ("PUT", "controllers/deployment", {"mode": "fly"}, 422),
+        ("PUT", "controllers/deployment", {}, 422),
+        ("PUT", "controllers/deployment", [], 422),
+        ("POST", "controllers/deployment/step", None, 400),  # it runs by itself
+        ("PUT", "clock", {"advance": "-5s"}, 400),
+        ("PUT", "clock", {"advance": "soon"}, 400),
+        ("PUT", "clock", {"advance": "9999999999999h"}, 400),
+        ("PUT", "clock", {"stopped": "perhaps"}, 422),
+    ],
+)
+def test_what_can_not_be_asked_for_is_refused(
+    client: Client, method: str, path: str, body: dict[str, Any] | None, status: int
+) -> None:
+    assert client.status(method, f"/fakeapiserver/{path}", body) == status

@@ -23,6 +23,7 @@ from fakeapiserver.nodes.simulation import Simulation
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_runtime.http_server import Application
+    from fakeapiserver.server.serving import Server
 
 USAGE: Final = """\
 usage: fakeapiserver nodes --kubeconfig FILE [FLAG ...]
@@ -30,6 +31,9 @@ usage: fakeapiserver nodes --kubeconfig FILE [FLAG ...]
   --kubeconfig FILE  whom to ask; who it is must be allowed to write nodes, leases and pods
   --nodes N          how many nodes are simulated: node-1, node-2 ... (3); 0: the scheduler alone
   --scheduler        bind pods to nodes (true); false where a kube-scheduler runs
+  --kubelet-port N   answer for all kubelets there, over TLS, so that kubectl logs, exec, attach and port-forward work; 0: nowhere (0)
+  --kubelet-address A  the address to do so at, which nodes tell; nodes/proxy needs one that isn't loopback (127.0.0.1)
+  --dual-stack       nodes and pods have an address of each IP family (false)
   --control-port N   serve /fakeapiserver/nodes and /fakeapiserver/scripts there, without TLS; 0: nowhere (0)
   --v N              how much is logged (0)
 
@@ -40,6 +44,9 @@ _TYPES: Final = {
     "nodes": "int",
     "scheduler": "bool",
     "control-port": "int",
+    "kubelet-port": "int",
+    "kubelet-address": "string",
+    "dual-stack": "bool",
     "v": "Level",
     "help": "bool",
 }
@@ -52,6 +59,9 @@ class Options(Struct):
     kubeconfig: str = ""
     scheduler: bool = True
     control_port: int = 0
+    kubelet_port: int = 0
+    kubelet_address: str = "127.0.0.1"
+    dual_stack: bool = False
     v: int = 0
     help: bool = False
 
@@ -63,18 +73,18 @@ def parse(arguments: Sequence[str]) -> Options:
         name, value = split_flag(words.pop(0), words, _TYPES)
         try:
             match name:
-                case "kubeconfig":
-                    options.kubeconfig = value
+                case "kubeconfig" | "kubelet-address":
+                    setattr(options, name.replace("-", "_"), value)
                 case "nodes":
                     nodes = read_integer(value)
-                case "scheduler" | "help":
-                    setattr(options, name, read_boolean(value))
+                case "scheduler" | "help" | "dual-stack":
+                    setattr(options, name.replace("-", "_"), read_boolean(value))
                 case _:
                     setattr(options, name.replace("-", "_"), read_integer(value))
         except UsageError as error:
             raise UsageError(f'invalid argument "{value}" for "--{name}" flag: {error}') from None
     try:
-        options.simulation = Simulation(nodes)
+        options.simulation = Simulation(nodes, dual_stack=options.dual_stack)
     except ValueError as error:
         raise UsageError(f"--nodes: {error}") from None
     return options
@@ -106,6 +116,7 @@ async def _run(options: Options, config: RESTConfig) -> int:
         extra["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
     # every kubelet of a real cluster has a limit of its own
     manager = ControllerManager(SimpleClientBuilder(config.with_(qps=-1)), controllers=("none",), extra=extra)
+    kubelets = await _serve_kubelets(options) if options.kubelet_port else None
     tasks = [asyncio.create_task(manager.run()), asyncio.create_task(_told(stop))]
     if options.control_port:
         tasks.append(_serve(options.control_port, simulation))
@@ -118,10 +129,33 @@ async def _run(options: Options, config: RESTConfig) -> int:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if kubelets is not None:
+            await kubelets.stop()
 
 
 async def _told(stop: asyncio.Event) -> None:
     await stop.wait()
+
+
+async def _serve_kubelets(options: Options) -> "Server":
+    """With a certificate of their own making: an API server doesn't ask, unless it is told whom to believe. OSError."""
+    from fakeapiserver.clock import SystemClock
+    from fakeapiserver.server.app import Application
+    from fakeapiserver.server.kubelet_server import KubeletServer
+    from fakeapiserver.server.serving import Server, plain_context
+    from fakeapiserver.transport.certificates import create_authority, issue_server
+
+    address = options.kubelet_address
+    pair = issue_server(create_authority("fakeapiserver-kubelets"), [address, "localhost"], "kubelet")
+    server = Server(
+        Application(KubeletServer(options.simulation, SystemClock()).handle),
+        host=address,
+        port=options.kubelet_port,
+        ssl_context=plain_context(pair.certificate, pair.key),
+    )
+    await server.start()
+    options.simulation.endpoint = (address, server.port)
+    return server
 
 
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":

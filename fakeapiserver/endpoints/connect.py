@@ -1,5 +1,5 @@
-"""What a kubelet answers: logs, exec, attach, port-forward, proxies. Simulated nodes have one in this process; of others this server
-answers what upstream answers before it would ask one, and 501 from there on.
+"""What a kubelet answers: logs, exec, attach, port-forward, proxies. Simulated nodes have one in this process; others are asked at their
+addresses (server/kubelet_client.py).
 
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
 """
@@ -41,15 +41,13 @@ _NODES: Final = GroupResource("", "nodes")
 _SERVICES: Final = GroupResource("", "services")
 _ENDPOINTS: Final = GroupResource("", "endpoints")
 _NUMBER: Final = re.compile("[+-]?[0-9]+")
-_KUBELET_PORT: Final = 10250
-_ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     """Nothing (204) for a pod without a node."""
     respond.accepted(request, scope)
-    if errors := _log_option_errors(request):
+    if errors := log_option_errors(request):
         raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
     pod = await _found(request, scope, request.info.name)
     container = _container(pod, request.param("container"))
@@ -60,10 +58,10 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     try:
         runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
         if runtime is None:
-            raise not_built(scope, "log")
-        chunks = await runtime.logs(pod, container, _log_options(request, scopes.clock.now()))
+            return await scopes.kubelet_client.logs(request, node, _log_path(request, pod, container))
+        chunks = await runtime.logs(pod, container, log_options(request, scopes.clock.now()))
     except ConnectionError as error:
-        url = f"https://{_kubelet_address(node)}{_log_path(request, pod, container)}"
+        url = f"https://{scopes.kubelet_client.authority(node)}{_log_path(request, pod, container)}"
         raise status_error(500, "", f"Get {field.go_quote(url)}: {error}") from None
     except KubeletError as error:
         if error.status == 400:
@@ -73,25 +71,29 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
 
 
 async def exec_(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    options, pod, container, runtime = await _into_pod(request, scope, scopes)
+    options, pod, container, node, runtime = await _into_pod(request, scope, scopes)
+    if runtime is None:
+        return await scopes.kubelet_client.upgrade(request, node, _stream_path("exec", pod, container, options))
 
     async def process(streams: Streams) -> int:
         return await runtime.execute(pod, container, options.get("command") or (), streams)
 
-    return await _in_container(request, options, pod, container, runtime, process)
+    return await in_container(request, options, pod, container, runtime, process)
 
 
 async def attach(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    options, pod, container, runtime = await _into_pod(request, scope, scopes)
+    options, pod, container, node, runtime = await _into_pod(request, scope, scopes)
+    if runtime is None:
+        return await scopes.kubelet_client.upgrade(request, node, _stream_path("attach", pod, container, options))
 
     async def process(streams: Streams) -> int:
         await runtime.attach(pod, container, streams)
         return 0
 
-    return await _in_container(request, options, pod, container, runtime, process)
+    return await in_container(request, options, pod, container, runtime, process)
 
 
-async def _in_container(
+async def in_container(
     request: Request, options: Object, pod: Object, container: str, runtime: Runtime, process: remote_command.Process
 ) -> Response:
     """What the kubelet checks before it lets somebody in; its refusals are handed on as they stand."""
@@ -105,8 +107,12 @@ async def _in_container(
 
 
 async def port_forward(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    options, pod, _, runtime = await _into_pod(request, scope, scopes)
+    options, pod, _, node, runtime = await _into_pod(request, scope, scopes)
     metadata = pod["metadata"]
+    if runtime is None:
+        query = urlencode([("port", port) for port in options.get("ports") or ()])
+        path = f"/portForward/{metadata['namespace']}/{metadata['name']}{'?' if query else ''}{query}"
+        return await scopes.kubelet_client.upgrade(request, node, path)
     if (pod.get("status") or {}).get("phase") != "Running":
         text = f"pod not found ({field.go_quote(metadata['name'] + '_' + metadata['namespace'])})"
         return Response(500, text.encode(), "text/plain; charset=utf-8")
@@ -119,8 +125,9 @@ async def port_forward(request: Request, scope: RequestScope, scopes: RequestSco
 
 async def _into_pod(
     request: Request, scope: RequestScope, scopes: RequestScopes
-) -> tuple[Object, Object, str, Runtime]:
-    """The options as admitted, the pod, the container ("" for ports, which are the pod's) and who lets it run."""
+) -> tuple[Object, Object, str, Object, Runtime | None]:
+    """The options as admitted, the pod, the container ("" for ports, which are the pod's), its node and who lets it run there (None:
+    another process)."""
     options = await admitted(request, scope, scopes)
     await _check_may_create(request, scopes)
     pod = await _found(request, scope, request.info.name)
@@ -128,16 +135,15 @@ async def _into_pod(
     node_name = pod["spec"].get("nodeName")
     if not node_name:
         raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
-    _check_addresses(await _node(node_name, scopes, _PODS))
+    node = await _node(node_name, scopes, _PODS)
+    scopes.kubelet_client.check_addresses(node)
     if not any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection"):
         raise new_bad_request("Upgrade request required")
     try:
         runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
     except ConnectionError as error:
         raise status_error(500, "", f"error dialing backend: {error}") from None
-    if runtime is None:
-        raise not_built(scope, request.info.subresource)
-    return options, pod, container, runtime
+    return options, pod, container, node, runtime
 
 
 async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
@@ -191,9 +197,43 @@ async def service_proxy(request: Request, scope: RequestScope, scopes: RequestSc
 
 async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     await admitted(request, scope, scopes)
-    name, _ = _name_and_port("node", request.info.name)
-    _check_addresses(await _node(name, scopes, _NODES))
-    raise not_built(scope, "proxy")
+    name, port = _name_and_port("node", request.info.name)
+    node = await _node(name, scopes, _NODES)
+    scopes.kubelet_client.check_addresses(node)
+    host, own_port = scopes.kubelet_client.address(node)
+    if not _is_proxyable(host):
+        raise new_bad_request("address not allowed")
+    prefix = f"/nodes/{request.info.name}/proxy"
+    _, _, path = request.path.partition(prefix)
+    if port and port != str(own_port):
+        scheme = "https" if request.info.name.startswith("https:") else "http"
+        return await scopes.kubelet_client.proxy(request, node, path or "/", scheme, _integer_port(port))
+    return await scopes.kubelet_client.proxy(request, node, path or "/", "https", own_port)
+
+
+def _integer_port(text: str) -> int:
+    if not _NUMBER.fullmatch(text) or not 0 < int(text) < 1 << 16:
+        raise new_bad_request(f"invalid port {field.go_quote(text)}")
+    return int(text)
+
+
+def _is_proxyable(host: str) -> bool:
+    """No address that leads back to this machine; a name may lead anywhere (upstream: proxyutil.IsProxyableHostname)."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return host != "localhost"
+    return _is_global_unicast(host)
+
+
+def _stream_path(kind: str, pod: Object, container: str, options: Object) -> str:
+    """What the kubelet is asked for (upstream: streamLocation)."""
+    metadata = pod["metadata"]
+    names = (("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty"))
+    query = [*(("command", word) for word in options.get("command") or ())]
+    query += [(name, "1") for option, name in names if options.get(option)]
+    path = f"/{kind}/{metadata['namespace']}/{metadata['name']}/{container}"
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _name_and_port(what: str, text: str) -> tuple[str, str]:
@@ -213,7 +253,7 @@ async def _found(request: Request, scope: RequestScope, name: str) -> Object:
 def _container(pod: Object, wanted: str) -> str:
     """The one that is asked for, or the only one. StatusError 400."""
     name = pod["metadata"]["name"]
-    found = list(_container_names(pod["spec"]))
+    found = list(container_names(pod["spec"]))
     if wanted and wanted not in found:
         raise new_bad_request(f"container {wanted} is not valid for pod {name}")
     if not wanted and len(pod["spec"]["containers"]) != 1:
@@ -231,7 +271,7 @@ def _is_global_unicast(text: str) -> bool:
     return not (address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified)
 
 
-def _container_names(spec: Object) -> Iterator[str]:
+def container_names(spec: Object) -> Iterator[str]:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             yield container["name"]
@@ -247,20 +287,6 @@ async def _node(name: str, scopes: RequestScopes, told: GroupResource) -> Object
     return nodes.decode(found.value)
 
 
-def _check_addresses(node: Object) -> None:
-    if not (node.get("status") or {}).get("addresses"):
-        raise status_error(500, "", "no preferred addresses found; known addresses: []")
-
-
-def _kubelet_address(node: Object) -> str:
-    """Where a dialer finds it (upstream: --kubelet-preferred-address-types)."""
-    status = node.get("status") or {}
-    port = status.get("daemonEndpoints", {}).get("kubeletEndpoint", {}).get("Port") or _KUBELET_PORT
-    known = {found["type"]: found["address"] for found in reversed(status.get("addresses") or ())}
-    host = next((known[kind] for kind in _ADDRESS_TYPES if kind in known), "")
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def _log_path(request: Request, pod: Object, container: str) -> str:
     """What the kubelet is asked for (upstream: LogLocation)."""
     metadata = pod["metadata"]
@@ -270,7 +296,7 @@ def _log_path(request: Request, pod: Object, container: str) -> str:
     return f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}{'?' if query else ''}{query}"
 
 
-def _log_options(request: Request, now: float) -> LogOptions:
+def log_options(request: Request, now: float) -> LogOptions:
     """What was found valid."""
     seconds, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
     since = now - seconds if seconds is not None else seconds_of(since_time) if since_time else None
@@ -284,7 +310,7 @@ def _log_options(request: Request, now: float) -> LogOptions:
     )
 
 
-def _log_option_errors(request: Request) -> ErrorList:
+def log_option_errors(request: Request) -> ErrorList:
     """StatusError 400 for what is no number and no time."""
     tail, limit, since = (_integer(request, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
     since_time = request.param("sinceTime")

@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, field
 
@@ -22,6 +22,7 @@ from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.body import KnownKind, not_registered
 from fakeapiserver.endpoints.negotiation import SUPPORTED
+from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
@@ -71,6 +72,26 @@ class TokenIssuer(Struct, frozen=True):
     jwks_uri: str = ""
 
 
+class KubeletClient(Protocol):
+    """Kubelets in other processes, at the addresses that their nodes tell."""
+
+    def check_addresses(self, node: Object) -> None:
+        """StatusError 500: it has none of the types that are wanted."""
+
+    def address(self, node: Object) -> tuple[str, int]:
+        """Host and port."""
+
+    def authority(self, node: Object) -> str: ...
+
+    async def logs(self, request: Request, node: Object, path: str) -> Response:
+        """StatusError: the kubelet can't be reached, or what it says instead of a log."""
+
+    async def upgrade(self, request: Request, node: Object, path: str) -> Response:
+        """Bytes to and fro once the kubelet switches protocols. StatusError 500: it can't be reached."""
+
+    async def proxy(self, request: Request, node: Object, path: str, scheme: str, port: int) -> Response: ...
+
+
 class RequestScopes(Struct, kw_only=True):
     """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first; `make_custom`
     makes the scope of a custom resource; `kubelets` let the pods of simulated nodes live."""
@@ -88,10 +109,20 @@ class RequestScopes(Struct, kw_only=True):
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
     kubelets: "Kubelets | None" = None
+    make_kubelet_client: Callable[[], KubeletClient] | None = None
+    _kubelet_client: KubeletClient | None = None
     instruments: Instruments = field(default_factory=Instruments)
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
     _generation: int = -1
+
+    @property
+    def kubelet_client(self) -> KubeletClient:
+        """Made when it is first needed."""
+        if self._kubelet_client is None:
+            assert self.make_kubelet_client is not None
+            self._kubelet_client = self.make_kubelet_client()
+        return self._kubelet_client
 
     def lookup(self, group: str, version: str, resource: str) -> RequestScope | None:
         """None for what isn't served."""

@@ -99,7 +99,7 @@ class Pods:
         found = next_status(
             pod,
             Place(
-                tuple(node.addresses_of(state.number, dual_stack=self._simulation.dual_stack)),
+                self._host_addresses(state),
                 self._addresses(pod, state, known_node),
                 lambda pod: room.lacks(pod, known_node) if known_node is not None else None,
             ),
@@ -203,7 +203,7 @@ class Pods:
         """One of each range that the node has."""
         dual_stack = self._simulation.dual_stack
         if pod["spec"].get("hostNetwork"):
-            return tuple(node.addresses_of(state.number, dual_stack=dual_stack))
+            return self._host_addresses(state)
         ranges = ((known_node or {}).get("spec") or {}).get("podCIDRs")
         status = pod.get("status") or {}
         known = [row["ip"] for row in status.get("podIPs") or ()] or ([status["podIP"]] if status.get("podIP") else [])
@@ -228,6 +228,11 @@ class Pods:
             self._tell(node_name, pod, [Told(WARNING, "FailedPrepareDynamicResources", why)])
         self._held[request] = problem
         return lambda container, main: replace(behaviours.of(pod, container, main=main), starts_after=_NEVER)
+
+    def _host_addresses(self, state: NodeState) -> tuple[str, ...]:
+        if self._simulation.endpoint is not None:
+            return (self._simulation.endpoint[0],)
+        return tuple(node.addresses_of(state.number, dual_stack=self._simulation.dual_stack))
 
     def _tell(self, name: str, pod: Object, events: Sequence[Told]) -> None:
         if events and name not in self._recorders:
@@ -281,7 +286,11 @@ class Heartbeats:
         is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
         if is_due and "Node" not in self._simulation.staged:
             dual_stack = self._simulation.dual_stack
-            patch = {"status": node.status(state.number, now, found["status"], told=told, dual_stack=dual_stack)}
+            endpoint = self._simulation.endpoint
+            status = node.status(
+                state.number, now, found["status"], told=told, dual_stack=dual_stack, endpoint=endpoint
+            )
+            patch = {"status": status}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now
         await renew(client, state.name, found["metadata"]["uid"], now)
@@ -289,7 +298,8 @@ class Heartbeats:
 
     def _new_node(self, state: NodeState, now: float) -> Object:
         ready = "Node" not in self._simulation.staged
-        return node.node(state.number, now, ready=ready, dual_stack=self._simulation.dual_stack)
+        simulation = self._simulation
+        return node.node(state.number, now, ready=ready, dual_stack=simulation.dual_stack, endpoint=simulation.endpoint)
 
 
 class _Nodes:

@@ -65,7 +65,14 @@ def pod_ranges(number: int, *, dual_stack: bool) -> list[str]:
     return [str(pod_range(number)), *([f"fd00:64:0:{number:x}::/64"] if dual_stack else [])]
 
 
-def node(number: int, now: float, *, ready: bool = True, dual_stack: bool = False) -> Object:
+def node(
+    number: int,
+    now: float,
+    *,
+    ready: bool = True,
+    dual_stack: bool = False,
+    endpoint: tuple[str, int] | None = None,
+) -> Object:
     """As a kubelet registers it; without conditions where it isn't `ready`."""
     name = name_of(number)
     labels = {
@@ -75,7 +82,7 @@ def node(number: int, now: float, *, ready: bool = True, dual_stack: bool = Fals
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
-    told = status(number, now, dual_stack=dual_stack)
+    told = status(number, now, dual_stack=dual_stack, endpoint=endpoint)
     ranges = pod_ranges(number, dual_stack=dual_stack)
     return {
         "apiVersion": "v1",
@@ -107,16 +114,20 @@ def status(
     *,
     told: Iterable[tuple[str, str, str, str]] = _HEALTHY,
     dual_stack: bool = False,
+    endpoint: tuple[str, int] | None = None,
 ) -> Object:
-    """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were."""
+    """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were. `endpoint`:
+    where its kubelet answers."""
     since = {found["type"]: found for found in (old or {}).get("conditions") or ()}
+    addresses = [{"type": "InternalIP", "address": text} for text in addresses_of(number, dual_stack=dual_stack)]
+    if endpoint is None:
+        addresses.append({"type": "Hostname", "address": name_of(number)})
+    else:  # nobody could resolve its name, which an API server would try first
+        addresses = [{"type": "InternalIP", "address": endpoint[0]}]
     return {
         "capacity": dict(CAPACITY),
         "allocatable": dict(CAPACITY),
-        "addresses": [
-            *({"type": "InternalIP", "address": text} for text in addresses_of(number, dual_stack=dual_stack)),
-            {"type": "Hostname", "address": name_of(number)},
-        ],
+        "addresses": addresses,
         "conditions": [
             {
                 "type": kind,
@@ -130,7 +141,7 @@ def status(
             }
             for kind, value, reason, message in told
         ],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250 if endpoint is None else endpoint[1]}},
         "nodeInfo": {
             "architecture": "amd64",
             "bootID": "",

@@ -59,6 +59,8 @@ class Simulation:
             raise ValueError(f"from 0 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
         self.dual_stack = dual_stack
+        # Where all kubelets answer, address and port; None: nowhere.
+        self.endpoint: tuple[str, int] | None = None
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}
         self.behaviours = Behaviours()
         # Called with nodes whose state has changed, and with pods that are to be looked at.

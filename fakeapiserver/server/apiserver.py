@@ -49,6 +49,7 @@ from fakeapiserver.transport.connections import IdleConnections
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
+    from fakeapiserver.endpoints.scopes import KubeletClient
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.transport.webhook import Idle
 
@@ -88,6 +89,20 @@ def _bundled(config: Config) -> Collection[str]:
     if not (config.nodes or config.local_storage or config.load_balancers or selected(config.controllers)):
         return frozenset()
     return users(config.nodes)
+
+
+def _kubelet_client(config: Config) -> "KubeletClient":
+    """OSError and ValueError for files that can't be used."""
+    from fakeapiserver.server.kubelet_client import ADDRESS_TYPES, KubeletClient
+    from fakeapiserver.transport.certificates import load_pair
+
+    certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
+    authority = config.kubelet_certificate_authority
+    return KubeletClient(
+        load_pair(certificate, key) if certificate is not None and key is not None else None,
+        authority.read_bytes() if authority is not None else b"",
+        config.kubelet_preferred_address_types or ADDRESS_TYPES,
+    )
 
 
 async def _turn() -> None:
@@ -130,6 +145,7 @@ class APIServer:
             min_request_timeout=config.min_request_timeout,
             media_types=self.media_types,
             instruments=self.metrics.instruments,
+            make_kubelet_client=lambda: _kubelet_client(config),
         )
         self.objects = ObjectGetter(self.scopes)
         rbac = RBAC(self.objects)

@@ -14,9 +14,10 @@ from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.cli import nodes
 from fakeapiserver.cli.flags import UsageError
-from fakeapiserver.client import kubeconfig, wait
+from fakeapiserver.client import kubeconfig, streams, synchronous, wait
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
 from tests.cli.test_controller_manager import _free_port
 
@@ -105,6 +106,29 @@ def test_what_containers_do_is_scripted_over_http() -> None:
             assert answer.status == 201
         pod = asyncio.run(_pod(cluster.kubeconfig, "ImagePull"))
         assert "no such image" in json.dumps(pod["status"])
+
+
+def test_the_server_asks_their_kubelets() -> None:
+    kubelets, control = _free_port(), _free_port()
+    with (
+        Cluster(controllers=("node-lifecycle-controller",)) as cluster,
+        _simulated(cluster, f"--control-port={control}", f"--kubelet-port={kubelets}", "--nodes=1"),
+        synchronous.connect(cluster.kubeconfig) as client,
+    ):
+        asyncio.run(_pod(cluster.kubeconfig, "running"))
+        script = {"log": "one\ntwo\n", "exec": [{"command": ["fail"], "stderr": "no", "exit_code": 3}]}
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{control}/fakeapiserver/scripts",
+            json.dumps(script).encode(),
+            {"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request).close()
+        assert b"".join(client.logs("web", tail_lines=1)) == b"two\n"
+        assert client.run("web", ["fail"]) == streams.Completed(3, b"", b"no")
+        with pytest.raises(StatusError, match="address not allowed"):
+            client.request("GET", "/api/v1/nodes/node-1/proxy/healthz")
+        with pytest.raises(StatusError, match="container gone is not valid for pod web"):
+            b"".join(client.logs("web", container="gone"))
 
 
 async def _node(config: str) -> None:

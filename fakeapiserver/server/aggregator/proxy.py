@@ -87,7 +87,7 @@ class Proxy:
             return _unavailable("service unavailable")
         if not request.header(b"audit-id"):
             request.headers.append((b"audit-id", str(uuid.uuid4()).encode()))
-        forward = self._upgrade if _is_upgrade(request) else self._forward
+        forward = self._upgrade if is_upgrade(request) else self._forward
         if is_long_running(request.info):
             return await forward(request, target, None)
         loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class Proxy:
         connected = asyncio.Event()
         try:
             async with asyncio.timeout(timeout):
-                answer = await self.transport.round_trip(target, _head("GET", path, lines), "GET", None, connected)
+                answer = await self.transport.round_trip(target, head_of("GET", path, lines), "GET", None, connected)
                 return answer, await answer.body()
         except TimeoutError:
             late = (
@@ -126,14 +126,14 @@ class Proxy:
 
     async def _forward(self, request: Request, target: Target, end: float | None) -> Response:
         read = asyncio.Event()
-        body = _body(request, read)
+        body = framed_body(request, read)
         if body is None:
             read.set()
         exchange = self.transport.round_trip(
             target, _request_head(request, target, self._foreign(request)), request.method, body
         )
         try:
-            answer = await _while_connected(request, exchange, read)
+            answer = await while_connected(request, exchange, read)
         except TransportError as error:
             return _unreachable(str(error))
         except BodyLost:
@@ -145,9 +145,9 @@ class Proxy:
         headers = [(b"cache-control", b"no-cache, private")]
         headers += [
             (name.lower(), redirected(value, target) if name.lower() == b"location" else value)
-            for name, value in _without_hops(answer.headers)
+            for name, value in without_hops(answer.headers)
         ]
-        chunks = _chunks(answer, end)
+        chunks = body_chunks(answer, end)
         if request.method == "HEAD" or any(name.lower() in _TELLS_ITS_TYPE for name, _ in answer.headers):
             return Response(answer.status, b"", "", headers, stream=chunks)
         first = await anext(chunks, b"")
@@ -162,7 +162,7 @@ class Proxy:
             return _unavailable(f"error dialing backend: {error}")
         try:
             connection.writer.write(_upgrade_head(request, target, self._foreign(request)) + body)
-            status, headers = _parsed(await connection.reader.readuntil(b"\r\n\r\n"))
+            status, headers = parsed_head(await connection.reader.readuntil(b"\r\n\r\n"))
         except (OSError, EOFError, asyncio.LimitOverrunError, ValueError) as error:
             connection.close()
             return _unavailable("unexpected EOF" if isinstance(error, EOFError) else str(error))
@@ -175,7 +175,7 @@ class Proxy:
 
         async def takeover(receive: Receive, send: Send) -> None:
             try:
-                await _relay(connection, receive, send)
+                await relay(connection, receive, send)
             except ConnectionError:
                 return  # the client has left first
             finally:
@@ -208,7 +208,7 @@ def redirected(value: bytes, target: Target) -> bytes:
     return b"https://" + authority + found["rest"]
 
 
-async def _relay(connection: Connection, receive: Receive, send: Send) -> None:
+async def relay(connection: Connection, receive: Receive, send: Send) -> None:
     """Until one side ends."""
 
     async def to_backend() -> None:
@@ -230,7 +230,7 @@ async def _relay(connection: Connection, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _while_connected(request: Request, exchange: Coroutine[Any, Any, Answer], read: asyncio.Event) -> Answer:
+async def while_connected(request: Request, exchange: Coroutine[Any, Any, Answer], read: asyncio.Event) -> Answer:
     """The answer; ConnectionError when the client leaves before it is there, which ends the exchange. `read`: the request's
     body was read, and what comes next is the client's leave."""
 
@@ -251,7 +251,7 @@ async def _while_connected(request: Request, exchange: Coroutine[Any, Any, Answe
         await asyncio.gather(exchanging, leaving, return_exceptions=True)
 
 
-async def _chunks(answer: Answer, end: float | None) -> AsyncGenerator[bytes, None]:
+async def body_chunks(answer: Answer, end: float | None) -> AsyncGenerator[bytes, None]:
     """ResponseBroken where the body ends early or isn't complete at `end` (loop time)."""
     try:
         async with asyncio.timeout_at(end):
@@ -297,7 +297,7 @@ def _unreachable(why: str) -> Response:
     return _unavailable(f"error trying to reach service: {why}")
 
 
-def _is_upgrade(request: Request) -> bool:
+def is_upgrade(request: Request) -> bool:
     asks = any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection")
     return asks and HIJACK in request.scope.get("extensions", {})
 
@@ -306,7 +306,7 @@ def _is_discovery(request: Request) -> bool:
     return not request.info.resource_request and request.path.strip("/").count("/") == 2
 
 
-def _body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes] | None:
+def framed_body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes] | None:
     """The body, framed as the request head says, BodyLost when the client leaves; None when there is none."""
     chunked = bool(request.header(b"transfer-encoding"))
     if not chunked and request.header(b"content-length") in ("", "0"):
@@ -333,7 +333,7 @@ class BodyLost(Exception):
 
 
 def _request_head(request: Request, target: Target, foreign: Headers) -> bytes:
-    headers = [(name, value) for name, value in _without_hops(foreign) if name not in _FORWARDED]
+    headers = [(name, value) for name, value in without_hops(foreign) if name not in _FORWARDED]
     if any(name == b"te" and b"trailers" in value.lower() for name, value in request.headers):
         headers.append((b"te", b"trailers"))
     if request.header(b"transfer-encoding"):
@@ -341,12 +341,12 @@ def _request_head(request: Request, target: Target, foreign: Headers) -> bytes:
     path = _escaped(request.path)
     told = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
     headers += [
-        (b"x-forwarded-for", _forwarded_for(request)),
+        (b"x-forwarded-for", forwarded_for(request)),
         (b"x-forwarded-uri", told.encode()),
         (b"x-forwarded-host", target.authority.encode()),
         (b"x-forwarded-proto", b"https"),
     ]
-    return _head(
+    return head_of(
         request.method,
         path + _query(request),
         [(b"host", target.authority.encode()), *headers, *_identity(request.user)],
@@ -356,17 +356,17 @@ def _request_head(request: Request, target: Target, foreign: Headers) -> bytes:
 def _upgrade_head(request: Request, target: Target, foreign: Headers) -> bytes:
     """Everything as it came, but for who asks."""
     headers = [(name, value) for name, value in foreign if name != b"x-forwarded-for"]
-    headers += [(b"x-forwarded-for", _forwarded_for(request)), *_identity(request.user)]
+    headers += [(b"x-forwarded-for", forwarded_for(request)), *_identity(request.user)]
     path = _escaped(request.path) + _query(request)
-    return _head(request.method, path, [(b"host", target.authority.encode()), *headers])
+    return head_of(request.method, path, [(b"host", target.authority.encode()), *headers])
 
 
-def _head(method: str, path: str, headers: Headers) -> bytes:
+def head_of(method: str, path: str, headers: Headers) -> bytes:
     lines = [f"{method} {path} HTTP/1.1".encode(), *(b"%b: %b" % (_canonical(name), value) for name, value in headers)]
     return b"\r\n".join([*lines, b"", b""])
 
 
-def _without_hops(headers: Headers) -> Headers:
+def without_hops(headers: Headers) -> Headers:
     """What isn't only for the next hop."""
     named = {
         part.strip().lower() for name, value in headers if name.lower() == b"connection" for part in value.split(b",")
@@ -374,7 +374,7 @@ def _without_hops(headers: Headers) -> Headers:
     return [(name, value) for name, value in headers if name.lower() not in _HOP_BY_HOP and name.lower() not in named]
 
 
-def _forwarded_for(request: Request) -> bytes:
+def forwarded_for(request: Request) -> bytes:
     before = [value for name, value in request.headers if name == b"x-forwarded-for"]
     client = request.scope.get("client")
     return b", ".join([*before, client[0].encode()] if client else before)
@@ -416,7 +416,7 @@ def _query(request: Request) -> str:
     return "?" + told if told else ""
 
 
-def _parsed(head: bytes) -> tuple[int, Headers]:
+def parsed_head(head: bytes) -> tuple[int, Headers]:
     """Status and headers, names as sent. ValueError."""
     first, *lines = head[:-4].split(b"\r\n")
     version, _, rest = first.partition(b" ")

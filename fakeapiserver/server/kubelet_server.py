@@ -1,0 +1,140 @@
+"""What the kubelets of simulated nodes answer over HTTPS, to an API server in another process: all of them behind one port.
+
+Upstream: pkg/kubelet/server/server.go, k8s.io/cri-streaming/pkg/streaming/remotecommand/httpstream.go (NewOptions).
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import parse
+from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.clock import Timers
+from fakeapiserver.component_helpers.streaming import KubeletError, Runtime, Streams, Write
+from fakeapiserver.controller_runtime.reconcile import Request as PodKey
+from fakeapiserver.endpoints import port_forward as port_forwarding
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.connect import container_names, in_container, log_option_errors, log_options
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.nodes.runtime import SimulatedKubelets
+from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.transport.pipe import Pipe
+
+_FLAGS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+_SAMPLES: Final = (("memory", "container_memory_working_set_bytes"), ("cpu", "container_cpu_usage_seconds_total"))
+
+
+class KubeletServer:
+    """`handle` answers requests (server/app.py)."""
+
+    def __init__(self, simulation: Simulation, clock: Timers) -> None:
+        self._simulation = simulation
+        self._kubelets = SimulatedKubelets(simulation, clock)
+        self._clock = clock
+
+    async def handle(self, request: Request) -> Response:
+        """ConnectionError: the node's plug is pulled."""
+        match request.path.strip("/").split("/"):
+            case ["healthz"]:
+                return Response(200, b"ok", "text/plain; charset=utf-8")
+            case ["pods"]:
+                pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": self._pods()}
+                return respond.answer(request, json.dumps(pods).encode(), "application/json")
+            case ["metrics", "resource"]:
+                text = "".join(self._samples())
+                return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+            case ["containerLogs", namespace, name, container]:
+                return await self._logs(request, namespace, name, container)
+            case ["exec" | "attach" as kind, namespace, name, container]:
+                return await self._process(request, kind, namespace, name, container)
+            case ["exec" | "attach" as kind, namespace, name, _, container]:
+                return await self._process(request, kind, namespace, name, container)
+            case ["portForward", namespace, name]:
+                return await self._forward(request, namespace, name)
+            case ["portForward", namespace, name, _]:
+                return await self._forward(request, namespace, name)
+        return respond.text(404, "404: Page Not Found\n")
+
+    async def _logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
+        try:
+            errors = log_option_errors(request)
+        except StatusError:
+            return respond.text(400, '{"message": "Unable to decode query."}')
+        if errors:
+            return respond.text(422, '{"message": "Invalid request."}')
+        pod = self._pod(namespace, name)
+        if pod is None:
+            return respond.text(404, f"pod {go_quote(name)} does not exist")
+        if container not in container_names(pod["spec"]):
+            return respond.text(404, f"container {go_quote(container)} not found in pod {go_quote(name)}")
+        try:
+            chunks = await self._runtime(pod).logs(pod, container, log_options(request, self._clock.now()))
+        except KubeletError as error:
+            return respond.text(error.status, str(error))
+        return Response(content_type="text/plain", stream=chunks)
+
+    async def _process(self, request: Request, kind: str, namespace: str, name: str, container: str) -> Response:
+        options: Object = {option: request.param(flag) == "1" for option, flag in _FLAGS.items()}
+        options["command"] = command = request.query.get("command", [])
+        pod = self._pod(namespace, name)
+        if pod is None:
+            return respond.text(404, "pod does not exist")
+        runtime = self._runtime(pod)
+
+        async def process(streams: Streams) -> int:
+            if kind == "exec":
+                return await runtime.execute(pod, container, command, streams)
+            await runtime.attach(pod, container, streams)
+            return 0
+
+        return await in_container(request, options, pod, container, runtime, process)
+
+    async def _forward(self, request: Request, namespace: str, name: str) -> Response:
+        pod = self._pod(namespace, name)
+        if pod is None:
+            return respond.text(404, "pod does not exist")
+        runtime, metadata = self._runtime(pod), pod["metadata"]
+
+        async def forward(port: int, received: Pipe, write: Write) -> None:
+            await runtime.port_forward(pod, port, received, write)
+
+        texts = [text for value in request.query.get("port", []) for text in value.split(",")]
+        if not all(text.isascii() and text.isdigit() and len(text) < 6 for text in texts):
+            return respond.text(400, "unable to parse ports")
+        options = {"ports": [int(text) for text in texts]}
+        try:
+            return await port_forwarding.serve(request, options, metadata["name"], metadata["uid"], forward)
+        except StatusError as error:
+            return respond.text(error.code, str(error))
+
+    def _pods(self) -> list[Object]:
+        known = (self._simulation.pod(request) for request in self._simulation.requests)
+        return [pod for pod in known if pod is not None]
+
+    def _pod(self, namespace: str, name: str) -> Object | None:
+        """One that a node has taken."""
+        pod = self._simulation.pod(PodKey(namespace, name))
+        return pod if pod is not None and pod["spec"].get("nodeName") in self._simulation.nodes else None
+
+    def _runtime(self, pod: Object) -> Runtime:
+        runtime = self._kubelets.runtime(pod["spec"]["nodeName"])
+        assert runtime is not None
+        return runtime
+
+    def _samples(self) -> Iterator[str]:
+        """Of containers that run: what their scripts say they use."""
+        for pod in self._pods():
+            metadata = pod["metadata"]
+            for status in (pod.get("status") or {}).get("containerStatuses") or ():
+                if "running" not in status["state"]:
+                    continue
+                labels = f'container="{status["name"]}",namespace="{metadata["namespace"]}",pod="{metadata["name"]}"'
+                usage = self._simulation.behaviours.of(pod, status["name"], main=True).usage
+                for resource, name in _SAMPLES:
+                    yield f"{name}{{{labels}}} {parse(usage.get(resource, '0')).value}\n"
+                started = seconds_of(status["state"]["running"]["startedAt"]) or 0.0
+                yield f"container_start_time_seconds{{{labels}}} {started:.0f}\n"
+        yield "resource_scrape_error 0\n"

@@ -198,7 +198,9 @@ class LocalServer:
             from fakeapiserver.nodes.simulation import Simulation
             from fakeapiserver.nodes.stages import sources
 
-            simulation = self.simulation = api.simulation = Simulation(self.config.nodes)
+            simulation = self.simulation = api.simulation = Simulation(
+                self.config.nodes, dual_stack="," in self.config.service_cluster_ip_range
+            )
             simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
             found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))

@@ -1,12 +1,22 @@
 """Nodes that look after themselves: they refuse pods, evict them, end them all; and addresses of both IP families."""
 
+import asyncio
 import json
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client import wait
+from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.nodes.eviction import PRESSURES, message, ranked
+from fakeapiserver.nodes.node import pod_ranges
+from fakeapiserver.server.config import Config
+from fakeapiserver.server.local import LocalServer
 from tests.plain_client import Client
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -145,3 +155,28 @@ def test_a_resize_reaches_the_container() -> None:
         assert found["containerStatuses"][0]["allocatedResources"] == {"memory": "100Gi"}
         assert "PodResize" not in json.dumps(found["conditions"])
         assert {"ResizeStarted", "ResizeCompleted", "ResizeDeferred"} <= client.events()
+
+
+def test_pods_have_an_address_of_each_family_that_services_have() -> None:
+    async def living() -> Object:
+        server = LocalServer(Config(nodes=1, service_cluster_ip_range="10.0.0.0/24,fd00::/112"))
+        await server.start()
+        config = RESTConfig(host=server.url, ca_data=server.ca, token=server.admin_token)
+        try:
+            async with RESTClient(config) as rest:
+                pods = DynamicClient(rest).resource(GroupVersionResource("", "v1", "pods"), "default")
+                spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "x"}]}
+                await pods.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+                found = await wait.until(pods, lambda pod: "podIPs" in (pod or {}).get("status", {}), name="p")
+                assert found is not None
+                return found["status"]
+        finally:
+            await server.stop()
+
+    status = asyncio.run(living())
+    assert [ip_address(row["ip"]).version for row in status["podIPs"]] == [4, 6]
+    assert [ip_address(row["ip"]).version for row in status["hostIPs"]] == [4, 6]
+    assert all(
+        ip_address(row["ip"]) in ip_network(text)
+        for row, text in zip(status["podIPs"], pod_ranges(1, dual_stack=True), strict=True)
+    )

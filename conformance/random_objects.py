@@ -163,6 +163,14 @@ class Types:
             others=tuple(sorted(below - {"status", "scale", "proxy", "proxy/{path}"})),
         )
 
+    def schema(self, path: str) -> tuple[Schema, Mapping[str, Any]]:
+        """Of a collection's kind, and what it refers to."""
+        version, resource, namespace = _parts(path)
+        document = self._document(version)
+        post = document["paths"][_collection(version, resource, namespace)]["post"]
+        kind = post["x-kubernetes-group-version-kind"]["kind"]
+        return self._named(document, version, kind), document["components"]["schemas"]
+
     def _document(self, version: str) -> Any:
         if version not in self._documents:
             prefix = "apis" if "/" in version else "api"
@@ -178,7 +186,7 @@ class Types:
 
     def _make(self, document: Any, schema: Schema, minimal: Any) -> Make:
         schemas = document["components"]["schemas"]
-        return lambda rng: _Maker(rng, schemas, self._broken).filled(schema, copy.deepcopy(minimal), 0)
+        return lambda rng: Maker(rng, schemas, self._broken).filled(schema, copy.deepcopy(minimal), 0)
 
 
 def _parts(path: str) -> tuple[str, str, str]:
@@ -194,13 +202,15 @@ def _collection(version: str, resource: str, namespace: str) -> str:
     return f"{prefix}{version}{'/namespaces/{namespace}' if namespace else ''}/{resource}"
 
 
-class _Maker:
+class Maker:
+    """Values for schemas that refer to `schemas`; `broken` as Types has it."""
+
     def __init__(self, rng: random.Random, schemas: Mapping[str, Any], broken: float) -> None:
         self._rng, self._schemas, self._broken = rng, schemas, broken
 
     def filled(self, schema: Schema, value: Any, depth: int) -> Any:
         """The value with some more of the fields that its schema has."""
-        schema = self._resolved(schema)
+        schema = self.resolved(schema)
         properties = schema.get("properties")
         if isinstance(value, list):
             items = schema.get("items")
@@ -221,7 +231,7 @@ class _Maker:
     def value(self, name: str, schema: Schema, depth: int) -> Any:
         if self._rng.random() < self._broken:
             return copy.deepcopy(self._rng.choice(_ANYTHING))
-        ref, schema = self._name_of(schema), self._resolved(schema)
+        ref, schema = self._name_of(schema), self.resolved(schema)
         if ref.endswith("resource.Quantity"):
             return self._pick(_QUANTITIES, _ODD_QUANTITIES)
         if ref.endswith("intstr.IntOrString"):
@@ -274,6 +284,6 @@ class _Maker:
             schema = schema["allOf"][0]
         return str(schema.get("$ref", ""))
 
-    def _resolved(self, schema: Schema) -> Schema:
+    def resolved(self, schema: Schema) -> Schema:
         name = self._name_of(schema)
         return self._schemas[name.removeprefix(_REF)] if name else schema

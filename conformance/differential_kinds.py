@@ -1,0 +1,223 @@
+"""Every built-in kind beside a real server: valid objects through their life, broken ones at their creation and as updates.
+
+    python -m conformance.differential_kinds --oracle URL --oracle-token T --server URL --token T
+        [--kind PART] [--variants N] [--seed N] [--output text|json] [--quiet]
+
+Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
+(minimal_objects.json) and its rich ones (rich_objects.json) are created, read, listed, printed, updated, patched, written in their
+status and deleted; of each rich one `--variants` broken ones (conformance/broken_variants.py) are tried as new objects and half as many
+as updates, both with dryRun. Prints the first of each way in which answers differ, and a table: for each collection the shares of
+equal answers (valid), and of equal status and causes (broken).
+"""
+
+import copy
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from conformance.broken_variants import variants
+from conformance.differential_customresources import comparable
+from conformance.exchange import HERE, Answer, Client, comparing, difference
+from conformance.random_objects import Types
+from conformance.writes import OBJECTS
+
+Request = dict[str, Any]
+
+RICH: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "rich_objects.json").read_text())
+_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_WITH_STATUS: Final = frozenset(
+    {
+        "apiservices",
+        "certificatesigningrequests",
+        "cronjobs",
+        "daemonsets",
+        "deployments",
+        "flowschemas",
+        "horizontalpodautoscalers",
+        "ingresses",
+        "jobs",
+        "namespaces",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "poddisruptionbudgets",
+        "pods",
+        "prioritylevelconfigurations",
+        "replicasets",
+        "replicationcontrollers",
+        "resourceclaims",
+        "resourcequotas",
+        "servicecidrs",
+        "services",
+        "statefulsets",
+        "validatingadmissionpolicies",
+        "volumeattachments",
+    }
+)
+
+
+@dataclass
+class Share:
+    equal: int = 0
+    of: int = 0
+
+    def count(self, equal: bool) -> None:
+        self.equal += equal
+        self.of += 1
+
+    def __str__(self) -> str:
+        return f"{self.equal}/{self.of}"
+
+
+@dataclass
+class Score:
+    """Of one collection: equal answers for valid objects, equal status and equal causes for broken ones."""
+
+    valid: Share = field(default_factory=Share)
+    status: Share = field(default_factory=Share)
+    causes: Share = field(default_factory=Share)
+
+
+class Comparison:
+    def __init__(self, oracle: Client, server: Client, seed: int, count: int, *, quiet: bool) -> None:
+        self._clients = (oracle, server)
+        self._types = Types(oracle)
+        self._seed = seed
+        self._count = count
+        self._quiet = quiet
+        self._told: set[str] = set()
+        self.scores: dict[str, Score] = {}
+
+    def kind(self, collection: str) -> None:
+        score = self.scores[collection] = Score()
+        minimal = OBJECTS.get(collection)
+        for number, obj in enumerate([*([minimal] if minimal is not None else []), *RICH.get(collection, ())]):
+            named = _named(obj, f"k{number}")
+            for request in _life(collection, named):
+                expected, got = self._send(request)
+                found = difference(comparable(expected), comparable(got))
+                score.valid.count(not found)
+                if found:
+                    self._tell(collection, request, f"valid: {found}", expected, got)
+        schema, schemas = self._types.schema(collection)
+        for number, obj in enumerate(RICH.get(collection, ())):
+            rng = random.Random(f"{self._seed} {collection} {number}")
+            named = _named(obj, f"b{number}")
+            for what, broken in variants(rng, named, schema, schemas, self._count):
+                self._broken(
+                    score, collection, what, {"method": "POST", "path": f"{collection}?dryRun=All", "body": broken}
+                )
+            name = named["metadata"]["name"]
+            self._send({"method": "POST", "path": collection, "body": named})
+            for what, broken in variants(rng, named, schema, schemas, self._count // 2):
+                path = f"{collection}/{name}?dryRun=All"
+                self._broken(score, collection, what, {"method": "PUT", "path": path, "body": broken})
+            self._send({"method": "DELETE", "path": f"{collection}/{name}?gracePeriodSeconds=0"})
+
+    def _broken(self, score: Score, collection: str, what: str, request: Request) -> None:
+        expected, got = self._send(request)
+        same_status = expected["status"] == got["status"]
+        score.status.count(same_status)
+        found = difference(comparable(expected), comparable(got))
+        if expected["status"] >= 400:
+            score.causes.count(same_status and _told(expected) == _told(got))
+            if not found:
+                return
+            if _told(expected) != _told(got):
+                missing, more = _told(expected) - _told(got), _told(got) - _told(expected)
+                found = f"missing {sorted(missing)}, too many {sorted(more)}"
+        if found:
+            self._tell(collection, request, f"{what}: {found}", expected, got)
+
+    def _send(self, request: Request) -> tuple[Answer, Answer]:
+        expected, got = (client.send(request, []) for client in self._clients)
+        return expected, got
+
+    def _tell(self, collection: str, request: Request, found: str, expected: Answer, got: Answer) -> None:
+        if expected["status"] != got["status"]:
+            found += f"\n    {expected['status']} != {got['status']}: {_message(expected)} != {_message(got)}"
+        key = collection + re.sub(r"\d+|\[\w+\]|\"[^\"]*\"", "N", found.split(": ", 1)[-1])[:140]
+        if key not in self._told and not self._quiet:
+            print(f"{request['method']} {request['path']} {found[:1200]}", flush=True)
+        self._told.add(key)
+
+
+def _named(obj: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """With a name, where it has none of its own."""
+    made: dict[str, Any] = copy.deepcopy(dict(obj))
+    made["metadata"] = {"name": name, **made.get("metadata", {})}
+    return made
+
+
+def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
+    path = f"{collection}/{obj['metadata']['name']}"
+    yield {"method": "POST", "path": collection, "body": obj}
+    yield {"method": "GET", "path": path}
+    yield {"method": "GET", "path": path, "accept": _TABLE}
+    yield {"method": "GET", "path": f"{collection}?fieldSelector=metadata.name={obj['metadata']['name']}"}
+    updated = copy.deepcopy(obj)
+    updated["metadata"].setdefault("labels", {})["updated"] = "yes"
+    yield {"method": "PUT", "path": path, "body": updated}
+    patch = {"metadata": {"annotations": {"patched": "yes"}, "labels": {"updated": None}}}
+    yield {"method": "PATCH", "path": path, "type": "application/merge-patch+json", "body": patch}
+    if collection.rpartition("/")[2] in _WITH_STATUS:
+        yield {"method": "GET", "path": f"{path}/status"}
+        status = {"metadata": {"labels": {"by-status": "1"}}, "status": {"observedGeneration": 1}}
+        yield {"method": "PATCH", "path": f"{path}/status", "type": "application/merge-patch+json", "body": status}
+    yield {"method": "DELETE", "path": f"{path}?gracePeriodSeconds=0"}
+    yield {"method": "GET", "path": path}
+
+
+def _told(answer: Answer) -> frozenset[tuple[str, str, str]]:
+    """A refusal's causes; its message where it has none."""
+    body = answer.get("body")
+    if not isinstance(body, dict):
+        return frozenset()
+    causes = (body.get("details") or {}).get("causes") or ()
+    found = {(row.get("field", ""), row.get("reason", ""), row.get("message", "")) for row in causes}
+    return frozenset(found or {("", str(body.get("reason")), str(body.get("message")))})
+
+
+def _message(answer: Answer) -> str:
+    body = answer.get("body")
+    return str(body.get("message", ""))[:400] if isinstance(body, dict) else ""
+
+
+def main() -> int:
+    parser = comparing(__doc__, variants=60)
+    parser.add_argument("--kind", default="", help="only collections whose path has this in it")
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+    parser.add_argument("--quiet", action="store_true", help="the table only")
+    arguments = parser.parse_args()
+    comparison = Comparison(
+        Client(arguments.oracle, arguments.oracle_token),
+        Client(arguments.server, arguments.token),
+        arguments.seed,
+        arguments.variants,
+        quiet=arguments.quiet,
+    )
+    collections = [path for path in {**RICH, **OBJECTS} if arguments.kind in path and "example.com" not in path]
+    for collection in collections:
+        comparison.kind(collection)
+        if arguments.output == "text":
+            score = comparison.scores[collection]
+            print(f"{collection}: valid {score.valid}, status {score.status}, causes {score.causes}", flush=True)
+    if arguments.output == "json":
+        rows = {path: {"valid": [s.valid.equal, s.valid.of], "status": [s.status.equal, s.status.of],
+                       "causes": [s.causes.equal, s.causes.of]} for path, s in comparison.scores.items()}  # fmt: skip
+        print(json.dumps(rows, indent=1))
+        return 0
+    scores = comparison.scores.values()
+    for what in ("valid", "status", "causes"):
+        shares = [getattr(score, what) for score in scores]
+        equal, of = sum(share.equal for share in shares), sum(share.of for share in shares)
+        print(f"{what}: {equal} of {of} ({100 * equal / max(of, 1):.1f} %)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

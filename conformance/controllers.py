@@ -60,11 +60,12 @@ _QUIET_SECONDS: Final = 2.5
 _MAX_SECONDS: Final = 60.0
 _HASHES: Final = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 # What a server or a controller chooses freely; that there is something must be equal.
-_FREE: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
+_FREE: Final = frozenset({"certificate", "clusterIP", "clusterIPs", "nodePort", "podIP", "healthCheckNodePort"})
 # How a server of ours has what a recording had beside the real manager, and hasn't what it hadn't, by the scripts' folder. Those of the
 # scheduler were recorded beside a real one, with a node node-1.
 FLAGS: Final = {
     "service": ("--load-balancers",),
+    "tokencleaner": ("--controllers=*,token-cleaner-controller",),
     "bootstrapsigner": ("--controllers=bootstrap-signer-controller,token-cleaner-controller",),
     "selinux-warning": ("--controllers=selinux-warning-controller",),
     "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
@@ -72,20 +73,27 @@ FLAGS: Final = {
     "attachdetach": ("--controllers=*,-node-lifecycle-controller",),
     # it would take away what a new node is tainted with: nobody has said yet whether it is ready
     "daemonset": ("--controllers=*,-node-lifecycle-controller",),
+    "ttl": ("--controllers=*,-node-lifecycle-controller",),
+    # it would end pods of nodes that aren't there
+    "namespace": ("--controllers=*,-pod-garbage-collector-controller",),
 }
 # What no kube-controller-manager does.
 _ELSEWHERE: Final = frozenset({"service", "kube-scheduler"})
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
-_UNORDERED: Final = frozenset({"endpoints"})
+_UNORDERED: Final = frozenset({"endpoints", "subsets"})
 _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _OF_NOW: Final = re.compile(r"\$\{now(?:-([0-9]+))?\}")
 _RFC_3339: Final = "%Y-%m-%dT%H:%M:%SZ"
 _PEM: Final = re.compile(r"(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n)+")
+# The same in secrets; tokens and namespaces there.
+_CODED: Final = re.compile(r"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t[\w+/=]+|(?:ZXlKaGJHY|c2NyaXB0L)[\w+/=]+")
 # Times in zones, as cron jobs' annotations have them: the zone stays.
 _ZONED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)")
 # The minute that a cron job's job is of.
 _OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?![\da-f])")
+# A replica set that was refused: nobody saw its hash.
+_OF_NONE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{8,10}(?=\")")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 
 
@@ -285,7 +293,7 @@ class Run:
         self._names = names
         return {
             path: sorted({_event(obj, names) for obj in found})
-            if path == "v1/events"
+            if path.partition("?")[0].endswith("/events")
             else counted(neutral(obj, names) for obj in found)
             for path, found in objects.items()
         }
@@ -323,7 +331,7 @@ def neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
         value = [{**row, "ip": "*"} if "ip" in row else row for row in value]
     if isinstance(value, dict):
         shown = {name: item for name, item in value.items() if name not in _GONE}
-        return {name: neutral(item, names, name) for name, item in shown.items()}
+        return {_renamed(name, names): neutral(item, names, name) for name, item in shown.items()}
     if isinstance(value, list):
         found = [neutral(item, names) for item in value]
         return sorted(found, key=json.dumps) if key in _UNORDERED else found
@@ -331,12 +339,20 @@ def neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
 
 
 def _text(text: str, names: Mapping[str, str]) -> str:
-    for name, neutral in names.items():
-        text = text.replace(name, neutral)
+    text = _CODED.sub("CODED", _renamed(text, names))
     found: str = plain(
-        _ZONED.sub("TIME", _OF_JOBS.sub("MINUTES", _OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text))))
+        _ZONED.sub(
+            "TIME",
+            _OF_JOBS.sub("MINUTES", _OF_NONE.sub("HASH", _OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text)))),
+        )
     )
     return found
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for name, neutral in names.items():
+        text = text.replace(name, neutral)
+    return text
 
 
 def _event(event: Mapping[str, Any], names: Mapping[str, str]) -> str:

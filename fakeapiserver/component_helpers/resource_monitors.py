@@ -25,8 +25,9 @@ from fakeapiserver.controller_runtime.source import Informer
 
 log = logging.getLogger(__name__)
 
-# Seconds. Discovery follows a change a little later: it is looked at soon, and twice again.
-_FIRST: Final = 0.02
+# Seconds. Discovery follows a change a little later: it is looked at soon, and twice again; not so soon that what the last deletions
+# of a resource free isn't counted any more.
+_FIRST: Final = 0.1
 _AGAIN: Final = (2.0, 28.0)
 _PERIOD: Final = 30.0
 _MAX_WAIT: Final = 30.0

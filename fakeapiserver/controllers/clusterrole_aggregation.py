@@ -39,12 +39,13 @@ class ClusterRoleAggregation:
         rules = self._aggregated(role)
         if rules == [_shown(rule) for rule in role.get("rules") or ()]:
             return
-        wanted = {
+        wanted: Object = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
             "metadata": {"name": request.name},
-            "rules": rules,
         }
+        if rules:  # none are nobody's to apply: what others wrote stays
+            wanted["rules"] = rules
         try:
             await self._roles.apply(wanted, force=True, field_manager=_MANAGER)
         except StatusError as error:

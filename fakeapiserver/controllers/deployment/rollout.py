@@ -241,7 +241,10 @@ class Rollout:
                 await self._scale(replica_set, size, force=True)
 
     async def _scale(self, replica_set: Object, size: int, *, force: bool = False) -> Object:
-        """The replica set with this size. `force`: annotated with what the deployment wants, even if it has it already."""
+        """The replica set with this size. `force`: annotated with what the deployment wants, even if it has it already.
+
+        The status that follows tells of the size it had: so upstream has it, and it stays so where the next look fails.
+        """
         current = counts.spec_replicas(replica_set)
         annotations = revisions.annotations_of(replica_set)
         annotated = annotations | counts.replicas_annotations(self._deployment)
@@ -250,19 +253,12 @@ class Rollout:
         changed = revisions.with_annotations(replica_set, annotated)
         written = await self._replica_sets.update({**changed, "spec": {**changed["spec"], "replicas": size}})
         self._wrote(written)
-        self._replace(replica_set, written)
         if size != current:
             name = written["metadata"]["name"]
             direction = "up" if current < size else "down"
             message = f"Scaled {direction} replica set {name} from {current} to {size}"
             self._event("Normal", "ScalingReplicaSet", message)
         return written
-
-    def _replace(self, before: Object, after: Object) -> None:
-        if before is self._new:
-            self._new = after
-        else:
-            self._old = [after if found is before else found for found in self._old]
 
     # ----------------------------------------------------------------------- strategies
 

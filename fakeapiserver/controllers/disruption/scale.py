@@ -19,6 +19,7 @@ from fakeapiserver.component_helpers.objects import (
     controller_of,
     resolve_reference,
 )
+from fakeapiserver.component_helpers.scales import get_scale
 
 _APPS: Final = ("apps", "extensions")
 
@@ -99,7 +100,7 @@ class ScaleFinder:
                 f"no matches for kind {go_quote(kind)} in version {go_quote(reference['apiVersion'])}"
             ) from None
         try:
-            scale = await self._client.resource(mapping.gvr, namespace).get(reference["name"], "scale")
+            scale = await get_scale(self._client, mapping.gvr, namespace, reference["name"])
         except StatusError as error:
             if not is_not_found(error):
                 raise

@@ -18,6 +18,7 @@ from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
 from fakeapiserver.component_helpers.pods import selects
+from fakeapiserver.component_helpers.scales import get_scale
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
@@ -315,7 +316,7 @@ class HorizontalController:
             raise _NoScale(f"unexpected GroupVersion string: {version}")
         try:
             found = await self._mapper.mapping(GroupKind(group, target["kind"]))
-            return Scale(found.gvr, await self._client.resource(found.gvr, namespace).get(target["name"], "scale"))
+            return Scale(found.gvr, await get_scale(self._client, found.gvr, namespace, target["name"]))
         except (NoMatchError, StatusError, TransportError, TimeoutError, ValueError) as error:
             raise _NoScale(str(error)) from error
 

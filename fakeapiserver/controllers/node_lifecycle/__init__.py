@@ -58,6 +58,8 @@ _LEASE_NAMESPACE: Final = "kube-node-lease"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _MANY: Final = 8
 _TRIES: Final = 5
+# Seconds: more than what is lost when times are added up.
+_MOMENT: Final = 0.002
 
 
 class NodeLifecycle:
@@ -109,9 +111,9 @@ class NodeLifecycle:
         health.notice(node, self.leases.indexer.get_by_key(f"{_LEASE_NAMESPACE}/{node['metadata']['name']}"), now)
 
     def _next_look(self, at: float) -> float:
-        """When upstream looks at that time, or next."""
+        """When upstream looks next: what happens at the moment of a look comes too late for it."""
         period = self._context.configuration.node_monitor_period
-        return self._looked_at + beats_until(at - self._looked_at, period) * period
+        return self._looked_at + beats_until(at - self._looked_at + _MOMENT, period) * period
 
     async def look(self, request: Request) -> Result | None:
         """At all nodes."""

@@ -1,0 +1,41 @@
+"""Scales of workloads, as a controller asks for them (upstream: client-go/scale/client.go, scale/scheme/autoscalingv1/conversion.go)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.dynamic import DynamicClient
+
+# How label selectors say what selectors may say in several ways.
+_OPERATORS: Final = {"==": "=", "!=": "notin"}
+_UNKNOWN: Final = {">": "gt", "<": "lt"}
+
+
+async def get_scale(client: DynamicClient, resource: GroupVersionResource, namespace: str, name: str) -> Object:
+    """With its selector in the words of a label selector. ValueError for one that is none; StatusError, TransportError, TimeoutError."""
+    scale = await client.resource(resource, namespace).get(name, "scale")
+    text = (scale.get("status") or {}).get("selector")
+    if not text:
+        return scale
+    try:
+        selector = labels.Selector(tuple(_requirements(text)))
+    except ValueError as error:
+        raise ValueError(
+            "received an object from a /scale endpoint which was not convertible to autoscaling Scale: "
+            f"failed to parse target selector: {error}"
+        ) from None
+    return {**scale, "status": {**scale["status"], "selector": str(selector)}}
+
+
+def _requirements(text: str) -> Iterator[labels.Requirement]:
+    """ValueError."""
+    try:
+        parsed = labels.parse(text)
+    except ValueError as error:
+        raise ValueError(f'couldn\'t parse the selector string "{text}": {error}') from None
+    for found in parsed.requirements:
+        if found.operator in _UNKNOWN:
+            raise ValueError(f'"{_UNKNOWN[found.operator]}" is not a valid label selector operator')
+        yield labels.Requirement(found.key, _OPERATORS.get(found.operator, found.operator), found.values)

@@ -223,13 +223,15 @@ class RESTClient:
 
     def impersonating(self, user: ImpersonationConfig) -> "RESTClient":
         """The same, in the name of another: over the same connections, which this one closes."""
-        return RESTClient(
-            self.config.with_(impersonate=user),
-            self._transport,
-            self._clock,
-            metrics=self._metrics,
-            sleep=self._sleep,
-        )
+        return self._over_the_same_connections(self.config.with_(impersonate=user))
+
+    def with_turns_of_its_own(self) -> "RESTClient":
+        """The same, but neither waits for requests of the other (`qps` and `burst` of the config): over the same connections, which
+        this one closes."""
+        return self._over_the_same_connections(self.config)
+
+    def _over_the_same_connections(self, config: RESTConfig) -> "RESTClient":
+        return RESTClient(config, self._transport, self._clock, metrics=self._metrics, sleep=self._sleep)
 
     async def request(
         self,

@@ -99,12 +99,14 @@ class ControllerManager:
         self._revision = revision
         self._start_interval = start_interval
         root = DynamicClient(clients.client(""))
-        discovery = DiscoveryClient(root.rest)
+        discovery = DiscoveryClient(root.rest.with_turns_of_its_own())
         by_clock = partial(sleep, self.clock)
-        make_informers = partial(SharedInformerFactory, root, transform=strip_managed_fields, sleep_unserved=by_clock)
+        make_informers = partial(SharedInformerFactory, transform=strip_managed_fields, sleep_unserved=by_clock)
         self._shared = Shared(
-            informers=make_informers(),
-            metadata_informers=make_informers(metadata_only=True),
+            informers=make_informers(root),
+            # they are many, and nobody's work waits for them: nor is it to wait behind them (upstream: shared-informers,
+            # metadata-informers and controller-discovery are clients each)
+            metadata_informers=make_informers(DynamicClient(root.rest.with_turns_of_its_own()), metadata_only=True),
             discovery=discovery,
             mapper=RESTMapper(MemoryCache(discovery)),
             metrics=self.metrics,

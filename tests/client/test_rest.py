@@ -88,7 +88,12 @@ def test_each_try_is_counted() -> None:
         )
         host = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         config = RESTConfig(f"http://me:secret@{host}/base")
-        async with listening, RESTClient(config, metrics=lambda *labels: counted.append(labels)) as client:
+
+        def count(code: str, method: str, host: str, seconds: float) -> None:
+            assert 0 <= seconds < 60
+            counted.append((code, method, host))
+
+        async with listening, RESTClient(config, metrics=count) as client:
             with pytest.raises(TransportError):
                 await client.request("POST", "/x")
         assert counted == [("429", "POST", host), ("<error>", "POST", host)]

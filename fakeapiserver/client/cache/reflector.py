@@ -167,8 +167,9 @@ class Reflector:
             is_early = self._clock.monotonic() - self._listed_at < self._backoff.initial
             return str(reason) if is_early or not reason.at_once else ""
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
-            log.warning("%s: list or watch failed: %s", self.name, error)
             self.unserved = isinstance(error, StatusError) and is_not_found(error)
+            level = logging.INFO if self.unserved else logging.WARNING
+            log.log(level, "%s: list or watch failed: %s", self.name, error)
             return str(error) or type(error).__name__
         except Exception as error:
             log.exception("%s: list or watch failed", self.name)

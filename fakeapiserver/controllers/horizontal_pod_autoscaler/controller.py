@@ -26,6 +26,7 @@ from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.horizontal_pod_autoscaler import replica_calculator as calculator
 from fakeapiserver.controllers.horizontal_pod_autoscaler.metrics_client import MetricsClient
+from fakeapiserver.controllers.horizontal_pod_autoscaler.monitor import Monitor, Observation
 from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator import (
     CalculationError,
     Delays,
@@ -132,6 +133,10 @@ class _NoScale(Exception):
     """The target's scale can't be read."""
 
 
+class _InvalidVersion(_NoScale):
+    """Nobody can have such a one."""
+
+
 class _MetricFailed(Exception):
     """A metric can't be read: the text is what events and conditions tell, `context` stands before it elsewhere."""
 
@@ -214,6 +219,7 @@ class HorizontalController:
         self._selectors: dict[Request, Selector] = {}
         self.autoscalers = context.informer(HORIZONTAL_POD_AUTOSCALERS)
         self.pods = context.informer(PODS)
+        self._monitor = Monitor(context.metrics, lambda: len(self.autoscalers.indexer.list_keys()))
 
     def autoscaler_changed(self, event: Event, queue: Queue) -> None:
         """It waits for its next turn."""
@@ -229,13 +235,16 @@ class HorizontalController:
         if autoscaler is None:
             self._histories.pop(request, None)
             return None
+        observation = self._monitor.begin()
         try:
-            await self._sync(request, autoscaler)
+            await self._sync(request, autoscaler, observation)
         except HPAError as error:
             log.info("autoscaler %s: %s", request, error)
+            observation.error = "spec" if isinstance(error.__cause__, _InvalidVersion) else "internal"
+        observation.end()
         return Result(requeue_after=self.period)
 
-    async def _sync(self, request: Request, autoscaler: Object) -> None:
+    async def _sync(self, request: Request, autoscaler: Object, observation: Observation) -> None:
         """HPAError."""
         spec, target = autoscaler["spec"], autoscaler["spec"]["scaleTargetRef"]
         status = _Status(autoscaler.get("status"), self._clock.now())
@@ -281,6 +290,7 @@ class HorizontalController:
         if scaled:
             await self._rescale(autoscaler, status, scale, desired, why, statuses)
             history.scaled(spec.get("behavior"), current, desired, self._clock.now())
+            observation.scaled(current, desired)
         status.show(current, statuses, desired, scaled=scaled)
         if problem := await self._write(autoscaler, status):
             raise HPAError(problem)
@@ -313,7 +323,7 @@ class HorizontalController:
         version = target.get("apiVersion") or ""
         group = version.rpartition("/")[0]
         if "/" in group:
-            raise _NoScale(f"unexpected GroupVersion string: {version}")
+            raise _InvalidVersion(f"unexpected GroupVersion string: {version}")
         try:
             found = await self._mapper.mapping(GroupKind(group, target["kind"]))
             return Scale(found.gvr, await get_scale(self._client, found.gvr, namespace, target["name"]))

@@ -117,13 +117,18 @@ class NodeLifecycle:
 
     async def look(self, request: Request) -> Result | None:
         """At all nodes."""
+        with self._metrics.update_all_nodes.time():
+            return await self._look()
+
+    async def _look(self) -> Result | None:
         nodes = self.nodes.indexer.list()
         self._looked_at = now = self._context.clock.now()
         self._tell_of_new_and_gone(nodes)
         ready: dict[str, list[bool]] = {}
         all_well = True
         for node in nodes:
-            current = await self._look_at(node, now)
+            with self._metrics.update_node.time():
+                current = await self._look_at(node, now)
             all_well &= current == "True"
             if current is None or _EXCLUDED in (node["metadata"].get("labels") or {}):
                 continue

@@ -22,7 +22,7 @@ _SPECS: Final = Path(__file__).with_name("e2e_specs.json")
 _RESULT: Final = re.compile(r"(?:•|S|P)(?: \[(?P<state>[A-Z]+)\])?(?: \[[0-9.]+ seconds\])")
 _SYNTAX: Final = re.compile(r"([.+*?()|{}^$\\\[\]])")
 _ESCAPED: Final = r"\\\1"
-# A batch takes its programs' start, and as long as its slowest specs: those that wait for compaction or a resynchronization.
+# A batch takes its programs' start, and as long as its specs: some wait for compaction, others look on for four or five minutes.
 _BATCH_SECONDS: Final = 1200
 
 
@@ -96,7 +96,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--kubectl", default="kubectl", help="(%(default)s)")
     parser.add_argument("--group", action="append", choices=list(groups()), help="by default all")
     parser.add_argument("--focus", default="", help="only specs in whose name this is found (a regular expression)")
-    parser.add_argument("--batch", type=int, default=12, help="specs for one server (%(default)s)")
+    parser.add_argument("--batch", type=int, default=5, help="specs for one server (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="batches at a time (%(default)s)")
     parser.add_argument("--output", choices=("text", "json"), default="text")
     options = parser.parse_args(words)

@@ -369,13 +369,19 @@ def _elector(options: Options, rest: RESTClient, manager: ControllerManager, sto
     leads = manager.metrics.leader.labels(options.leader_elect_resource_name)
     leads.set(0)
 
+    failures: list[Exception] = []
+
     async def lead() -> None:
         leads.set(1)
-        await manager.run()
+        try:
+            await manager.run()
+        except Exception as error:
+            failures.append(error)  # which `run` of the elector raises
+            raise
 
     def lost() -> None:
         """Nothing more is written, whatever is half done: another one may lead soon."""
-        if not stop.is_set():
+        if not stop.is_set() and not failures:
             complain("leaderelection lost", 1)
             with suppress(OSError):
                 sys.stdout.flush()

@@ -24,6 +24,7 @@ from fakeapiserver.client import kubeconfig, wait
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
 
+LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 
 
@@ -212,6 +213,31 @@ def test_it_leads_as_service_accounts_and_tells_those_who_may_know_how_it_is() -
                 )
             )
             assert lease["spec"]["holderIdentity"]
+
+
+def test_who_has_lost_its_lease_ends_at_once() -> None:
+    with Cluster(controllers=("none",)) as cluster:
+        command = [sys.executable, "-m", "fakeapiserver", "controller-manager", f"--kubeconfig={cluster.kubeconfig}"]
+        times = [
+            "--leader-elect-lease-duration=30s",
+            "--leader-elect-renew-deadline=20s",
+            "--leader-elect-retry-period=200ms",
+        ]
+        process = subprocess.Popen(
+            [*command, *times, "--secure-port=0", "--controllers=serviceaccount"], stderr=subprocess.PIPE, text=True
+        )
+        asyncio.run(_account(cluster.kubeconfig, "default", "kube-public"))
+
+        async def take_over() -> None:
+            async with RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
+                leases = DynamicClient(rest).resource(LEASES, "kube-system")
+                await leases.patch("kube-controller-manager", {"spec": {"holderIdentity": "another"}})
+
+        asyncio.run(take_over())
+        assert process.wait(30) == 1
+        assert process.stderr is not None
+        with process.stderr as told:
+            assert "leaderelection lost" in told.read()
 
 
 def test_without_kubeconfigs_to_ask_with_nobody_is_known() -> None:

@@ -68,6 +68,7 @@ def compile_selector(expression: str) -> Program:
     return program
 
 
+@lru_cache(maxsize=1024)
 def max_cost(program: Program) -> int:
     """The most that it can cost for any device."""
     from fakeapiserver.apimachinery.cel.static_cost import estimate

@@ -210,8 +210,14 @@ class Scheduler:
         if not fitting:
             await self._refused(request, info, refusals, cycle)
             return None
+        return await self._place(
+            request, cycle, scores.best(info, fitting, self._snapshot, cycle.devices.scores()).name
+        )
+
+    async def _place(self, request: Request, cycle: Cycle, chosen: str) -> Result | None:
+        """The pod gets the node, once what it needs there is its."""
         # decided before anything is awaited: nobody else gets the same room
-        chosen = scores.best(info, fitting, self._snapshot, cycle.devices.scores()).name
+        info = cycle.pod
         self._snapshot.place(info, chosen)
         self._waiting.pop(request, None)
         volumes = cycle.claims.found.get(chosen, PodVolumes())
@@ -231,13 +237,21 @@ class Scheduler:
                 )
                 self._placed[request] = info, chosen
                 self.devices.begin_waiting(request)
+        if binding is None and not self.devices.is_waiting(request):
+            return await self._bind(request, info, chosen)
+        if (info.pod.get("status") or {}).get("nominatedNodeName") != chosen:
+            await self._nominate(info.pod, chosen)
         if binding is not None:
             return await self._bind_volumes(request, binding)
-        return (
-            await self._bind_when_devices_are(request)
-            if self.devices.is_waiting(request)
-            else await self._bind(request, info, chosen)
-        )
+        return await self._bind_when_devices_are(request)
+
+    async def _nominate(self, pod: Object, node: str) -> None:
+        """Tells where it will be, as long as that takes."""
+        try:
+            await self._patch(pod, {"nominatedNodeName": node})
+        except StatusError as error:
+            if not is_not_found(error):
+                raise
 
     async def _bind_when_devices_are(self, request: Request) -> Result | None:
         """The node, once drivers have bound the pod's devices."""

@@ -3,6 +3,7 @@
 Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -14,6 +15,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")
+MAX_RESERVED: Final = 256
 _TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
@@ -21,9 +23,6 @@ _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection
 class DeviceClassStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         return _selector_errors(obj["spec"], _SPEC)
-
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]
@@ -43,6 +42,19 @@ class ResourceClaimStrategy(Strategy, kw_only=True):
         if obj["spec"] == old["spec"]:
             return []
         return [field.invalid("spec", internal_form(obj["spec"], "ResourceClaimSpec"), "field is immutable")]
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return _claim_status_errors(obj, obj.get("status") or {}, old.get("status") or {})
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_status_update(obj, old)
+        status = obj.get("status") or {}
+        gone = _allocated(old) - _allocated(obj)
+        left = [row for row in status.get("devices") or () if _device(row) not in gone]
+        if status.get("devices") and not left:
+            del status["devices"]
+        elif len(left) < len(status.get("devices") or ()):
+            status["devices"] = left
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]
@@ -156,6 +168,78 @@ def _default_requests(spec: Object) -> None:
         for choice in (request.get("exactly"), *(request.get("firstAvailable") or ())):
             if choice is not None and choice.setdefault("allocationMode", "ExactCount") == "ExactCount":
                 choice.setdefault("count", 1)
+
+
+def _claim_status_errors(claim: Object, status: Object, old: Object) -> ErrorList:
+    path = Path("status")
+    allocation, reserved = status.get("allocation"), status.get("reservedFor") or ()
+    errors = _reservation_errors(reserved, path.child("reservedFor"))
+    errors += _device_status_errors(claim, path.child("devices"))
+    if reserved and allocation is None:
+        errors.append(field.forbidden(path.child("reservedFor"), "may not be specified when `allocated` is not set"))
+    elif is_terminating(claim) and any(row not in (old.get("reservedFor") or ()) for row in reserved):
+        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        errors.append(field.forbidden(path.child("reservedFor"), why))
+    if allocation is None or allocation == old.get("allocation"):
+        return errors
+    at = path.child("allocation")
+    if old.get("allocation") is not None:
+        return [*errors, field.invalid(at, internal_form(allocation, "AllocationResult"), "field is immutable")]
+    return errors + _allocation_errors(claim, allocation, at.child("devices", "results"))
+
+
+def _reservation_errors(reserved: Sequence[Object], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    if len(reserved) > MAX_RESERVED:
+        errors.append(field.too_many(path, len(reserved), MAX_RESERVED))
+    known: set[str] = set()
+    for i, row in enumerate(reserved):
+        at, uid = path.index(i), row.get("uid", "")
+        errors += [field.required(at.child(name)) for name in ("resource", "name", "uid") if not row.get(name)]
+        if uid in known:
+            errors.append(field.duplicate(at, uid))
+        known.add(uid)
+    return errors
+
+
+def _device_status_errors(claim: Object, path: Path) -> ErrorList:
+    """Drivers tell of devices that the claim has."""
+    errors: ErrorList = []
+    allocated = _allocated(claim)
+    for i, row in enumerate((claim.get("status") or {}).get("devices") or ()):
+        if _device(row) not in allocated:
+            shown = dict(zip(("Driver", "Pool", "Device", "ShareID"), _device(row), strict=True))
+            errors.append(field.invalid(path.index(i), shown, "must be an allocated device in the claim"))
+    return errors
+
+
+def _allocation_errors(claim: Object, allocation: Object, path: Path) -> ErrorList:
+    """Devices are for what was asked for."""
+    errors: ErrorList = []
+    known: set[str] = set()
+    for request in (claim["spec"].get("devices") or {}).get("requests") or ():
+        known |= {request["name"], *(f"{request['name']}/{row['name']}" for row in request.get("firstAvailable") or ())}
+    for i, row in enumerate((allocation.get("devices") or {}).get("results") or ()):
+        at, driver = path.index(i), row.get("driver", "")
+        if row.get("request", "") not in known:
+            why = (
+                "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+            )
+            errors.append(field.invalid(at.child("request"), row.get("request", ""), why))
+        errors += [
+            field.invalid(at.child("driver"), driver, text) for text in names.name_is_dns_subdomain(driver, False)
+        ]
+    return errors
+
+
+def _allocated(claim: Object) -> set[tuple[str, ...]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return {_device(row) for row in (allocation.get("devices") or {}).get("results") or ()}
+
+
+def _device(row: Object) -> tuple[str, ...]:
+    """What tells it from others."""
+    return row["driver"], row["pool"], row["device"], row.get("shareID") or ""
 
 
 def _state(obj: Object) -> str:

@@ -24,6 +24,7 @@ from fakeapiserver.apimachinery.errors import (
     new_already_exists,
     new_bad_request,
     new_conflict,
+    new_forbidden,
     new_generate_name_conflict,
     new_internal_error,
     new_invalid,
@@ -402,6 +403,9 @@ class Store:
 
     async def delete(self, request: WriteRequest, options: Deletion) -> Written:
         """DELETE: removes the object, or marks it to wait for its finalizers or its grace period."""
+        why = self.strategy.never_deleted.get(request.name)
+        if why is not None and not request.of_collection:
+            raise new_forbidden(self.resource, request.name, why)
         for _ in range(_WRITE_ATTEMPTS):
             current = await self.get(request.namespace, request.name, request.kind.gvk.group)
             try:

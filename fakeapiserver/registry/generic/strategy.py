@@ -83,6 +83,8 @@ class Strategy(Struct, kw_only=True):
     # does ("spec") or what can't change ("immutable"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
+    # What no DELETE by name removes, and why not (that of a collection does).
+    never_deleted: Mapping[str, str] = field(default_factory=dict)
     # A warning for deletions that say nothing about dependents.
     deletion_warning: str = ""
     # Resources whose object of the same name goes along (upstream: the Endpoints of a Service).

@@ -14,7 +14,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
 _HIGHEST: Final = 1_000_000_000
-_SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _RESERVED: Final = "priority class names with 'system-' prefix are reserved for system use only. error: "
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
@@ -57,7 +57,7 @@ class PriorityClassStrategy(Strategy, kw_only=True):
 
 def _not_the_known_one(name: str, obj: Object) -> str:
     """Why a class isn't the system's own of this name."""
-    value = _SYSTEM_CLASSES.get(name)
+    value = SYSTEM_CLASSES.get(name)
     if value is None:
         return f"{name} is not a known system priority class"
     if obj.get("value", 0) != value:

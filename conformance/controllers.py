@@ -81,7 +81,7 @@ FLAGS: Final = {
 _ELSEWHERE: Final = frozenset({"service", "kube-scheduler"})
 _GONE: Final = frozenset({"uid", "resourceVersion", "managedFields", "selfLink"})
 # What the real controllers put into an order of chance.
-_UNORDERED: Final = frozenset({"endpoints", "subsets"})
+_UNORDERED: Final = frozenset({"endpoints", "subsets", "taints"})
 _OF_UID: Final = re.compile(r"\$\{uid:([^}]+)\}")
 _OF_NOW: Final = re.compile(r"\$\{now(?:-([0-9]+))?\}")
 _RFC_3339: Final = "%Y-%m-%dT%H:%M:%SZ"

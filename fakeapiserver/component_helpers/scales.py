@@ -20,13 +20,18 @@ async def get_scale(client: DynamicClient, resource: GroupVersionResource, names
     if not text:
         return scale
     try:
-        selector = labels.Selector(tuple(_requirements(text)))
+        selector = label_selector(text)
     except ValueError as error:
         raise ValueError(
             "received an object from a /scale endpoint which was not convertible to autoscaling Scale: "
             f"failed to parse target selector: {error}"
         ) from None
     return {**scale, "status": {**scale["status"], "selector": str(selector)}}
+
+
+def label_selector(text: str) -> labels.Selector:
+    """ValueError for what none can say."""
+    return labels.Selector(tuple(_requirements(text)))
 
 
 def _requirements(text: str) -> Iterator[labels.Requirement]:

@@ -11,6 +11,12 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import is_extended
+from fakeapiserver.registry.core.container_policies import (
+    claim_errors,
+    init_resize_policy_errors,
+    resize_policy_errors,
+    restart_policy_errors,
+)
 from fakeapiserver.registry.core.data_keys import is_config_map_key
 from fakeapiserver.registry.core.field_formats import (
     choice_errors,
@@ -66,20 +72,20 @@ def container_list_errors(spec: Object, volumes: set[str], path: Path) -> ErrorL
     at = path.child("containers")
     errors = [] if containers else [field.required(at)]
     seen: set[str] = set()
-    host_users = spec.get("hostUsers") is not False
     for i, container in enumerate(containers):
-        errors += _container_errors(container, volumes, at.index(i), host_users)
+        errors += _container_errors(container, spec, volumes, at.index(i))
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
-        errors += _probe_list_errors(container, at.index(i))
+        errors += _probe_list_errors(container, at.index(i)) + restart_policy_errors(container, at.index(i))
     errors += _host_port_errors(containers, at)
     at = path.child("initContainers")
     for i, container in enumerate(spec.get("initContainers") or ()):
-        errors += _container_errors(container, volumes, at.index(i), host_users)
+        errors += _container_errors(container, spec, volumes, at.index(i))
+        errors += restart_policy_errors(container, at.index(i), is_init=True)
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
         errors += _init_errors(container, at.index(i))
     at, others = path.child("ephemeralContainers"), set(seen)
     for i, container in enumerate(spec.get("ephemeralContainers") or ()):
-        errors += _container_errors(container, volumes, at.index(i), host_users)
+        errors += _container_errors(container, spec, volumes, at.index(i))
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
         errors += _ephemeral_errors(container, others, at.index(i))
     return errors
@@ -107,10 +113,12 @@ def _init_errors(container: Object, path: Path) -> ErrorList:
     if container.get("restartPolicy") == "Always":
         return _probe_list_errors(container, path)
     detail = "may not be set for init containers without restartPolicy=Always"
-    return [field.forbidden(path.child(name), detail) for name in ("lifecycle", *_PROBES) if name in container]
+    errors = [field.forbidden(path.child(name), detail) for name in ("lifecycle", *_PROBES) if name in container]
+    return errors + init_resize_policy_errors(container, path)
 
 
-def _container_errors(container: Object, volumes: set[str], path: Path, host_users: bool) -> ErrorList:
+def _container_errors(container: Object, spec: Object, volumes: set[str], path: Path) -> ErrorList:
+    """What holds for all of them, of a pod of such a `spec`."""
     errors = required_label_errors(container.get("name", ""), path.child("name"))
     if not container.get("image"):
         errors.append(field.required(path.child("image")))
@@ -121,7 +129,13 @@ def _container_errors(container: Object, volumes: set[str], path: Path, host_use
         errors += _env_errors(variable, path.child("env").index(i))
     errors += _mount_errors(container.get("volumeMounts") or [], volumes, path.child("volumeMounts"))
     errors += choice_errors(container.get("imagePullPolicy", ""), _PULL_POLICIES, path.child("imagePullPolicy"))
-    errors += resource_errors(container.get("resources") or {}, path.child("resources"))
+    resources: Object = container.get("resources") or {}
+    claims = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    errors += resource_errors(resources, path.child("resources"))
+    errors += claim_errors(resources.get("claims") or [], claims, path.child("resources", "claims"))
+    policies = container.get("resizePolicy") or []
+    errors += resize_policy_errors(policies, spec.get("restartPolicy", ""), path.child("resizePolicy"))
+    host_users = spec.get("hostUsers") is not False
     return errors + security_context_errors(container.get("securityContext"), path.child("securityContext"), host_users)
 
 

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, resource_list
+from fakeapiserver.registry.core.container_policies import claim_errors
 from fakeapiserver.registry.core.container_validation import resource_errors
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.pod_qos import qos_class
@@ -34,6 +35,8 @@ def pod_resource_errors(spec: Object, path: Path) -> ErrorList:
     if resources.get("claims") is not None:
         errors.append(field.forbidden(at.child("claims"), "claims may not be set for Resources at pod-level"))
     errors += resource_errors(resources, at, _pod_level_name_errors)
+    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    errors += claim_errors(resources.get("claims") or [], known, at.child("claims"))
     return errors + list(_inconsistencies(spec, resources, at))
 
 
@@ -122,7 +125,8 @@ def _pod_level_resize_errors(spec: Object, before: Object) -> ErrorList:
         for which in _LISTS
         if then is not None and not _keeps((now or {}).get(which), then.get(which))
     ]
-    if any(_others((now or {}).get(which)) != _others((then or {}).get(which)) for which in _LISTS):
+    others = any(_others((now or {}).get(which)) != _others((then or {}).get(which)) for which in _LISTS)
+    if others or ((now or {}).get("claims") or []) != ((then or {}).get("claims") or []):
         errors.append(field.forbidden(_SPEC, f"{_MUTABLE} at pod-level"))
     return errors
 
@@ -160,6 +164,8 @@ def _keeps(now: Object | None, then: Object | None) -> bool:
 def _only_compute_differs(new: Object, old: Object) -> bool:
     now, then = new.get("resources") or {}, old.get("resources") or {}
     if any(_others(now.get(which)) != _others(then.get(which)) for which in _LISTS):
+        return False
+    if then.get("claims"):  # upstream leaves them out of the new container, and so finds it changed
         return False
     return {**new, "resources": None} == {**old, "resources": None}
 

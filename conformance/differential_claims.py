@@ -36,6 +36,7 @@ _TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UIDS: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MADE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 _RESOURCE: Final = "/apis/resource.k8s.io/v1"
+_PROTECTION: Final = "resource.kubernetes.io/delete-protection"  # of what the scheduler has allocated
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
 
 
@@ -98,7 +99,7 @@ def binder(life: Life, steps: int) -> None:
     volumes: list[str] = []
     modes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
     for _ in range(steps):
-        size, chosen = f"{random.randint(1, 9)}Gi", random.choice([classes[0]] * 3 + [classes[1], ""])
+        size, chosen = f"{random.randint(1, 9)}Gi", random.choice([classes[0]] * 3 + [classes[1]])
         what = random.random()
         if what < 0.3:
             name = life.fresh("v")
@@ -230,8 +231,7 @@ def devices(life: Life, steps: int) -> None:
                 pod = random.choice(life.pods)
                 uid = f"${{uid:{life.below}/pods/{pod}}}"
                 status["reservedFor"] = [{"resource": "pods", "name": pod, "uid": uid}]
-            if random.random() < 0.8:
-                life.add("PATCH", path, {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
+            life.add("PATCH", path, {"metadata": {"finalizers": [_PROTECTION]}})
             life.add("PATCH", f"{path}/status", {"status": status})
         elif what < 0.82 and life.claims:
             life.add("DELETE", f"{life.devices}/resourceclaims/{random.choice(life.claims)}")
@@ -250,7 +250,8 @@ def taints(life: Life, steps: int) -> None:
         exactly: Object = {"deviceClassName": "x"}
         claim = life.fresh("c")
         spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
-        life.add("POST", f"{life.devices}/resourceclaims", {"metadata": {"name": claim}, "spec": spec})
+        metadata = {"name": claim, "finalizers": [_PROTECTION]}
+        life.add("POST", f"{life.devices}/resourceclaims", {"metadata": metadata, "spec": spec})
         pod = life.pod("elsewhere", resourceClaims=[{"name": "c", "resourceClaimName": claim}])
         result: Object = {"request": "r", "driver": _DRIVER, "pool": pool, "device": f"d{number}"}
         if random.random() < 0.5:

@@ -94,6 +94,20 @@ def test_a_mounted_volume_is_detached_when_its_node_is_given_up() -> None:
     run(scenario, *CONTROLLERS)
 
 
+def test_a_volume_stays_where_its_pod_is_though_the_node_goes() -> None:
+    async def scenario(cluster: Harness) -> None:
+        await prepare(cluster, "ReadWriteMany")
+        await pod(cluster, "p", "a")
+        await answer(cluster, "a", attached=True)
+        await cluster.of(NODES, "").delete("a")
+        await cluster.settle()
+        assert await attachments(cluster) == ["a"]
+        await delete(cluster, "p")
+        assert await attachments(cluster) == []
+
+    run(scenario, *CONTROLLERS)
+
+
 def test_a_driver_that_fails_is_asked_again_later() -> None:
     async def scenario(cluster: Harness) -> None:
         await prepare(cluster, "ReadWriteOnce")

@@ -82,7 +82,10 @@ class AttachDetachController:
         came = isinstance(event, CreateEvent) or (
             isinstance(event, UpdateEvent) and _is_managed(event.object_old) != _is_managed(node)
         )
-        if came or isinstance(event, DeleteEvent):
+        if isinstance(event, DeleteEvent):
+            self.desired.node_went(name)
+        if came:
+            self.desired.node_came(name)
             for pod in self.desired.pods_on_node(name):
                 self.desired.update(pod)
         if not isinstance(event, UpdateEvent) or came or _shape(event.object_old) != _shape(node):

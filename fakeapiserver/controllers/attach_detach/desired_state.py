@@ -53,6 +53,8 @@ class DesiredState:
         self._wishes: dict[Pair, Wish] = {}
         self._of_pod: dict[str, frozenset[Pair]] = {}
         self._of_volume: dict[str, dict[str, None]] = {}
+        # Nodes that are gone, but whose pods aren't.
+        self._kept: set[str] = set()
 
     def wish(self, pair: Pair) -> Wish | None:
         """None: nobody needs it there."""
@@ -94,11 +96,20 @@ class DesiredState:
         return before ^ found.keys()
 
     def _needed(self, pod: Object) -> Iterator[tuple[Pair, Volume]]:
-        node = self._nodes.get_by_key(pod["spec"].get("nodeName") or "")
-        if node is None or MANAGED not in (node["metadata"].get("annotations") or {}):
-            return
-        for volume in self._attachable.of(pod):
-            yield Pair(volume.unique_name, node["metadata"]["name"]), volume
+        name = pod["spec"].get("nodeName") or ""
+        node = self._nodes.get_by_key(name)
+        managed = node is not None and MANAGED in (node["metadata"].get("annotations") or {})
+        for volume in self._attachable.of(pod) if managed or name in self._kept else ():
+            yield Pair(volume.unique_name, name), volume
+
+    def node_came(self, name: str) -> None:
+        """It is a node as any other."""
+        self._kept.discard(name)
+
+    def node_went(self, name: str) -> None:
+        """What is needed there stays needed as long as there are pods on it."""
+        if any(pair.node == name for pair in self._wishes):
+            self._kept.add(name)
 
     def persistent_volume(self, name: str) -> Object | None:
         return self._volumes.get_by_key(name)

@@ -22,7 +22,7 @@ from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
-from fakeapiserver.server import authn_authz, bootstrap
+from fakeapiserver.server import authn_authz, bootstrap, health
 from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.aggregator.aggregator import Aggregator
@@ -294,6 +294,8 @@ class APIServer:
             *self._controllers(),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
+        # upstream's server asks itself before it stores the service kubernetes: its checks are counted before anybody else asks
+        health.health("/readyz", {}, self.metrics.health_checks)
 
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
         """The one of kube-controller-manager's that runs in here."""

@@ -151,3 +151,11 @@ def test_health_checks_are_counted(client: Client) -> None:
     text(client, "/livez")
     _, page = text(client, "/metrics/slis")
     assert samples(page, "kubernetes_healthcheck")['name="ping",type="livez"'] == 1
+
+
+def test_a_server_has_asked_itself_whether_it_is_ready_before_anybody_else_does() -> None:
+    with running_server() as server:
+        _, page = text(Client(server.url, server.admin_token), "/metrics/slis")
+        counted = samples(page, "kubernetes_healthcheck")
+        assert counted['name="etcd-readiness",type="readyz"'] == 1
+        assert not [labels for labels in counted if "readyz" not in labels]

@@ -47,7 +47,7 @@ from typing import Any, Final
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client, plain
 from conformance.metrics_server import MetricsServer
-from conformance.pairs import FOR_SCRIPTS, Pair
+from conformance.pairs import FOR_SCRIPTS, GATES, Pair
 
 HERE: Final = Path(__file__).parent / "controller_scripts"
 _REPLICA_SETS: Final = "apps/v1/replicasets"
@@ -516,7 +516,7 @@ def main() -> int:
         for words in arguments.pair or ("real/ours", "ours/real"):
             server, manager = words.split("/")
             flags = (*FOR_SCRIPTS, *arguments.flag)
-            pair = Pair(arguments.assets, server, manager, flags, server_flags=arguments.server_flag)
+            pair = Pair(arguments.assets, server, manager, flags, server_flags=(*GATES, *arguments.server_flag))
             crossed[pair.name] = cross(pair, arguments.names, arguments.workers)
         print(table(crossed))
         return 0 if all(equal == total for of in crossed.values() for equal, total in of.values()) else 1

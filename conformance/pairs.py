@@ -16,12 +16,14 @@ from conformance.bench.servers import Ours, Reference, Server, end, free_port, r
 
 # What a script's pods, which no kubelet has, would fall victim to.
 WITHOUT_NODES: Final = "--controllers=*,-nodelifecycle,-podgc"
+# Servers need the gate too: with it they have the role of the controller's account.
 # What all scripts of controllers need: those that are off by default, a gate, and JSON, as the migrations' API is a definition. On a
 # machine that is too busy a manager that has to renew a lease loses it, the real one too.
+GATES: Final = ("--feature-gates=StorageVersionMigrator=true",)
 FOR_SCRIPTS: Final = (
+    *GATES,
     "--leader-elect=false",
     "--controllers=*,selinux-warning-controller,bootstrap-signer-controller,token-cleaner-controller,-nodelifecycle",
-    "--feature-gates=StorageVersionMigrator=true",
     "--kube-api-content-type=application/json",
 )
 

@@ -19,6 +19,7 @@ from typing import Final
 _ROOTS: Final = {
     "core": ("v1", ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")),
     "resource": ("v1", ("ResourceClaimSpec", "AllocationResult")),
+    "flowcontrol": ("v1", ("PriorityLevelConfigurationSpec", "FlowSchemaSpec")),
 }
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)

@@ -133,7 +133,7 @@ class BootstrapUpkeep:
             return
         current = store.decode(stored.value)
         updates = mandatory or _updates_spec(current)
-        spec = wanted["spec"] if updates else current["spec"]
+        spec = _kept_spec(wanted, current) if updates else current["spec"]
         annotation = _flag(current)
         if spec == current["spec"] and annotation is updates:
             return
@@ -191,6 +191,14 @@ def _new(wanted: Object) -> Object:
     """As somebody would send it; the spec is the write's own."""
     meta = {name: value for name, value in metadata(wanted).items() if name not in ("managedFields", "generation")}
     return {**wanted, "metadata": meta, "spec": {**wanted["spec"]}, "status": {}}
+
+
+def _kept_spec(wanted: Object, current: Object) -> Object:
+    """As upstream has it, but for the share of the level `exempt`, which is the operator's."""
+    spec: Object = wanted["spec"]
+    if "exempt" in spec and current["spec"].get("exempt"):
+        return {**spec, "exempt": current["spec"]["exempt"]}
+    return spec
 
 
 def _updates_spec(obj: Object) -> bool:

@@ -128,3 +128,32 @@ def test_what_pods_need_comes_back(resource: str, namespace: str, name: str, sec
         assert after["metadata"]["labels"] == before["metadata"]["labels"]
 
     run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "spec", "problem"),
+    [
+        (
+            "levels",
+            "catch-all",
+            {"limited": {"nominalConcurrencyShares": 7}},
+            "spec of 'catch-all' must equal the fixed value",
+        ),
+        ("levels", "exempt", {"exempt": {"nominalConcurrencyShares": 7}}, ""),
+        ("schemas", "exempt", {"matchingPrecedence": 3}, "spec of 'exempt' must equal the fixed value"),
+        ("schemas", "probes", {"matchingPrecedence": 3}, ""),
+    ],
+)
+def test_the_spec_of_what_is_mandatory_stays_as_it_is(kind: str, name: str, spec: dict[str, Any], problem: str) -> None:
+    async def scenario(client: DynamicClient, advance: Callable[[float], Awaitable[None]]) -> None:
+        objects = levels(client) if kind == "levels" else schemas(client)
+        if not problem:
+            changed = await objects.patch(name, {"spec": spec})
+            await advance(60)
+            kept = (await objects.get(name))["spec"]
+            assert (kept == changed["spec"]) is (name == "exempt")  # the other is brought back: it isn't the operator's
+            return
+        with pytest.raises(StatusError, match=problem):
+            await objects.patch(name, {"spec": spec})
+
+    run(scenario)

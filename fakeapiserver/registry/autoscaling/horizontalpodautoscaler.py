@@ -1,22 +1,21 @@
 """Horizontal pod autoscalers, which are served in two versions.
 
-Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/apis/autoscaling/{v1,v2}/defaults.go.
+Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/apis/autoscaling/{v1,v2}/defaults.go; what is valid is
+in `autoscaler_validation.py`.
 """
 
 from typing import Final
 
-from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis import conversion_autoscaling
+from fakeapiserver.registry.autoscaling.autoscaler_validation import spec_errors
+from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 
-_SPEC: Final = Path("spec")
 _UNKNOWN: Final = "<unknown>"
 _SHOWN: Final = 2
-_TARGET_VERSION: Final = "spec.scaleTargetRef.apiVersion"
-_NO_METRIC_FOR_ZERO: Final = "must specify at least one Object or External metric to support scaling to zero replicas"
 _PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": 15}
 _PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": 15}
 _SOURCES: Final = {
@@ -55,38 +54,15 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         obj["status"]["desiredReplicas"] = 0
 
     def validate(self, obj: Object) -> ErrorList:
-        spec, errors = obj["spec"], ErrorList()
-        least, most = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
-        if least < 1:
-            detail = "must be greater than or equal to 1"
-            errors.append(field.invalid(_SPEC.child("minReplicas"), least, detail))
-        if most == 0:
-            errors.append(field.required(_SPEC.child("maxReplicas"), "must be set and greater than 0"))
-        elif most < 0:
-            detail = "must be greater than or equal to 1"
-            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, detail))
-        if most < least:
-            detail = "must be greater than or equal to `minReplicas`"
-            errors.append(field.invalid(_SPEC.child("maxReplicas"), most, detail))
-        target, path = spec.get("scaleTargetRef") or {}, _SPEC.child("scaleTargetRef")
-        errors += [field.required(path.child(name)) for name in ("kind", "name") if not target.get(name)]
-        version = target.get("apiVersion", "")
-        detail = ""
-        if version.count("/") > 1:
-            detail = f"unexpected GroupVersion string: {version}"
-        elif not version.rpartition("/")[0] and target.get("kind") != "ReplicationController":
-            detail = "apiVersion must specify API group"
-        if detail:
-            errors.append(field.invalid(path.child("apiVersion"), version, detail))
-        if least == 0 and not {metric.get("type") for metric in spec.get("metrics") or ()} & {"Object", "External"}:
-            errors.append(field.forbidden(_SPEC.child("metrics"), _NO_METRIC_FOR_ZERO))
-        return errors
+        return spec_errors(_meant(obj)["spec"])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        """A target's version is judged only when it changes, or the target's kind."""
-        new, before = (each["spec"].get("scaleTargetRef") or {} for each in (obj, old))
-        tolerated = all(new.get(name) == before.get(name) for name in ("apiVersion", "kind"))
-        return [error for error in self.validate(obj) if not (tolerated and str(error.field) == _TARGET_VERSION)]
+        return spec_errors(_meant(obj)["spec"], _meant(old)["spec"])
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status, path = obj.get("status") or {}, Path("status")
+        counts = ("currentReplicas", "desiredReplicas")
+        return [error for name in counts for error in non_negative_errors(status.get(name, 0), path.child(name))]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -100,6 +76,11 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
             status.get("currentReplicas", 0),
             age(obj, now),
         ]
+
+
+def _meant(obj: Object) -> Object:
+    """As v2 says it, which is what is judged in every version."""
+    return conversion_autoscaling.to_v2(obj) if str(obj.get("apiVersion", "")).endswith("/v1") else obj
 
 
 def _metrics(spec: Object, status: Object) -> str:

@@ -227,7 +227,7 @@ def _mount_errors(mounts: list[Object], volumes: set[str], path: Path) -> ErrorL
 def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = None) -> ErrorList:
     """Names, amounts, and that nothing asks for more than its limit (validateResourceRequirements); names are those of a container
     unless a rule says otherwise."""
-    rule = name_rule or _resource_name_errors
+    rule = name_rule or container_resource_name_errors
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors: ErrorList = []
     for name in sorted(limits):
@@ -260,7 +260,7 @@ def _overcommit_errors(name: str, amount: str, limits: Object, path: Path) -> Er
     return [field.invalid(path.child("requests"), amount, detail)]
 
 
-def _resource_name_errors(name: str, path: Path) -> ErrorList:
+def container_resource_name_errors(name: str, path: Path) -> ErrorList:
     errors = name_errors(name, names.is_qualified_name, path)
     if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
         errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.quantity import amount
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
@@ -65,6 +66,12 @@ def required_label_errors(value: str, path: Path) -> ErrorList:
 
 def non_negative_errors(value: int, path: Path) -> ErrorList:
     return [field.invalid(path, value, "must be greater than or equal to 0")] if value < 0 else []
+
+
+def non_negative_amount_errors(quantity: str, path: Path) -> ErrorList:
+    """The same of a quantity."""
+    detail = "must be greater than or equal to 0"
+    return [field.invalid(path, quantity, detail)] if amount(quantity) < 0 else []
 
 
 def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:

@@ -18,8 +18,8 @@ from typing import Final
 # group -> its version on the wire, and the types that messages show
 _ROOTS: Final = {
     "core": ("v1", ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")),
-    "resource": ("v1", ("ResourceClaimSpec", "AllocationResult")),
-    "flowcontrol": ("v1", ("PriorityLevelConfigurationSpec", "FlowSchemaSpec")),
+    "flowcontrol": ("v1", ("FlowSchemaSpec", "PriorityLevelConfigurationSpec")),
+    "resource": ("v1", ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute")),
 }
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)

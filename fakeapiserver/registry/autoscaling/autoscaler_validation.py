@@ -147,7 +147,9 @@ def _pods_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _resource_errors(source: Object, path: Path) -> ErrorList:
-    errors: ErrorList = [] if source.get("name") else [field.required(path.child("name"), "must specify a resource name")]
+    errors: ErrorList = (
+        [] if source.get("name") else [field.required(path.child("name"), "must specify a resource name")]
+    )
     return errors + _used_errors(source, path)
 
 

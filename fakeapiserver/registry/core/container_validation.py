@@ -263,7 +263,8 @@ def _overcommit_errors(name: str, amount: str, limits: Object, path: Path) -> Er
 def container_resource_name_errors(name: str, path: Path) -> ErrorList:
     errors = name_errors(name, names.is_qualified_name, path)
     if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
-        errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
+        if not errors:
+            errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
         errors.append(field.invalid(path, name, "must be a standard resource for containers"))
     elif "/" in name and "kubernetes.io/" not in name and not is_extended(name):
         errors.append(field.invalid(path, name, "doesn't follow extended resource name standard"))

@@ -1,24 +1,19 @@
 """Flow schemas and priority levels.
 
 Upstream: pkg/registry/flowcontrol/{flowschema,prioritylevelconfiguration}/strategy.go,
-pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation/validation.go.
+pkg/apis/flowcontrol/v1/defaults.go.
 """
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Final
-
-from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apis import bootstrap
-from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.registry.core.field_formats import choice_errors
+from fakeapiserver.registry.flowcontrol.flowcontrol_validation import (
+    conditions_errors,
+    flow_schema_errors,
+    priority_level_errors,
+)
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
-_EXEMPT: Final = "exempt"
-_MANDATORY: Final = (_EXEMPT, "catch-all")
 _QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
@@ -31,14 +26,13 @@ class FlowSchemaStrategy(Strategy, kw_only=True):
         obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
-        errors: ErrorList = []
-        if not (obj["spec"].get("priorityLevelConfiguration") or {}).get("name"):
-            path = Path("spec").child("priorityLevelConfiguration", "name")
-            errors.append(field.required(path, "must reference a priority level"))
-        return errors + _mandatory_errors(obj, "FlowSchema")
+        return flow_schema_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return flow_schema_errors(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return conditions_errors(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -74,21 +68,13 @@ class PriorityLevelConfigurationStrategy(Strategy, kw_only=True):
         obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
-        return self._errors(obj) + _mandatory_errors(obj, "PriorityLevelConfiguration")
-
-    def _errors(self, obj: Object) -> ErrorList:
-        spec, path = obj["spec"], Path("spec")
-        errors = choice_errors(spec.get("type", ""), ("Exempt", "Limited"), path.child("type"))
-        if errors or spec["type"] != "Limited":
-            return errors
-        limited = spec.get("limited")
-        if limited is None:
-            return [field.required(path.child("limited"), "must not be empty when type is Limited")]
-        kind = (limited.get("limitResponse") or {}).get("type", "")
-        return choice_errors(kind, ("Queue", "Reject"), path.child("limited", "limitResponse", "type"))
+        return priority_level_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return priority_level_errors(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return conditions_errors(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -101,24 +87,3 @@ class PriorityLevelConfigurationStrategy(Strategy, kw_only=True):
             *(queuing.get(name, NONE) for name in ("queues", "handSize", "queueLengthLimit")),
             age(obj, now),
         ]
-
-
-def _mandatory_errors(obj: Object, kind: str) -> ErrorList:
-    """What a server can't do without stays as it is; the share of the level `exempt` is the operator's."""
-    name = str(metadata(obj).get("name", ""))
-    if name not in _MANDATORY:
-        return []
-    spec, fixed, but = obj["spec"], _fixed_spec(kind, name), ""
-    if (kind, name) == ("PriorityLevelConfiguration", _EXEMPT):
-        spec, but = {**spec, "exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
-    if spec == fixed:
-        return []
-    shown = internal_form(obj["spec"], f"{kind}Spec")
-    return [field.invalid("spec", shown, f"spec of '{name}'{but} must equal the fixed value")]
-
-
-@cache
-def _fixed_spec(kind: str, name: str) -> Mapping[str, object]:
-    found = (obj for obj in bootstrap.objects() if obj["kind"] == kind and metadata(obj)["name"] == name)
-    spec: Mapping[str, object] = next(found)["spec"]
-    return spec

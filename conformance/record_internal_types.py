@@ -17,7 +17,16 @@ from typing import Final
 
 # group -> its version on the wire, and the types that messages show
 _ROOTS: Final = {
-    "core": ("v1", ("PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "ScopeSelector")),
+    "core": (
+        "v1",
+        (
+            "PodTemplateSpec",
+            "PersistentVolumeClaimSpec",
+            "PersistentVolumeSpec",
+            "PersistentVolumeSource",
+            "ScopeSelector",
+        ),
+    ),
     "flowcontrol": ("v1", ("FlowSchemaSpec", "PriorityLevelConfigurationSpec")),
     "resource": ("v1", ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute")),
 }

@@ -67,6 +67,8 @@ def claim_form(claim: Object) -> Object:
 
 def _value(found: Any, kind: str) -> Any:
     rows = _rows()
+    if kind == "wire" and found is not None:
+        return _selector_form(found)
     name = kind.lstrip("[]*")
     if name not in rows and isinstance(found, dict):
         return dict(sorted(found.items()))
@@ -75,3 +77,19 @@ def _value(found: Any, kind: str) -> Any:
     if kind.startswith("[]"):
         return None if found is None else [internal_form(item, name) for item in found]
     return None if found is None and kind.startswith("*") else internal_form(found or {}, name)
+
+
+def _selector_form(selector: Object) -> Object:
+    """A label selector, in the order of its fields, which are named as on the wire."""
+    out: Object = {}
+    if selector.get("matchLabels"):
+        out["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
+    if selector.get("matchExpressions"):
+        out["matchExpressions"] = [
+            {
+                **{name: requirement.get(name, "") for name in ("key", "operator")},
+                **({"values": requirement["values"]} if requirement.get("values") else {}),
+            }
+            for requirement in selector["matchExpressions"]
+        ]
+    return out

@@ -6,6 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/api
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
+from math import floor
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -72,6 +73,16 @@ def non_negative_amount_errors(quantity: str, path: Path) -> ErrorList:
     """The same of a quantity."""
     detail = "must be greater than or equal to 0"
     return [field.invalid(path, quantity, detail)] if amount(quantity) < 0 else []
+
+
+def positive_amount_errors(quantity: str, path: Path) -> ErrorList:
+    return [field.invalid(path, quantity, "must be greater than zero")] if amount(quantity) <= 0 else []
+
+
+def basic_resource_errors(quantity: str, path: Path) -> ErrorList:
+    """A quantity that isn't negative; shown in whole numbers (validateBasicResource)."""
+    whole = floor(amount(quantity))
+    return [field.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
 def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:

@@ -9,16 +9,24 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.spec_difference import difference
-from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.core.field_formats import basic_resource_errors, name_errors, positive_amount_errors
+from fakeapiserver.registry.core.persistentvolume import VOLUME_MODES, access_mode_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec
 from fakeapiserver.registry.core.pod_warnings import claim_warnings
 from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.volume_sources import required_errors
 from fakeapiserver.registry.generic.label_selector import label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import UNSET, access_modes, age, storage_class
 
 _SPEC: Final = Path("spec")
-_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_RESIZE_STATUSES: Final = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
@@ -59,7 +67,12 @@ class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
         return claim_spec_errors(obj.get("spec") or {}, _SPEC)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj) + _update_errors(obj, old)
+        before = old.get("spec") or {}
+        known = any("apiGroup" in (before.get(name) or {}) for name in ("dataSource", "dataSourceRef"))
+        return claim_spec_errors(obj["spec"], _SPEC, any_api_group=known) + _update_errors(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return _status_errors(obj.get("status") or {}, Path("status"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -77,30 +90,72 @@ class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
         ]
 
 
-def claim_spec_errors(spec: Object, path: Path) -> ErrorList:
-    """What every claim must say (ValidatePersistentVolumeClaimSpec, in part)."""
-    errors: ErrorList = []
+def claim_spec_errors(spec: Object, path: Path, *, any_api_group: bool = False) -> ErrorList:
+    """What every claim must say (ValidatePersistentVolumeClaimSpec). `any_api_group`: data sources had groups before."""
     modes = spec.get("accessModes") or ()
-    if not modes:
-        errors.append(field.required(path.child("accessModes"), "at least 1 access mode is required"))
+    at = path.child("accessModes")
+    errors: ErrorList = [] if modes else [field.required(at, "at least 1 access mode is required")]
     errors += label_selector_errors(spec.get("selector"), path.child("selector"))
-    errors += [
-        field.not_supported(path.child("accessModes"), m, _ACCESS_MODES) for m in modes if m not in _ACCESS_MODES
-    ]
-    if "ReadWriteOncePod" in modes and any(m in _ACCESS_MODES[:3] for m in modes):
-        detail = "may not use ReadWriteOncePod with other access modes"
-        errors.append(field.forbidden(path.child("accessModes"), detail))
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        errors.append(field.required(path.child("resources").key("storage")))
-    elif quantity(storage) <= 0:
-        detail = "must be greater than zero"
-        errors.append(field.invalid(path.child("resources").key("storage"), storage, detail))
+    errors += access_mode_errors(modes, at)
+    storage, at = ((spec.get("resources") or {}).get("requests") or {}).get("storage"), path.child("resources")
+    errors += [field.required(at.key("storage"))] if storage is None else []
+    errors += positive_amount_errors(storage, at.key("storage")) if storage is not None else []
     if spec.get("storageClassName"):
         errors += name_errors(spec["storageClassName"], names.is_dns1123_subdomain, path.child("storageClassName"))
-    if spec.get("volumeMode") not in ("Block", "Filesystem"):
-        errors.append(field.not_supported(path.child("volumeMode"), spec.get("volumeMode"), ("Block", "Filesystem")))
+    if (mode := spec.get("volumeMode", "Filesystem")) not in VOLUME_MODES:
+        errors.append(field.not_supported(path.child("volumeMode"), mode, VOLUME_MODES))
+    for name in ("dataSource", "dataSourceRef"):
+        if (source := spec.get(name)) is not None:
+            errors += _data_source_errors(source, path.child(name), any_api_group)
+    errors += _two_sources_errors(spec.get("dataSource"), spec.get("dataSourceRef"), path)
+    if attributes := spec.get("volumeAttributesClassName"):
+        errors += name_errors(attributes, names.is_dns1123_subdomain, path.child("volumeAttributesClassName"))
     return errors
+
+
+def _data_source_errors(source: Object, path: Path, any_api_group: bool) -> ErrorList:
+    group, kind = source.get("apiGroup") or "", source.get("kind", "")
+    errors = required_errors(source, path, "name", "kind")
+    if not group and kind != "PersistentVolumeClaim":
+        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        errors.append(field.invalid(path, kind, detail))
+    if group and not any_api_group:
+        errors += name_errors(group, names.is_dns1123_subdomain, path.child("apiGroup"))
+    if namespace := source.get("namespace"):
+        errors += name_errors(namespace, names.is_dns1123_label, path.child("namespace"))
+    return errors
+
+
+def _two_sources_errors(source: Object | None, reference: Object | None, path: Path) -> ErrorList:
+    """Both ways to name a data source name the same one. Upstream shows the field's path as the value: an empty struct."""
+    if source is None or reference is None:
+        return []
+    if reference.get("namespace"):
+        return [field.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")]
+    same = all(source.get(name) == reference.get(name) for name in ("apiGroup", "kind", "name"))
+    return [] if same else [field.invalid(path, {}, "must match dataSourceRef")]
+
+
+def _status_errors(status: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for name, amount in (status.get("capacity") or {}).items():
+        errors += basic_resource_errors(amount, path.child("capacity").key(name))
+    at = path.child("allocatedResourceStatuses")
+    for name, state in (status.get("allocatedResourceStatuses") or {}).items():
+        errors += _resource_key_errors(name, at)
+        if state not in _RESIZE_STATUSES:
+            errors.append(field.not_supported(at, name, _RESIZE_STATUSES))
+    at = path.child("allocatedResources")
+    for name, amount in (status.get("allocatedResources") or {}).items():
+        errors += _resource_key_errors(name, at) or basic_resource_errors(amount, at.key(name))
+    return errors
+
+
+def _resource_key_errors(name: str, path: Path) -> ErrorList:
+    if errors := name_errors(name, names.is_qualified_name, path):
+        return errors
+    native = "/" not in name or "kubernetes.io/" in name
+    return [field.not_supported(path, name, ("storage",))] if native and name != "storage" else []
 
 
 def _update_errors(obj: Object, old: Object) -> ErrorList:
@@ -116,23 +171,38 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
     asked, held = _storage(spec), _storage(before)
     if (obj.get("status") or {}).get("phase") == "Bound":
         _take("volumeAttributesClassName", before, munged)
-        if asked and held:
-            resources = spec["resources"]
+        resources = spec.get("resources") or {}
+        if held and resources.get("requests"):
             munged["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
     errors: ErrorList = []
     new = (metadata(obj).get("annotations") or {}).get(_CLASS)
     upgraded = annotated is not None and "storageClassName" not in before and spec.get("storageClassName") == annotated
     if not (upgraded and new in (None, annotated)) and (new or "") != (annotated or ""):
         errors.append(field.invalid(Path("metadata.annotations").child(_CLASS), new or "", "field is immutable"))
-    if munged != kept:
+    if _compared(munged) != _compared(kept):
         errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged, 'PersistentVolumeClaimSpec')}"))
     capacity = ((obj.get("status") or {}).get("capacity") or {}).get("storage", "0")
     if quantity(asked) < quantity(held) and quantity(asked) <= quantity(capacity):
         path = _SPEC.child("resources", "requests", "storage")
         errors.append(field.forbidden(path, "field can not be less than status.capacity"))
     if spec.get("volumeMode") != before.get("volumeMode"):
-        errors.append(field.invalid("volumeMode", spec.get("volumeMode"), "field is immutable"))
+        errors.append(field.invalid("volumeMode", field.json_text(spec.get("volumeMode", "")), "field is immutable"))
+    name = "volumeAttributesClassName"
+    if spec.get(name) != before.get(name) and "currentVolumeAttributesClassName" in (old.get("status") or {}):
+        target = "nil" if spec.get(name) is None else "empty string"
+        if not spec.get(name):
+            detail = f"update to {target} is forbidden when status.currentVolumeAttributesClassName is not nil"
+            errors.append(field.forbidden(_SPEC.child(name), detail))
     return errors
+
+
+def _compared(spec: Object) -> Object:
+    """With amounts as numbers, however they are written."""
+    amounts = {
+        name: {resource: quantity(text) for resource, text in (found or {}).items()}
+        for name, found in (spec.get("resources") or {}).items()
+    }
+    return {**spec, "resources": amounts}
 
 
 def _storage(spec: Object) -> str:

@@ -32,6 +32,6 @@ RESOURCES: dict[str, Strategy] = {
         status_meta_checks=(),
     ),
     "volumeattributesclasses": VolumeAttributesClassStrategy(
-        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
+        returns_deleted_object=True, update_meta_checks=("update", "create")
     ),
 }

@@ -1,18 +1,28 @@
 """Storage classes and volume attributes classes.
 
-Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go, pkg/apis/storage/v1/defaults.go.
+Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go, pkg/apis/storage/v1/defaults.go,
+pkg/apis/storage/validation/validation.go.
 """
 
-from fakeapiserver.apimachinery import field
+from collections.abc import Sequence
+from typing import Final
+
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
 from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
+from fakeapiserver.registry.storage.parameters import parameter_errors, provisioner_errors
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _ABSENT = {"provisioner": ""}
+_CHOICES: Final = {
+    "reclaimPolicy": ("Delete", "Retain"),
+    "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),
+}
 
 
 class StorageClassStrategy(Strategy, kw_only=True):
@@ -21,18 +31,18 @@ class StorageClassStrategy(Strategy, kw_only=True):
         obj.setdefault("volumeBindingMode", "Immediate")
 
     def validate(self, obj: Object) -> ErrorList:
-        errors: ErrorList = [] if obj.get("provisioner") else [field.required("provisioner", "")]
-        if obj["reclaimPolicy"] not in ("Delete", "Retain"):
-            errors.append(field.not_supported("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain")))
-        if obj["volumeBindingMode"] not in ("Immediate", "WaitForFirstConsumer"):
-            choices = ("Immediate", "WaitForFirstConsumer")
-            errors.append(field.not_supported("volumeBindingMode", obj["volumeBindingMode"], choices))
-        return errors
+        errors = provisioner_errors(obj.get("provisioner", ""), Path("provisioner"))
+        errors += parameter_errors(obj.get("parameters") or {}, Path("parameters"))
+        for name, choices in _CHOICES.items():
+            if obj[name] not in choices and (obj[name] or name != "reclaimPolicy"):
+                errors.append(field.not_supported(name, field.json_text(obj[name]), choices))
+        return errors + _topology_errors(obj.get("allowedTopologies") or (), Path("allowedTopologies"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
-        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-            errors += immutable_errors(obj.get(name, _ABSENT.get(name)), old.get(name, _ABSENT.get(name)), Path(name))
+        for name in ("parameters", "provisioner", *_CHOICES):
+            new, before = obj.get(name, _ABSENT.get(name)), old.get(name, _ABSENT.get(name))
+            errors += immutable_errors(dict(sorted(new.items())) if isinstance(new, dict) else new, before, Path(name))
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
@@ -64,7 +74,8 @@ class StorageClassStrategy(Strategy, kw_only=True):
 
 class VolumeAttributesClassStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
-        errors: ErrorList = [] if obj.get("driverName") else [field.required("driverName", "")]
+        errors = provisioner_errors(obj.get("driverName", ""), Path("driverName"))
+        errors += parameter_errors(obj.get("parameters") or {}, Path("parameters"))
         if not obj.get("parameters"):
             errors.append(field.required("parameters", "must contain at least one key/value pair"))
         return errors
@@ -79,3 +90,31 @@ class VolumeAttributesClassStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), obj.get("driverName", ""), age(obj, now)]
+
+
+def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:
+    """Each term says something else, of each label once."""
+    errors: ErrorList = []
+    # Upstream compares with as many empty terms as there are terms, too.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    for i, term in enumerate(terms):
+        at = path.index(i).child("matchLabelExpressions")
+        said: dict[str, set[str]] = {}
+        for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            key, values = expression.get("key", ""), expression.get("values") or ()
+            errors += _requirement_errors(key, values, at.index(j))
+            if key in said:
+                errors.append(field.duplicate(at.index(j).child("key"), key))
+            said[key] = set(values)
+        errors += [field.duplicate(at, "") for other in seen if other == said]
+        seen.append(said)
+    return errors
+
+
+def _requirement_errors(key: str, values: Sequence[str], path: Path) -> ErrorList:
+    at = path.child("values")
+    errors: ErrorList = [] if values else [field.required(at)]
+    seen: set[str] = set()
+    for i, value in enumerate(values):
+        errors += duplicate_errors(value, seen, at.index(i))
+    return errors + name_errors(key, names.is_qualified_name, path.child("key"))

@@ -68,7 +68,7 @@ def claim_form(claim: Object) -> Object:
 def _value(found: Any, kind: str) -> Any:
     rows = _rows()
     if kind == "wire" and found is not None:
-        return _selector_form(found)
+        return selector_form(found)
     name = kind.lstrip("[]*")
     if name not in rows and isinstance(found, dict):
         return dict(sorted(found.items()))
@@ -79,7 +79,7 @@ def _value(found: Any, kind: str) -> Any:
     return None if found is None and kind.startswith("*") else internal_form(found or {}, name)
 
 
-def _selector_form(selector: Object) -> Object:
+def selector_form(selector: Object) -> Object:
     """A label selector, in the order of its fields, which are named as on the wire."""
     out: Object = {}
     if selector.get("matchLabels"):

@@ -19,6 +19,18 @@ _MAX_PORT_NAME: Final = 15
 _PORT_NAME: Final = re.compile("[-a-z0-9]+")
 _LEADING_ZEROS: Final = re.compile(r"(?<![\d])0+(?=\d)")
 _LETTER: Final = re.compile("[a-z]")
+_HEADER: Final = re.compile("[-A-Za-z0-9]+")
+_HEADER_RULE: Final = "a valid HTTP header must consist of alphanumeric characters or '-'"
+_MAX_SUBDOMAIN: Final = 253
+_UNDERSCORED_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORED: Final = re.compile(rf"{_UNDERSCORED_LABEL}(\.{_UNDERSCORED_LABEL})*")
+_UNDERSCORED_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_VARIABLE_RULE: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
 
 
 def is_valid_port_name(name: str) -> list[str]:
@@ -83,6 +95,41 @@ def basic_resource_errors(quantity: str, path: Path) -> ErrorList:
     """A quantity that isn't negative; shown in whole numbers (validateBasicResource)."""
     whole = floor(amount(quantity))
     return [field.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
+
+
+def descending_path_errors(text: str, path: Path) -> ErrorList:
+    """A path that stays below where it starts (validateLocalDescendingPath)."""
+    errors = [field.invalid(path, text, "must be a relative path")] if text.startswith("/") else []
+    return errors + no_backsteps_errors(text, path)
+
+
+def no_backsteps_errors(text: str, path: Path) -> ErrorList:
+    return [field.invalid(path, text, "must not contain '..'")] if ".." in text.split("/") else []
+
+
+def local_path_errors(text: str, path: Path) -> ErrorList:
+    """One that is no file of the kubelet's own either (ValidateLocalNonReservedPath)."""
+    errors = descending_path_errors(text, path)
+    if text.startswith("..") and not text.startswith("../"):
+        errors.append(field.invalid(path, text, "must not start with '..'"))
+    return errors
+
+
+def is_http_header_name(name: str) -> list[str]:
+    return [] if _HEADER.fullmatch(name) else [names.regex_error(_HEADER_RULE, _HEADER.pattern, "X-Header-Name")]
+
+
+def is_subdomain_with_underscore(name: str) -> list[str]:
+    """A DNS subdomain whose labels may have underscores, as those of services do."""
+    errors = [names.max_length_error(_MAX_SUBDOMAIN, "characters")] if len(name.encode()) > _MAX_SUBDOMAIN else []
+    if not _UNDERSCORED.fullmatch(name):
+        errors.append(names.regex_error(_UNDERSCORED_RULE, _UNDERSCORED.pattern, "example.com"))
+    return errors
+
+
+def is_environment_variable_name(name: str) -> list[str]:
+    """What processes take for the name of a variable (IsRelaxedEnvVarName)."""
+    return [] if name.isascii() and name.isprintable() and "=" not in name else [_VARIABLE_RULE]
 
 
 def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:

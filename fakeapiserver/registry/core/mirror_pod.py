@@ -1,7 +1,7 @@
 """Pods that a kubelet runs by itself and shows to the API: they are what their annotation says, for good.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpecificAnnotations, ValidatePodSpecificAnnotationUpdates,
-validatePodResourceClaim, ValidatePodEphemeralContainersUpdate).
+ValidatePodEphemeralContainersUpdate).
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _UNSUPPORTED: Final = {
     "resize": "static pods cannot be resized",
 }
 # How upstream's messages show the empty path.
-_NOWHERE: Final = "[]"
+NOWHERE: Final = "[]"
 
 
 def is_mirror(pod: Object) -> bool:
@@ -36,16 +36,6 @@ def mirror_errors(pod: Object) -> ErrorList:
     ]
 
 
-def claim_errors(pod: Object) -> ErrorList:
-    """One for each claim."""
-    if not is_mirror(pod):
-        return []
-    return [
-        field.forbidden(_NOWHERE, "static pods do not support resource claims")
-        for _ in pod["spec"].get("resourceClaims") or ()
-    ]
-
-
 def mirror_update_errors(pod: Object, old: Object) -> ErrorList:
     """Told beside `mirror_errors`, which upstream looks for once more."""
     now, then = ((metadata(obj).get("annotations") or {}).get(ANNOTATION) for obj in (pod, old))
@@ -60,4 +50,4 @@ def mirror_update_errors(pod: Object, old: Object) -> ErrorList:
 def subresource_errors(old: Object, subresource: str) -> ErrorList:
     """What can be done to other pods, and not to these."""
     detail = _UNSUPPORTED.get(subresource)
-    return [field.forbidden(_NOWHERE, detail)] if detail is not None and is_mirror(old) else []
+    return [field.forbidden(NOWHERE, detail)] if detail is not None and is_mirror(old) else []

@@ -19,16 +19,17 @@ def node_selector_errors(selector: Object, path: Path) -> ErrorList:
     return [error for i, term in enumerate(terms) for error in node_term_errors(term, at.index(i))]
 
 
-def node_term_errors(term: Object, path: Path) -> ErrorList:
+def node_term_errors(term: Object, path: Path, *, any_value: bool = False) -> ErrorList:
+    """`any_value`: also of labels that no node can have, which is no reason not to prefer it."""
     errors: ErrorList = []
     for i, requirement in enumerate(term.get("matchExpressions") or ()):
-        errors += _label_errors(requirement, path.child("matchExpressions").index(i))
+        errors += _label_errors(requirement, path.child("matchExpressions").index(i), any_value)
     for i, requirement in enumerate(term.get("matchFields") or ()):
         errors += _field_errors(requirement, path.child("matchFields").index(i))
     return errors
 
 
-def _label_errors(requirement: Object, path: Path) -> ErrorList:
+def _label_errors(requirement: Object, path: Path, any_value: bool) -> ErrorList:
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     at = path.child("values")
     errors: ErrorList = []
@@ -44,7 +45,7 @@ def _label_errors(requirement: Object, path: Path) -> ErrorList:
     else:
         errors.append(field.invalid(path.child("operator"), operator, _BAD_OPERATOR))
     errors += name_errors(requirement.get("key", ""), names.is_qualified_name, path.child("key"))
-    for i, value in enumerate(values):
+    for i, value in enumerate(() if any_value else values):
         errors += name_errors(value, names.is_valid_label_value, at.index(i))
     return errors
 

@@ -6,14 +6,13 @@ Upstream: pkg/apis/core/validation/validation.go (validatePodResources, Validate
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, resource_list
 from fakeapiserver.registry.core.container_policies import claim_errors
-from fakeapiserver.registry.core.container_validation import resource_errors
-from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.pod_qos import qos_class
+from fakeapiserver.registry.core.resource_requirements_validation import resource_errors, resource_name_errors
 
 _POD_LEVEL: Final = ("cpu", "hugepages-", "memory")
 _COMPUTE: Final = ("cpu", "memory")
@@ -41,7 +40,7 @@ def pod_resource_errors(spec: Object, path: Path) -> ErrorList:
 
 
 def _pod_level_name_errors(name: str, path: Path) -> ErrorList:
-    if errors := name_errors(name, names.is_qualified_name, path):
+    if errors := resource_name_errors(name, path):
         return errors
     return [] if is_pod_level(name) else [field.not_supported(path, name, _POD_LEVEL)]
 

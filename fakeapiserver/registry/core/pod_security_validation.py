@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.core.field_formats import descending_path_errors, name_errors
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS
 
 APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -65,6 +65,14 @@ _LINUX_ONLY: Final = (
     "runAsUser",
     "runAsGroup",
 )
+_LONGEST_DOMAIN: Final = 256
+_LONGEST_USER: Final = 104
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NET_BIOS: Final = re.compile(r'^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}\Z')
+_DOMAIN_PART: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN: Final = re.compile(rf"^{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*\Z")
+_NOT_IN_USERS: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
+_DOTS_AND_SPACES: Final = re.compile(r"^[. ]+\Z")
 _PLAIN: Final = ("hostPID", "hostIPC", "sysctls")  # which unset and false or empty are one
 
 
@@ -150,16 +158,7 @@ def _seccomp_errors(profile: Object | None, path: Path) -> ErrorList:
         return errors if local is None else [*errors, field.invalid(at, shown, detail)]
     if local is None:
         return [*errors, field.required(at, "must be set when seccomp type is Localhost")]
-    return errors + _descending_path_errors(local, at)
-
-
-def _descending_path_errors(text: str, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    if text.startswith("/"):
-        errors.append(field.invalid(path, text, "must be a relative path"))
-    if ".." in text.split("/"):
-        errors.append(field.invalid(path, text, "must not contain '..'"))
-    return errors
+    return errors + descending_path_errors(local, at)
 
 
 def apparmor_errors(profile: Object | None, path: Path) -> ErrorList:
@@ -195,17 +194,33 @@ def _windows_option_errors(options: Object | None, path: Path) -> ErrorList:
             "gmsaCredentialSpec size must be under 64 KiB" if spec else "gmsaCredentialSpec cannot be an empty string"
         )
         errors.append(field.invalid(path.child("gmsaCredentialSpec"), spec, detail))
-    if user is not None and (problem := _user_name_problem(user)):
-        errors.append(field.invalid(path.child("runAsUserName"), user, f"runAsUserName {problem}"))
-    return errors
+    if user is None:
+        return errors
+    return errors + name_errors(user, _user_name_problems, path.child("runAsUserName"))
 
 
-def _user_name_problem(name: str) -> str:
+def _user_name_problems(name: str) -> list[str]:
     if not name:
-        return "cannot be an empty string"
-    if not name.isprintable():
-        return "cannot contain control characters"
-    return "cannot contain more than one backslash" if name.count("\\") > 1 else ""
+        return ["runAsUserName cannot be an empty string"]
+    if _CONTROL.search(name):
+        return ["runAsUserName cannot contain control characters"]
+    if name.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = name.rpartition("\\")
+    found = []
+    if len(domain.encode()) >= _LONGEST_DOMAIN:
+        found.append(f"runAsUserName's Domain length must be under {_LONGEST_DOMAIN} characters")
+    if backslash and not (_NET_BIOS.search(domain) or _DOMAIN.search(domain)):
+        found.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    if not user:
+        found.append("runAsUserName's User cannot be empty")
+    elif len(user.encode()) > _LONGEST_USER:
+        found.append(f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters")
+    if _DOTS_AND_SPACES.search(user):
+        found.append("runAsUserName's User cannot contain only periods or spaces")
+    if _NOT_IN_USERS.search(user):
+        found.append("runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
+    return found
 
 
 def _sysctl_errors(sysctls: Sequence[Object], spec: Object, path: Path) -> ErrorList:
@@ -342,7 +357,7 @@ def _seccomp_annotation_errors(profile: str, path: Path) -> ErrorList:
     if profile in ("runtime/default", "docker/default", "unconfined"):
         return []
     if profile.startswith("localhost/"):
-        return _descending_path_errors(profile.removeprefix("localhost/"), path)
+        return descending_path_errors(profile.removeprefix("localhost/"), path)
     return [field.invalid(path, profile, "must be a valid seccomp profile")]
 
 

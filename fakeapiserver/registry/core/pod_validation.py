@@ -1,9 +1,9 @@
 """What a pod, and a template for pods, may say; and what of a pod may change.
 
-Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUpdate), in part.
+Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUpdate).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.admission.tolerations import toleration_errors
@@ -11,9 +11,22 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.spec_difference import difference
-from fakeapiserver.registry.core.container_validation import container_list_errors
-from fakeapiserver.registry.core.field_formats import choice_errors, name_errors
-from fakeapiserver.registry.core.mirror_pod import claim_errors, mirror_errors, mirror_update_errors, subresource_errors
+from fakeapiserver.registry.core.affinity_validation import (
+    affinity_errors,
+    narrowed_errors,
+    spread_errors,
+    with_node_affinity_of,
+)
+from fakeapiserver.registry.core.container_validation import container_list_errors, image_space_errors
+from fakeapiserver.registry.core.env_validation import file_key_volume_errors
+from fakeapiserver.registry.core.field_formats import choice_errors, duplicate_errors, name_errors
+from fakeapiserver.registry.core.mirror_pod import is_mirror, mirror_errors, mirror_update_errors, subresource_errors
+from fakeapiserver.registry.core.pod_claim_validation import resource_claim_errors
+from fakeapiserver.registry.core.pod_network_validation import (
+    dns_config_errors,
+    host_alias_errors,
+    hostname_override_errors,
+)
 from fakeapiserver.registry.core.pod_resources_validation import pod_resource_errors, resize_errors
 from fakeapiserver.registry.core.pod_security_validation import (
     annotation_errors,
@@ -23,6 +36,7 @@ from fakeapiserver.registry.core.pod_security_validation import (
     pod_security_context_errors,
     system_errors,
 )
+from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
 from fakeapiserver.registry.core.volume_validation import volume_errors
 
 SPEC: Final = Path("spec")
@@ -30,7 +44,7 @@ _ANNOTATIONS: Final = Path("metadata.annotations")
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_INT32: Final = 2**31 - 1
-_WHITESPACE: Final = "must not have leading or trailing whitespace"
+_PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _UPDATABLE: Final = ",".join(
     (
         "`spec.containers[*].image`",
@@ -58,7 +72,7 @@ def _whole_errors(obj: Object) -> ErrorList:
     """What pods are checked for whenever they are written (validatePodMetadataAndSpec)."""
     spec = obj["spec"]
     errors = mirror_errors(obj) + annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS)
-    return errors + pod_spec_errors(spec, SPEC) + claim_errors(obj) + _token_errors(spec) + _image_space_errors(spec)
+    return errors + pod_spec_errors(spec, SPEC, metadata(obj)) + _token_errors(spec) + _image_space_errors(spec)
 
 
 def pod_template_errors(template: Object, path: Path) -> ErrorList:
@@ -76,17 +90,26 @@ def pod_template_errors(template: Object, path: Path) -> ErrorList:
     return errors
 
 
-def pod_spec_errors(spec: Object, path: Path) -> ErrorList:
-    """A PodSpec, of a pod or of a template."""
-    volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"))
+def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> ErrorList:
+    """A PodSpec, of a pod or of a template; `meta` is the metadata of the pod."""
+    volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"), meta)
+    if claims := spec.get("resourceClaims"):
+        errors += resource_claim_errors(claims, path.child("resourceClaims"), is_static=is_mirror({"metadata": meta}))
     errors += container_list_errors(spec, volumes, path)
     errors += pod_resource_errors(spec, path) + _host_network_errors(spec, path)
     errors += choice_errors(spec.get("restartPolicy", ""), _RESTART, path.child("restartPolicy"))
     errors += choice_errors(spec.get("dnsPolicy", ""), _DNS, path.child("dnsPolicy"))
     errors += names.validate_labels(spec.get("nodeSelector") or {}, path.child("nodeSelector"))
     errors += pod_security_context_errors(spec, path)
-    errors += _spread_errors(spec.get("topologySpreadConstraints") or [], path.child("topologySpreadConstraints"))
-    errors += host_errors(spec, path)
+    if affinity := spec.get("affinity"):
+        errors += affinity_errors(affinity, path.child("affinity"))
+    errors += dns_config_errors(spec, path.child("dnsConfig"))
+    for i, gate in enumerate(spec.get("readinessGates") or ()):
+        at = path.child("readinessGates").index(i).child("conditionType")
+        errors += name_errors(gate.get("conditionType", ""), names.is_qualified_name, at)
+    errors += _gate_name_errors(spec.get("schedulingGates") or (), path.child("schedulingGates"))
+    errors += spread_errors(spec.get("topologySpreadConstraints") or [], path.child("topologySpreadConstraints"))
+    errors += host_errors(spec, path) + hostname_override_errors(spec, path.child("hostnameOverride"))
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_subdomain, path.child(name))
@@ -98,7 +121,32 @@ def pod_spec_errors(spec: Object, path: Path) -> ErrorList:
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_label, path.child(name))
     errors += toleration_errors(spec.get("tolerations") or [], path.child("tolerations"))
-    return errors + system_errors(spec, path)
+    return errors + _rarely_set_errors(spec, path)
+
+
+def _rarely_set_errors(spec: Object, path: Path) -> ErrorList:
+    """What comes last upstream."""
+    errors = host_alias_errors(spec.get("hostAliases") or (), path.child("hostAliases"))
+    if spec.get("priorityClassName"):
+        errors += name_errors(spec["priorityClassName"], names.is_dns1123_subdomain, path.child("priorityClassName"))
+    if "runtimeClassName" in spec:
+        errors += name_errors(spec["runtimeClassName"], names.is_dns1123_subdomain, path.child("runtimeClassName"))
+    if "preemptionPolicy" in spec:
+        errors += choice_errors(spec["preemptionPolicy"], _PREEMPTION, path.child("preemptionPolicy"))
+    if overhead := spec.get("overhead"):
+        errors += resource_errors({"limits": overhead}, path.child("overhead"))
+    return errors + system_errors(spec, path) + file_key_volume_errors(spec, path)
+
+
+def _gate_name_errors(gates: Sequence[Object], path: Path) -> ErrorList:
+    errors: ErrorList = []
+    seen: set[str] = set()
+    for i, gate in enumerate(gates):
+        name = gate.get("name", "")
+        errors += name_errors(name, names.is_qualified_name, path.index(i)) + duplicate_errors(
+            name, seen, path.index(i)
+        )
+    return errors
 
 
 def _host_network_errors(spec: Object, path: Path) -> ErrorList:
@@ -110,42 +158,6 @@ def _host_network_errors(spec: Object, path: Path) -> ErrorList:
         for j, port in enumerate(container.get("ports") or ())
         if (given := port.get("hostPort")) and given != port.get("containerPort", 0)
     ]
-
-
-def _spread_errors(constraints: list[Object], path: Path) -> ErrorList:
-    errors: ErrorList = []
-    choices = ("DoNotSchedule", "ScheduleAnyway")
-    for i, constraint in enumerate(constraints):
-        at, action = path.index(i), constraint.get("whenUnsatisfiable", "")
-        if constraint.get("maxSkew", 0) <= 0:
-            skew = constraint.get("maxSkew", 0)
-            errors.append(field.invalid(at.child("maxSkew"), skew, "must be greater than zero"))
-        if not constraint.get("topologyKey"):
-            errors.append(field.required(at.child("topologyKey"), "can not be empty"))
-        if action not in choices:
-            errors.append(field.not_supported(at.child("whenUnsatisfiable"), action, choices))
-        pair = constraint.get("topologyKey", ""), action
-        if pair in (
-            (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) for other in constraints[i + 1 :]
-        ):
-            errors.append(field.duplicate(at.child("{topologyKey, whenUnsatisfiable}"), "{" + ", ".join(pair) + "}"))
-        errors += _min_domains_errors(constraint.get("minDomains"), action, at.child("minDomains"))
-        for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if (policy := constraint.get(name)) is not None and policy not in ("Honor", "Ignore"):
-                errors.append(field.not_supported(at.child(name), policy, ("Honor", "Ignore")))
-    return errors
-
-
-def _min_domains_errors(domains: int | None, action: str, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    if domains is None:
-        return errors
-    if domains <= 0:
-        errors.append(field.invalid(path, domains, "must be greater than zero"))
-    if action != "DoNotSchedule":
-        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        errors.append(field.invalid(path, domains, detail))
-    return errors
 
 
 def _token_errors(spec: Object) -> ErrorList:
@@ -164,12 +176,11 @@ def _token_errors(spec: Object) -> ErrorList:
 
 
 def _image_space_errors(spec: Object) -> ErrorList:
-    """Only pods refuse blanks around an image; templates of old have them."""
     return [
-        field.invalid(SPEC.child(name).index(i).child("image"), container["image"], _WHITESPACE)
+        error
         for name in ("containers", "initContainers")
         for i, container in enumerate(spec.get(name) or ())
-        if container.get("image", "") != container.get("image", "").strip()
+        for error in image_space_errors(container, SPEC.child(name).index(i))
     ]
 
 
@@ -185,15 +196,19 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
         if len(now) != len(then):
             return [*errors, field.forbidden(SPEC.child(name), "pod updates may not add or remove containers")]
         # Told again here, as upstream does.
-        errors += [
-            field.required(SPEC.child(name).index(i).child("image"))
-            for i, container in enumerate(now)
-            if not container.get("image")
-        ]
-    deadline = _deadline_errors(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
-    errors += deadline + _tolerations_update_errors(spec, before) + _gate_errors(spec, before)
+        for i, container in enumerate(now):
+            at = SPEC.child(name).index(i)
+            errors += [] if container.get("image") else [field.required(at.child("image"))]
+            errors += image_space_errors(container, at)
+    deadline, final = _deadline_errors(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    errors += deadline
+    if final:
+        return errors
+    errors += _tolerations_update_errors(spec, before) + _gate_errors(spec, before)
     if spec == before:
         return errors
+    if before.get("schedulingGates"):
+        errors += narrowed_errors(spec, before, SPEC)
     munged = _with_what_may_change(spec, before)
     if munged != before:
         detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged, 'PodSpec')}"
@@ -231,14 +246,17 @@ def _ephemeral_containers_errors(obj: Object, old: Object) -> ErrorList:
     return errors
 
 
-def _deadline_errors(now: int | None, then: int | None) -> ErrorList:
+def _deadline_errors(now: int | None, then: int | None) -> tuple[ErrorList, bool]:
+    """And whether upstream looks no further."""
     path = SPEC.child("activeDeadlineSeconds")
     if now is None:
         detail = "must not update from a positive integer to nil value"
-        return [] if then is None else [field.invalid(path, None, detail)]
+        return ([] if then is None else [field.invalid(path, None, detail)]), False
+    if not 0 <= now <= _MAX_INT32:
+        return [field.invalid(path, now, f"must be between 0 and {_MAX_INT32}, inclusive")], True
     if then is not None and now > then:
-        return [field.invalid(path, now, "must be less than or equal to previous value")]
-    return []
+        return [field.invalid(path, now, "must be less than or equal to previous value")], True
+    return [], False
 
 
 def _tolerations_update_errors(spec: Object, before: Object) -> ErrorList:
@@ -275,6 +293,10 @@ def _with_what_may_change(spec: Object, before: Object) -> Object:
     names_kept = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
     if before.get("schedulingGates"):
         names_kept.append("nodeSelector")
+        affinity = with_node_affinity_of(before, spec.get("affinity"))
+        munged.pop("affinity", None)
+        if affinity is not None:
+            munged["affinity"] = affinity
     for name in names_kept:
         munged.pop(name, None)
         if name in before:

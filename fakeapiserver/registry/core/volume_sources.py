@@ -10,7 +10,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.field_formats import name_errors, required_label_errors
+from fakeapiserver.registry.core.field_formats import name_errors, no_backsteps_errors, required_label_errors
 
 SourceErrors = Callable[[Object, Path], ErrorList]
 
@@ -68,11 +68,6 @@ def one_source_errors(
     return errors if found else [*errors, field.required(path, "must specify a volume type")]
 
 
-def path_errors(text: str, path: Path) -> ErrorList:
-    """A path that stays below where it begins (validatePathNoBacksteps)."""
-    return [field.invalid(path, text, "must not contain '..'")] if ".." in text.split("/") else []
-
-
 def csi_driver_errors(driver: str, path: Path) -> ErrorList:
     """The name of a CSI driver (ValidateCSIDriverName)."""
     if not driver:
@@ -99,7 +94,7 @@ def host_path_errors(source: Object, path: Path) -> ErrorList:
     if errors := required_errors(source, path, "path"):
         return errors
     kind = source.get("type", "")
-    errors = path_errors(source["path"], path.child("path"))
+    errors = no_backsteps_errors(source["path"], path.child("path"))
     if kind not in HOST_PATH_TYPES:
         errors.append(field.not_supported(path.child("type"), field.json_text(kind), HOST_PATH_TYPES))
     return errors
@@ -265,7 +260,7 @@ def storageos_errors(source: Object, path: Path, *secret: str) -> ErrorList:
 
 
 def _local_errors(source: Object, path: Path) -> ErrorList:
-    return required_errors(source, path, "path") or path_errors(source["path"], path.child("path"))
+    return required_errors(source, path, "path") or no_backsteps_errors(source["path"], path.child("path"))
 
 
 def _csi_errors(source: Object, path: Path) -> ErrorList:

@@ -1,107 +1,247 @@
-"""What a pod's volumes may say: names, one source each, and what a source must name.
+"""What a pod's volumes may say: names, one source each, what a source must name, and the files it makes.
 
-Upstream: pkg/apis/core/validation/validation.go (ValidateVolumes). Sources that are seldom used are taken as they are.
+Upstream: pkg/apis/core/validation/validation.go (ValidateVolumes).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.field_formats import required_label_errors
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.downward_api_validation import field_ref_errors, resource_ref_errors
+from fakeapiserver.registry.core.field_formats import (
+    choice_errors,
+    descending_path_errors,
+    local_path_errors,
+    name_errors,
+    required_label_errors,
+)
+from fakeapiserver.registry.core.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.resource_list import quantity
-
-# The order in which upstream looks at the sources: of two the later one is refused.
-_ORDER: Final = (
-    "emptyDir",
-    "hostPath",
-    "gitRepo",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "flocker",
-    "persistentVolumeClaim",
-    "rbd",
-    "cinder",
-    "cephfs",
-    "quobyte",
-    "downwardAPI",
-    "fc",
-    "flexVolume",
-    "configMap",
-    "azureFile",
-    "vsphereVolume",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "azureDisk",
-    "storageos",
-    "projected",
-    "scaleIO",
-    "csi",
-    "ephemeral",
-    "image",
-)
-# Source -> fields that it must name.
-_REQUIRED: Final = {
-    "hostPath": ("path",),
-    "gitRepo": ("repository",),
-    "secret": ("secretName",),
-    "nfs": ("server", "path"),
-    "persistentVolumeClaim": ("claimName",),
-    "configMap": ("name",),
-    "ephemeral": ("volumeClaimTemplate",),
-}
-# What upstream calls some sources where it refuses them as the second one.
-_CALLED: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI", "scaleIO": "scaleIO"}
-_HOST_PATH_TYPES: Final = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
+from fakeapiserver.registry.core.volume_sources import (
+    INITIATOR_TOO_LONG,
+    SHARED_SOURCES,
+    SourceErrors,
+    cinder_errors,
+    csi_driver_errors,
+    iscsi_errors,
+    iscsi_name_is_long,
+    one_source_errors,
+    required_errors,
+    storageos_errors,
 )
 
+_MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_FIELDS: Final = (
+    *("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace"),
+    "metadata.uid",
+)
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_LEAST_SECONDS: Final = 600
+_MOST_SECONDS: Final = 2**32
+_CONFLICT: Final = "conflicting duplicate paths"
+_TEMPLATE_FIELDS: Final = ("annotations", "labels")
+_OWN_CLAIM: Final = "must not reference a PVC that gets created for an ephemeral volume"
 
-def volume_errors(volumes: list[Object], path: Path) -> tuple[set[str], ErrorList]:
-    """The names of the volumes that are fine, and what is wrong with the others."""
+
+def volume_errors(volumes: Sequence[Object], path: Path, meta: Object | None) -> tuple[dict[str, Object], ErrorList]:
+    """The volumes that are fine, by name, and what is wrong with the others; `meta` is the metadata of a pod, and None in templates."""
     errors: ErrorList = []
-    fine: set[str] = set()
+    fine: dict[str, Object] = {}
+    pod = (meta or {}).get("name", "")
+    created = {f"{pod}-{volume.get('name', '')}" for volume in volumes if pod and "ephemeral" in volume}
     for i, volume in enumerate(volumes):
         at, name = path.index(i), volume.get("name", "")
-        found = _source_errors(volume, at) + required_label_errors(name, at.child("name"))
+        found = _source_errors(volume, at, meta) + required_label_errors(name, at.child("name"))
         if name in fine:
             found.append(field.duplicate(at.child("name"), name))
         if not found:
-            fine.add(name)
+            fine[name] = volume
         errors += found
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+        if claim in created:
+            errors.append(field.invalid(at.child("persistentVolumeClaim", "claimName"), claim, _OWN_CLAIM))
     return fine, errors
 
 
-def _source_errors(volume: Object, path: Path) -> ErrorList:
-    sources = [source for source in _ORDER if source in volume]
-    if not sources:
-        return [field.required(path, "must specify a volume type")]
-    first, *others = sources
-    errors = _one_source_errors(first, volume[first], path.child(first))
-    detail = "may not specify more than 1 volume type"
-    return errors + [field.forbidden(path.child(_CALLED.get(other, other)), detail) for other in others]
-
-
-def _one_source_errors(kind: str, source: Object, path: Path) -> ErrorList:
-    errors = [field.required(path.child(name)) for name in _REQUIRED.get(kind, ()) if not source.get(name)]
-    if kind == "hostPath" and source.get("type", "") not in _HOST_PATH_TYPES:
-        errors.append(field.not_supported(path.child("type"), source["type"], _HOST_PATH_TYPES))
-    if kind == "emptyDir" and quantity(source.get("sizeLimit", "0")) < 0:
-        detail = "SizeLimit field must be a valid resource quantity"
-        errors.append(field.forbidden(path.child("sizeLimit"), detail))
-    mode = source.get("defaultMode")
-    if mode is not None and not 0 <= mode <= 0o777:
-        detail = "must be a number between 0 and 0777 (octal), both inclusive"
-        errors.append(field.invalid(path.child("defaultMode"), mode, detail))
+def _source_errors(volume: Object, path: Path, meta: Object | None) -> ErrorList:
+    errors = one_source_errors(volume, _OF_TEMPLATES if meta is None else _OF_PODS, path)
+    name = volume.get("name", "")
+    if "iscsi" in volume and iscsi_name_is_long(name, volume["iscsi"]):
+        errors.append(field.invalid(path.child("name"), name, INITIATOR_TOO_LONG))
+    pod = (meta or {}).get("name")
+    if pod and name and next((source for source in _OF_PODS if source in volume), "") == "ephemeral":
+        claim = f"{pod}-{name}"
+        errors += [
+            field.invalid(path.child("name"), name, f"PVC name {field.go_quote(claim)}: {problem}")
+            for problem in names.is_dns1123_subdomain(claim)
+        ]
     return errors
+
+
+def _empty_dir_errors(source: Object, path: Path) -> ErrorList:
+    detail = "SizeLimit field must be a valid resource quantity"
+    negative = quantity(source.get("sizeLimit", "0")) < 0
+    return [field.forbidden(path.child("sizeLimit"), detail)] if negative else []
+
+
+def _git_repo_errors(source: Object, path: Path) -> ErrorList:
+    errors = required_errors(source, path, "repository")
+    return errors + descending_path_errors(source.get("directory", ""), path.child("directory"))
+
+
+def _claim_errors(source: Object, path: Path) -> ErrorList:
+    return required_errors(source, path, "claimName")
+
+
+def _csi_errors(source: Object, path: Path) -> ErrorList:
+    errors = csi_driver_errors(source.get("driver", ""), path.child("driver"))
+    if (secret := source.get("nodePublishSecretRef")) is None:
+        return errors
+    if not (name := secret.get("name")):
+        return [*errors, field.required(path.child("nodePublishSecretRef", "name"))]
+    return errors + name_errors(name, names.is_dns1123_subdomain, path.child("name"))
+
+
+def _image_errors(source: Object, path: Path) -> ErrorList:
+    return choice_errors(source.get("pullPolicy", ""), _PULL_POLICIES, path.child("pullPolicy"))
+
+
+def _image_of_pod_errors(source: Object, path: Path) -> ErrorList:
+    return required_errors(source, path, "reference") + _image_errors(source, path)
+
+
+def _mode_errors(mode: int | None, path: Path) -> ErrorList:
+    return [] if mode is None or 0 <= mode <= 0o777 else [field.invalid(path, mode, _MODE)]
+
+
+def _secret_errors(source: Object, path: Path) -> ErrorList:
+    return required_errors(source, path, "secretName") + _keys_errors(source, path)
+
+
+def _config_map_errors(source: Object, path: Path) -> ErrorList:
+    return required_errors(source, path, "name") + _keys_errors(source, path)
+
+
+def _keys_errors(source: Object, path: Path) -> ErrorList:
+    errors = _mode_errors(source.get("defaultMode"), path.child("defaultMode"))
+    for i, item in enumerate(source.get("items") or ()):
+        errors += _key_to_path_errors(item, path.child("items").index(i))
+    return errors
+
+
+def _key_to_path_errors(item: Object, path: Path) -> ErrorList:
+    errors = [field.required(path.child(name)) for name in ("key", "path") if not item.get(name)]
+    errors += local_path_errors(item.get("path", ""), path.child("path"))
+    return errors + _mode_errors(item.get("mode"), path.child("mode"))
+
+
+def _downward_errors(source: Object, path: Path) -> ErrorList:
+    """Upstream tells what is wrong with files at the volume's own place."""
+    errors = _mode_errors(source.get("defaultMode"), path.child("defaultMode"))
+    return errors + [error for item in source.get("items") or () for error in _downward_file_errors(item, path)]
+
+
+def _downward_file_errors(item: Object, path: Path) -> ErrorList:
+    place, at = item.get("path", ""), path.child("path")
+    errors = ([] if place else [field.required(at)]) + local_path_errors(place, at)
+    of_field, of_resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if of_field is not None:
+        errors += field_ref_errors(of_field, _FIELDS, path.child("fieldRef"))
+        if of_resource is not None:
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(field.invalid(path, "resource", detail))
+    elif of_resource is not None:
+        errors += resource_ref_errors(of_resource, path.child("resourceFieldRef"), in_volume=True)
+    else:
+        errors.append(field.required(path, "one of fieldRef and resourceFieldRef is required"))
+    return errors + _mode_errors(item.get("mode"), path.child("mode"))
+
+
+def _projected_errors(volume: Object, path: Path) -> ErrorList:
+    errors = _mode_errors(volume.get("defaultMode"), path.child("defaultMode"))
+    places: set[str] = set()
+    for i, source in enumerate(volume.get("sources") or ()):
+        at = path.child("sources").index(i)
+        for kind in ("secret", "configMap"):
+            if kind in source:
+                errors += _keys_projection_errors(source[kind], places, at.child(kind), path)
+        if "downwardAPI" in source:
+            for item in source["downwardAPI"].get("items") or ():
+                errors += _downward_file_errors(item, at.child("downwardAPI"))
+                errors += _place_errors(item.get("path", ""), places, item.get("path", ""), path)
+        if "serviceAccountToken" in source:
+            errors += _token_errors(source["serviceAccountToken"], at.child("serviceAccountToken"), path)
+        if len(source) > 1:
+            errors.append(field.forbidden(at, "may not specify more than 1 volume type per source"))
+    return errors
+
+
+def _keys_projection_errors(source: Object, places: set[str], path: Path, volume: Path) -> ErrorList:
+    errors = [] if source.get("name") else [field.required(path.child("name"))]
+    for i, item in enumerate(source.get("items") or ()):
+        errors += _key_to_path_errors(item, path.child("items").index(i))
+        errors += _place_errors(item.get("path", ""), places, source.get("name", ""), volume)
+    return errors
+
+
+def _place_errors(place: str, places: set[str], shown: str, path: Path) -> ErrorList:
+    """A file's place within the volume, which only one source may fill."""
+    if not place or place not in places:
+        places.add(place)
+        return []
+    return [field.invalid(path, shown, _CONFLICT)]
+
+
+def _token_errors(token: Object, path: Path, volume: Path) -> ErrorList:
+    seconds, at = token.get("expirationSeconds", 0), path.child("expirationSeconds")
+    errors: ErrorList = []
+    if seconds < _LEAST_SECONDS:
+        errors.append(field.invalid(at, seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > _MOST_SECONDS:
+        errors.append(field.invalid(at, seconds, "may not specify a duration larger than 2^32 seconds"))
+    if not token.get("path"):
+        return [*errors, field.required(volume.child("path"))]
+    return errors + local_path_errors(token["path"], volume.child("path"))
+
+
+def _ephemeral_errors(source: Object, path: Path) -> ErrorList:
+    template, at = source.get("volumeClaimTemplate"), path.child("volumeClaimTemplate")
+    if template is None:
+        return [field.required(at)]
+    meta = metadata(template)
+    errors = names.validate_annotations(meta.get("annotations") or {}, at.child("metadata", "annotations"))
+    errors += names.validate_labels(meta.get("labels") or {}, at.child("metadata", "labels"))
+    errors += [
+        field.forbidden(at.child("metadata", name), "cannot be set")
+        for name in meta
+        if meta[name] and name not in _TEMPLATE_FIELDS
+    ]
+    return errors + claim_spec_errors(template.get("spec") or {}, at.child("spec"))
+
+
+_ONLY_OF_PODS: Final[Mapping[str, SourceErrors]] = {
+    "emptyDir": _empty_dir_errors,
+    "gitRepo": _git_repo_errors,
+    "secret": _secret_errors,
+    "iscsi": lambda source, path: iscsi_errors(source, path, says_how=True),
+    "persistentVolumeClaim": _claim_errors,
+    "cinder": lambda source, path: cinder_errors(source, path, "name"),
+    "downwardAPI": _downward_errors,
+    "configMap": _config_map_errors,
+    "storageos": lambda source, path: storageos_errors(source, path, "name"),
+    "projected": _projected_errors,
+    "csi": _csi_errors,
+    "ephemeral": _ephemeral_errors,
+    "image": _image_of_pod_errors,
+}
+# The order in which upstream looks at the sources.
+_ORDER: Final = (
+    *("emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi"),
+    *("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc"),
+    *("flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume"),
+    *("azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"),
+)
+_OF_PODS: Final = {name: _ONLY_OF_PODS.get(name) or SHARED_SOURCES[name] for name in _ORDER}
+_OF_TEMPLATES: Final = {**_OF_PODS, "image": _image_errors}

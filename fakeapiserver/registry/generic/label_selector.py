@@ -43,10 +43,9 @@ def _requirement_errors(requirement: Object, path: Path) -> ErrorList:
 
 def parsed(selector: Object | None) -> labels.Selector | None:
     """None when it is no selector (LabelSelectorAsSelector's error)."""
-    try:
-        return labels.from_label_selector(selector)
-    except (ValueError, KeyError):
+    if label_selector_errors(selector, Path()):
         return None
+    return labels.from_label_selector(selector)
 
 
 def is_empty(selector: Object) -> bool:

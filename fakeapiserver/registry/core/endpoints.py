@@ -90,6 +90,8 @@ def _subset_errors(subset: Object, path: Path) -> ErrorList:
             errors.append(field.required(at.child("name")))
         errors += port_errors(port.get("port", 0), at.child("port"))
         errors += protocol_errors(port.get("protocol", ""), at.child("protocol"))
+        if "appProtocol" in port:
+            errors += name_errors(port["appProtocol"], names.is_qualified_name, at.child("appProtocol"))
     return errors
 
 

@@ -1,19 +1,31 @@
 """Limit ranges: what containers are limited to completes what they are given.
 
-Upstream: pkg/registry/core/limitrange/strategy.go, pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem).
+Upstream: pkg/registry/core/limitrange/strategy.go, pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem),
+pkg/apis/core/validation/validation.go (ValidateLimitRange).
 """
 
 import uuid
+from collections.abc import Sequence
+from math import ceil, floor, inf
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
-from fakeapiserver.registry.core.resource_list import quantity, round_up_resources
+from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.core.resource_requirements_validation import (
+    container_resource_name_errors,
+    resource_name_errors,
+)
 from fakeapiserver.registry.generic.strategy import Strategy
 
-_LISTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_DEFAULTS: Final = ("default", "defaultRequest")
+_RATIO: Final = "maxLimitRequestRatio"
+_LISTS: Final = ("max", "min", *_DEFAULTS, _RATIO)
+# From here on upstream doesn't look at thousandths.
+_MAX_MILLI: Final = (2**63 - 1) // 1000
 
 _LIMITS: Final = Path("spec.limits")
 _TYPES: Final = ("Container", "PersistentVolumeClaim", "Pod")
@@ -84,27 +96,74 @@ def _default_item(item: Object) -> None:
 
 
 def _item_errors(item: Object, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    if item.get("type") == "Pod":
+    kind = item.get("type", "")
+    errors = _name_errors(item, ("max", "min"), path)
+    if kind == "Pod":
         detail = "may not be specified when `type` is 'Pod'"
-        errors += [
-            field.forbidden(path.child(name), detail) for name in ("default", "defaultRequest") if item.get(name)
-        ]
-    if item.get("type") == "PersistentVolumeClaim" and not any(
-        "storage" in (item.get(n) or {}) for n in ("min", "max")
-    ):
+        errors += [field.forbidden(path.child(name), detail) for name in _DEFAULTS if item.get(name)]
+        item = {name: value for name, value in item.items() if name not in _DEFAULTS}
+    errors += _name_errors(item, _DEFAULTS, path)
+    if kind == "PersistentVolumeClaim" and not any("storage" in (item.get(n) or {}) for n in ("min", "max")):
         detail = "either minimum or maximum storage value is required, but neither was provided"
         errors.append(field.required(path.child("limits"), detail))
-    for name in sorted({key for kind in _LISTS[:4] for key in item.get(kind) or ()}):
-        errors += _order_errors(item, name, path)
+    errors += _name_errors(item, (_RATIO,), path)
+    for name in sorted({key for amounts in _LISTS for key in item.get(amounts) or ()}):
+        errors += _order_errors(item, name, path) + _ratio_errors(item, name, path.child(_RATIO).key(name))
+        limit, request = ((item.get(which) or {}).get(name) for which in _DEFAULTS)
+        if _is_strict(name) and limit and request and amount(limit) != amount(request):
+            detail = f"default value {limit} must equal to defaultRequest value {request} in {name}"
+            errors.append(field.invalid(path.child("defaultRequest").key(name), request, detail))
     return errors
+
+
+def _name_errors(item: Object, amounts: Sequence[str], path: Path) -> ErrorList:
+    """Of pods and containers, what can be given to those; of others every kind of resource."""
+    of_pods = item.get("type") in ("Container", "Pod")
+    check = container_resource_name_errors if of_pods else resource_name_errors
+    return [
+        error
+        for which in amounts
+        for name in item.get(which) or ()
+        for error in check(name, path.child(which).key(name))
+    ]
+
+
+def _is_strict(name: str) -> bool:
+    """What can't be promised twice (IsOvercommitAllowed)."""
+    return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
 
 
 def _order_errors(item: Object, name: str, path: Path) -> ErrorList:
     errors: ErrorList = []
     for small, large, blamed, shown, words in _ORDERED:
         less, more = (item.get(small) or {}).get(name), (item.get(large) or {}).get(name)
-        if less is not None and more is not None and quantity(less) > quantity(more):
+        if less is not None and more is not None and amount(less) > amount(more):
             value = item[shown][name]
             errors.append(field.invalid(path.child(blamed).key(name), value, words.format(less, more)))
     return errors
+
+
+def _ratio_errors(item: Object, name: str, path: Path) -> ErrorList:
+    """A limit may be so many times the request, but no more than the most there may be is of the least."""
+    ratio, least, most = ((item.get(which) or {}).get(name) for which in (_RATIO, "min", "max"))
+    if ratio is None:
+        return []
+    errors: ErrorList = []
+    if amount(ratio) < 1:
+        errors.append(field.invalid(path, ratio, f"ratio {ratio} is less than 1"))
+    if least is not None and most is not None:
+        given, bottom, top = (_rounded(text) for text in (ratio, least, most))
+        fine = all(number < _MAX_MILLI for number in (given, bottom, top))
+        if fine:
+            given, bottom, top = (_rounded(text, 1000) for text in (ratio, least, most))
+        # Nothing is more than what a least of 0 allows.
+        allowed = top / bottom if bottom else inf
+        if given / (1000 if fine else 1) > allowed:
+            errors.append(field.invalid(path, ratio, f"ratio {ratio} is greater than max/min = {allowed:f}"))
+    return errors
+
+
+def _rounded(text: str, scale: int = 1) -> int:
+    """Away from zero (Quantity.ScaledValue)."""
+    number = amount(text) * scale
+    return ceil(number) if number > 0 else floor(number)

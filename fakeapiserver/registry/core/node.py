@@ -1,18 +1,21 @@
 """Nodes: unlike other kinds, born with the status that the client sends.
 
-Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
+Upstream: pkg/registry/core/node/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go},
+pkg/apis/core/validation/validation.go (ValidateNode, ValidateNodeUpdate).
 """
 
+import re
 from ipaddress import ip_network
 from operator import ne
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
 from fakeapiserver.registry.core.ip_warnings import cidr_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.core.resource_requirements_validation import amount_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
@@ -23,6 +26,12 @@ _UNKNOWN: Final = "<unknown>"
 _TAINTS: Final = Path("metadata.taints")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UNIQUE: Final = "taints must be unique by key and effect pair"
+_MAX_FEATURE: Final = 253
+_FEATURE: Final = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*", re.ASCII)
+_FEATURE_RULE: Final = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+    "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 _ONCE: Final = 'node updates may not change {} except from "" to valid'
 
 
@@ -54,26 +63,25 @@ class NodeStrategy(Strategy, kw_only=True):
             (obj.get("status") or {}).pop("config", None)
 
     def validate(self, obj: Object) -> ErrorList:
-        spec = obj.get("spec") or {}
-        errors = _taint_errors(spec.get("taints") or [])
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        errors = _taint_errors(spec.get("taints") or []) + _amount_errors(status)
+        swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
+        if swap is not None and swap <= 0:
+            errors.append(field.invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero"))
+        errors += _feature_errors(status.get("declaredFeatures") or [])
         return errors + _pod_cidr_errors(spec.get("podCIDRs") or [])
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        errors: ErrorList = []
-        seen: list[Object] = []
-        for i, address in enumerate((obj.get("status") or {}).get("addresses") or ()):
-            if address in seen:
-                shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-                errors.append(field.duplicate(field.Path("status").child("addresses").index(i), shown))
-            seen.append(address)
-        return errors
+        return self.validate_update(obj, old)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        spec, before = obj.get("spec") or {}, old.get("spec") or {}
+        spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
+        errors = _amount_errors(status) + _feature_errors(status.get("declaredFeatures") or [])
+        errors += _address_errors(status.get("addresses") or [])
         cidrs, assigned = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
         same_length = len(cidrs) == len(assigned)
         changed = sum(map(ne, cidrs, assigned)) if same_length else int(bool(assigned))
-        errors = [field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
+        errors += [field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
         if before.get("providerID") and spec.get("providerID") != before["providerID"]:
             errors.append(field.forbidden("spec.providerID", _ONCE.format("providerID")))
         errors += _taint_errors(spec.get("taints") or [])  # upstream looks at them twice
@@ -135,6 +143,43 @@ def _roles(obj: Object) -> str:
 
 def _address(status: Object, kind: str) -> str:
     return next((a.get("address", "") for a in status.get("addresses") or () if a.get("type") == kind), NONE)
+
+
+def _amount_errors(status: Object) -> ErrorList:
+    return [
+        error
+        for which in ("capacity", "allocatable")
+        for name, amount in (status.get(which) or {}).items()
+        for error in amount_errors(name, amount, Path("status").child(which, name))
+    ]
+
+
+def _feature_errors(features: list[str]) -> ErrorList:
+    """Features that a node says it has: each once, sorted as bytes."""
+    errors: ErrorList = []
+    for i, name in enumerate(features):
+        at, before = Path("status.declaredFeatures").index(i), features[i - 1] if i else ""
+        if i and name == before:
+            errors.append(field.duplicate(at, name))
+        elif name.encode() < before.encode():
+            errors.append(field.invalid(at, name, "list must be sorted alphabetically"))
+        if len(name.encode()) > _MAX_FEATURE:
+            detail = f"invalid feature name {go_quote(name)}: must be no more than {_MAX_FEATURE} characters"
+            errors.append(field.invalid(at, name, detail))
+        elif not _FEATURE.fullmatch(name):
+            errors.append(field.invalid(at, name, f"invalid feature name {go_quote(name)}: {_FEATURE_RULE}"))
+    return errors
+
+
+def _address_errors(addresses: list[Object]) -> ErrorList:
+    errors: ErrorList = []
+    seen: list[Object] = []
+    for i, address in enumerate(addresses):
+        if address in seen:
+            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            errors.append(field.duplicate(Path("status.addresses").index(i), shown))
+        seen.append(address)
+    return errors
 
 
 def _pod_cidr_errors(cidrs: list[str]) -> ErrorList:

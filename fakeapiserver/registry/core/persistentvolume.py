@@ -197,7 +197,7 @@ def _inline_errors(spec: Object, path: Path) -> ErrorList:
 def _capacity_errors(capacity: dict[str, str], path: Path) -> ErrorList:
     errors = [] if capacity else [field.required(path)]
     if list(capacity) != ["storage"]:
-        errors.append(field.not_supported(path, capacity or None, ("storage",)))
+        errors.append(field.not_supported(path, dict(sorted(capacity.items())) or None, ("storage",)))
     for name, amount in capacity.items():
         errors += basic_resource_errors(amount, path.key(name)) + positive_amount_errors(amount, path.key(name))
     return errors
@@ -268,7 +268,8 @@ def _affinity_update_errors(affinity: Object | None, before: Object | None) -> E
 
 
 def _renamed(affinity: Object | None, before: Object) -> Object | None:
-    """The new affinity, with the old names of labels where the old one has them in the same places."""
+    """The new affinity, with the old names of labels where the old one has them in the same places. Upstream takes none for
+    the new name of a label that has no other."""
     terms, old_terms = _terms(affinity), _terms(before)
     if affinity is None or len(terms) != len(old_terms):
         return affinity
@@ -287,6 +288,6 @@ def _renamed_list(requirements: list[Object], before: list[Object]) -> list[Obje
     if len(requirements) != len(before):
         return requirements
     return [
-        {**new, "key": old["key"]} if _NEW_LABELS.get(old.get("key", "")) == new.get("key") else new
+        {**new, "key": old["key"]} if _NEW_LABELS.get(old.get("key", ""), "") == new.get("key", "") else new
         for new, old in zip(requirements, before, strict=True)
     ]

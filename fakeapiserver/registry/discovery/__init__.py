@@ -7,6 +7,5 @@ RESOURCES: dict[str, Strategy] = {
     "endpointslices": EndpointSliceStrategy(
         has_generation=True,
         update_meta_checks=("create",),
-        disabled_fields=(("endpoints", "*", "deprecatedTopology"),),  # what v1 no longer says
     )
 }

@@ -9,10 +9,12 @@ from fakeapiserver.registry.core.field_formats import choice_errors
 from fakeapiserver.registry.core.ip_warnings import ip_warnings
 from fakeapiserver.registry.discovery.endpointslice_validation import endpoint_list_errors, port_list_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, drop_fields
 from fakeapiserver.registry.generic.table_cells import UNSET, age
 
 _SHOWN = 3
+# What v1 no longer says.
+_DROPPED = (("endpoints", "*", "deprecatedTopology"),)
 _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
@@ -22,6 +24,16 @@ class EndpointSliceStrategy(Strategy, kw_only=True):
         for port in obj.get("ports") or ():
             port.setdefault("name", "")
             port.setdefault("protocol", "TCP")
+
+    def prepare_for_create(self, obj: Object) -> None:
+        drop_fields(obj, _DROPPED)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        if any("deprecatedTopology" in endpoint for endpoint in obj.get("endpoints") or ()):
+            # Upstream counts what it drops then.
+            drop_fields(obj, _DROPPED)
+            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         return super().raises_generation(obj, old) or labels(obj) != labels(old)

@@ -3,7 +3,7 @@
 Upstream: pkg/apis/discovery/validation/validation.go.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -13,34 +13,43 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import endpoint_ip_errors, ip_errors, name_errors
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_MOST_ENDPOINTS: Final = 1000
+_MOST_ADDRESSES: Final = 100
+_MOST_PORTS: Final = 20000
+_MOST_HINTS: Final = 8
 _FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
 
 
 def endpoint_list_errors(obj: Object) -> ErrorList:
     """Of every endpoint: its addresses, where it is and who should use it."""
     errors: ErrorList = []
-    for i, endpoint in enumerate(obj.get("endpoints") or ()):
+    endpoints = obj.get("endpoints") or ()
+    if len(endpoints) > _MOST_ENDPOINTS:
+        return [field.too_many("endpoints", len(endpoints), _MOST_ENDPOINTS)]
+    for i, endpoint in enumerate(endpoints):
         path = Path("endpoints").index(i)
         addresses = endpoint.get("addresses") or ()
         if not addresses:
             errors.append(field.required(path.child("addresses"), "must contain at least 1 address"))
+        if len(addresses) > _MOST_ADDRESSES:
+            errors.append(field.too_many(path.child("addresses"), len(addresses), _MOST_ADDRESSES))
         for j, address in enumerate(addresses):
             errors += _address_errors(address, obj.get("addressType", ""), path.child("addresses"), j)
         if "nodeName" in endpoint:
             errors += name_errors(endpoint["nodeName"], names.is_dns1123_subdomain, path.child("nodeName"))
         if "hostname" in endpoint:
             errors += name_errors(endpoint["hostname"], names.is_dns1123_label, path.child("hostname"))
-        hints = endpoint.get("hints") or {}
-        errors += _hint_errors(hints.get("forZones") or (), path.child("hints").child("forZones"), labels=True)
-        errors += _hint_errors(hints.get("forNodes") or (), path.child("hints").child("forNodes"), labels=False)
+        errors += _hints_errors(endpoint.get("hints") or {}, path.child("hints"))
     return errors
 
 
 def _address_errors(address: str, kind: str, path: Path, number: int) -> ErrorList:
-    """Names of hosts aren't looked at."""
+    """Of types that are unknown nothing is looked at."""
+    at = path.index(number)
+    if kind == "FQDN":
+        return _domain_errors(address, at)
     if kind not in _FAMILIES:
         return []
-    at = path.index(number)
     if errors := ip_errors(address, at):
         return errors
     ip = ip_address(address)
@@ -49,6 +58,29 @@ def _address_errors(address: str, kind: str, path: Path, number: int) -> ErrorLi
     if ip.version != _FAMILIES[kind]:
         errors.append(field.invalid(path, address, f"must be an {kind} address"))
     return errors + endpoint_ip_errors(address, at)
+
+
+def _domain_errors(name: str, path: Path) -> ErrorList:
+    """A domain of two labels at least, of which the first wrong one is told (IsFullyQualifiedDomainName)."""
+    if not name:
+        return [field.required(path)]
+    name = name.removesuffix(".")
+    if problems := names.is_dns1123_subdomain(name):
+        return [field.invalid(path, name, ",".join(problems))]
+    if "." not in name:
+        return [field.invalid(path, name, "should be a domain with at least two segments separated by dots")]
+    wrong = ((label, names.is_dns1123_label(label)) for label in name.split("."))
+    return [field.invalid(path, label, ",".join(problems)) for label, problems in wrong if problems][:1]
+
+
+def _hints_errors(hints: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for name, labels in (("forZones", True), ("forNodes", False)):
+        found = hints.get(name) or ()
+        if len(found) > _MOST_HINTS:
+            return [*errors, field.too_many(path.child(name), len(found), _MOST_HINTS)]
+        errors += _hint_errors(found, path.child(name), labels=labels)
+    return errors
 
 
 def _hint_errors(hints: Iterable[Object], path: Path, *, labels: bool) -> ErrorList:
@@ -63,8 +95,10 @@ def _hint_errors(hints: Iterable[Object], path: Path, *, labels: bool) -> ErrorL
     return errors
 
 
-def port_list_errors(ports: Iterable[Object], path: Path) -> ErrorList:
+def port_list_errors(ports: Sequence[Object], path: Path) -> ErrorList:
     """Names that are labels and differ, known protocols."""
+    if len(ports) > _MOST_PORTS:
+        return [field.too_many(path, len(ports), _MOST_PORTS)]
     errors: ErrorList = []
     seen: set[str] = set()
     for i, port in enumerate(ports):
@@ -72,7 +106,7 @@ def port_list_errors(ports: Iterable[Object], path: Path) -> ErrorList:
         if name:
             errors += name_errors(name, names.is_dns1123_label, at.child("name"))
         if name in seen:
-            errors.append(field.duplicate(at.child("name"), name))
+            errors.append(field.duplicate(at.child("name"), field.json_text(name)))
         seen.add(name)
         if port.get("protocol") not in _PROTOCOLS:
             errors.append(field.not_supported(at.child("protocol"), port.get("protocol"), _PROTOCOLS))

@@ -24,6 +24,10 @@ _VALUE: Final = f"({_KEY})?"
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _ENDS: Final = "and must start and end with an alphanumeric character"
 _LABEL_RULE: Final = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}"
+_WILDCARD_RULE: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
+    "alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+)
 _SUBDOMAIN_RULE: Final = (
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS}"
 )
@@ -71,6 +75,14 @@ def is_dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
     errors = [max_length_error(_MAX_SUBDOMAIN, unit)] if len(value.encode()) > _MAX_SUBDOMAIN else []
     if not _MATCH[_SUBDOMAIN](value):
         errors.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
+    return errors
+
+
+def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
+    """A star for the first label."""
+    errors = [max_length_error(_MAX_SUBDOMAIN, "characters")] if len(value.encode()) > _MAX_SUBDOMAIN else []
+    if not (value.startswith("*.") and _MATCH[_SUBDOMAIN](value[2:])):
+        errors.append(regex_error(_WILDCARD_RULE, rf"\*\.{_SUBDOMAIN}", "*.example.com"))
     return errors
 
 

@@ -39,8 +39,13 @@ def internal_form(value: Object, name: str) -> Object:
         if field:
             out[field] = _value(found, kind)
         else:
-            out |= {part: found[part] for part in _METADATA if found and part in found}
+            out |= {part: _sorted(found[part]) for part in _METADATA if found and part in found}
     return out
+
+
+def _sorted(value: Any) -> Any:
+    """Go writes a map's keys in order."""
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def claim_form(claim: Object) -> Object:

@@ -52,6 +52,8 @@ def _place(lines: list[str], at: int | None) -> tuple[int, int]:
 
 
 def _shown(lines: list[str], line: int, column: int, message: str) -> str:
+    if lines == [""]:  # cel-go finds no place in a source that is empty
+        return f"ERROR: <input>:1:0: {message}"
     text = f"ERROR: <input>:{line}:{column + 1}: {message}"
     if not 1 <= line <= len(lines) or len(lines[line - 1].encode()) > _MAX_SNIPPET:
         return text

@@ -12,6 +12,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.quantity import amount
+from fakeapiserver.component_helpers.ip_addresses import canonical_ip
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
@@ -70,6 +71,11 @@ def choice_errors(value: str, choices: Sequence[str], path: Path) -> ErrorList:
 
 def name_errors(value: str, check: Callable[[str], list[str]], path: Path) -> ErrorList:
     return [field.invalid(path, value, problem) for problem in check(value)]
+
+
+def required_segment_errors(value: str, path: Path) -> ErrorList:
+    """What must be given, and fit into one segment of a path."""
+    return name_errors(value, names.path_segment_name, path) if value else [field.required(path)]
 
 
 def required_label_errors(value: str, path: Path) -> ErrorList:
@@ -167,6 +173,40 @@ def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList
     if not _parses(ip_network, text):
         return [field.invalid(path, text, "must not have bits set beyond the prefix length")]
     return []
+
+
+def interface_address_errors(text: str, path: Path) -> ErrorList:
+    """An address of an interface, with its network's length, in the shortest form."""
+    address, _, length = text.partition("/")
+    ip, bits = canonical_ip(address), _LEADING_ZEROS.sub("", length)
+    if not ip or not (bits.isascii() and bits.isdigit()) or int(bits) > (128 if ":" in address else 32):
+        detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return [field.invalid(path, text, detail)]
+    shorter = 96 if ":" in address and ":" not in ip and int(bits) > 32 else 0
+    return _canonical_errors(text, f"{ip}/{int(bits) - shorter}", path)
+
+
+def canonical_ip_errors(ip: str, path: Path) -> ErrorList:
+    """Addresses of newer fields: in their shortest form."""
+    errors = ip_errors(ip, path)
+    return errors or _canonical_errors(ip, canonical_ip(ip), path)
+
+
+def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
+    """As canonical_ip_errors, of subnets."""
+    errors = cidr_errors(text, path)
+    return errors or _canonical_errors(text, str(ip_network(text)), path)
+
+
+def is_cidr(text: str) -> bool:
+    """A subnet, maybe with bits beyond its prefix."""
+    return _parses(lambda value: ip_network(value, strict=False), text)
+
+
+def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:
+    if text == canonical:
+        return []
+    return [field.invalid(path, text, f"must be in canonical form ({field.go_quote(canonical)})")]
 
 
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:

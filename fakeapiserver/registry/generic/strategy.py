@@ -256,7 +256,7 @@ def keep_metadata(obj: Object, old: Object) -> None:
 
 
 def drop_fields(obj: Object, paths: Sequence[tuple[str, ...]]) -> None:
-    """Removes what the paths name, in place; "*" is every item of a list, "x?" an x that goes too if it is left empty."""
+    """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty."""
     for path in paths:
         _drop(obj, path)
 
@@ -264,7 +264,8 @@ def drop_fields(obj: Object, paths: Sequence[tuple[str, ...]]) -> None:
 def _drop(value: object, path: tuple[str, ...]) -> None:
     head, rest = path[0], path[1:]
     if head == "*":
-        for item in value if isinstance(value, list) else ():
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for item in items:
             _drop(item, rest)
         return
     name = head.removesuffix("?")

@@ -8,9 +8,11 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.field_formats import is_valid_port_name, name_errors, port_errors
+from fakeapiserver.component_helpers.ip_addresses import canonical_ip
+from fakeapiserver.registry.core.field_formats import ip_errors, is_valid_port_name, name_errors, port_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
+from fakeapiserver.registry.networking.ingressclass import reference_errors
 
 _SPEC: Final = Path("spec")
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
@@ -39,7 +41,19 @@ class IngressStrategy(Strategy, kw_only=True):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"])
+        return _spec_errors(obj["spec"], old["spec"])
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        known = {point.get("ip", "") for point in _points(old)}
+        errors: ErrorList = []
+        for i, point in enumerate(_points(obj)):
+            path = Path("status").child("loadBalancer", "ingress").index(i)
+            if ip := point.get("ip"):
+                errors += ip_errors(ip, path.child("ip"), known)
+            if host := point.get("hostname"):
+                errors += name_errors(host, names.is_dns1123_subdomain, path.child("hostname"))
+                errors += _no_address_errors(host, path.child("hostname"))
+        return errors
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -47,7 +61,7 @@ class IngressStrategy(Strategy, kw_only=True):
             metadata(obj).get("name", ""),
             spec.get("ingressClassName", NONE),
             _hosts(spec.get("rules") or []),
-            _addresses(obj.get("status") or {}),
+            _addresses(obj),
             "80, 443" if spec.get("tls") else "80",
             age(obj, now),
         ]
@@ -65,43 +79,64 @@ def _hosts(rules: list[Object]) -> str:
     return ",".join(shown) + (f" + {len(rules) - _SHOWN_HOSTS} more..." if more else "")
 
 
-def _addresses(status: Object) -> str:
-    ingress = (status.get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join(sorted({str(point.get("ip") or point.get("hostname") or "") for point in ingress} - {""}))
+def _addresses(obj: Object) -> str:
+    return ",".join(sorted({str(point.get("ip") or point.get("hostname") or "") for point in _points(obj)} - {""}))
 
 
-def _spec_errors(spec: Object) -> ErrorList:
+def _points(obj: Object) -> list[Object]:
+    """Where load balancers let traffic in."""
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+def _no_address_errors(host: str, path: Path) -> ErrorList:
+    return [field.invalid(path, host, "must be a DNS name, not an IP address")] if canonical_ip(host) else []
+
+
+def _host_errors(host: str, path: Path) -> ErrorList:
+    rule = names.is_wildcard_dns1123_subdomain if "*" in host else names.is_dns1123_subdomain
+    return name_errors(host, rule, path)
+
+
+def _secret_errors(tls: Object, path: Path) -> ErrorList:
+    name = tls.get("secretName")
+    return name_errors(name, names.is_dns1123_subdomain, path.child("secretName")) if name else []
+
+
+def _spec_errors(spec: Object, old: Object | None = None) -> ErrorList:
+    """`old`: the spec before an update. What older servers accepted then is tolerated: names of secrets that are none, and
+    whatever follows a host with a star."""
     errors: ErrorList = []
+    before = old or {}
+    any_secret = any(_secret_errors(tls, _SPEC) for tls in before.get("tls") or ())
+    any_rule = any("*" in rule.get("host", "") and _paths_errors(rule, _SPEC) for rule in before.get("rules") or ())
     rules, backend = spec.get("rules"), spec.get("defaultBackend")
     if not rules and backend is None:
         errors.append(field.invalid(_SPEC, rules, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
         errors += _backend_errors(backend, _SPEC.child("defaultBackend"))
     for i, rule in enumerate(rules or ()):
-        errors += _rule_errors(rule, _SPEC.child("rules").index(i))
+        path = _SPEC.child("rules").index(i)
+        if host := rule.get("host", ""):
+            errors += _no_address_errors(host, path.child("host")) + _host_errors(host, path.child("host"))
+        if not (any_rule and "*" in host):
+            errors += _paths_errors(rule, path)
     for i, tls in enumerate(spec.get("tls") or ()):
         path = _SPEC.child("tls").index(i)
         for j, host in enumerate(tls.get("hosts") or ()):
-            if "*" not in host:
-                errors += name_errors(host, names.is_dns1123_subdomain, path.child("hosts").index(j))
-        if tls.get("secretName"):
-            errors += name_errors(tls["secretName"], names.is_dns1123_subdomain, path.child("secretName"))
+            errors += _host_errors(host, path.child("hosts").index(j))
+        if not any_secret:
+            errors += _secret_errors(tls, path)
     if "ingressClassName" in spec:
         errors += name_errors(spec["ingressClassName"], names.is_dns1123_subdomain, _SPEC.child("ingressClassName"))
     return errors
 
 
-def _rule_errors(rule: Object, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    host = rule.get("host", "")
-    if host and "*" not in host:
-        errors += name_errors(host, names.is_dns1123_subdomain, path.child("host"))
+def _paths_errors(rule: Object, path: Path) -> ErrorList:
     if "http" not in rule:
-        return errors
+        return []
     at = path.child("http", "paths")
     paths = rule["http"].get("paths") or ()
-    if not paths:
-        errors.append(field.required(at))
+    errors: ErrorList = [] if paths else [field.required(at)]
     for i, item in enumerate(paths):
         errors += _path_errors(item, at.index(i))
     return errors
@@ -128,15 +163,14 @@ def _backend_errors(backend: Object, path: Path) -> ErrorList:
     if service is not None and resource is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]
     if resource is not None:
-        at = path.child("resource")
-        return [field.required(at.child(name)) for name in ("kind", "name") if not resource.get(name)]
+        return reference_errors(resource, path.child("resource"))
     if service is None:
         return [field.invalid(path, "", "resource or service backend is required")]
     at = path.child("service")
     if not service.get("name"):
         errors: ErrorList = [field.required(at.child("name"))]
     else:
-        errors = name_errors(service["name"], names.is_dns1035_label, at.child("name"))
+        errors = name_errors(service["name"], names.is_dns1123_label, at.child("name"))
     return errors + _backend_port_errors(service.get("port") or {}, path)
 
 

@@ -5,20 +5,28 @@ Upstream: pkg/registry/networking/{ipaddress,servicecidr}/strategy.go.
 
 from typing import Final
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.field_formats import ip_errors
+from fakeapiserver.registry.core.field_formats import (
+    canonical_cidr_errors,
+    canonical_ip_errors,
+    is_cidr,
+    name_errors,
+    required_segment_errors,
+)
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _CIDRS: Final = Path("spec").child("cidrs")
+_MAX_CIDRS: Final = 2
+_ONE_OF_EACH: Final = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
 
 
 def is_ip_address(name: str, prefix: bool) -> list[str]:
     """The name of an IPAddress is the address; prefixes are judged as if they were whole."""
-    return [error.detail for error in ip_errors(name, Path("name"))]
+    return [error.detail for error in canonical_ip_errors(name, Path("name"))]
 
 
 class IPAddressStrategy(Strategy, kw_only=True):
@@ -27,7 +35,14 @@ class IPAddressStrategy(Strategy, kw_only=True):
         parent = obj["spec"].get("parentRef")
         if parent is None:
             return [field.required(path)]
-        return [field.required(path.child(name)) for name in ("resource", "name") if not parent.get(name)]
+        errors: ErrorList = []
+        if group := parent.get("group"):
+            errors += name_errors(group, names.is_dns1123_subdomain, path.child("group"))
+        for name in ("resource", "name"):
+            errors += required_segment_errors(parent.get(name, ""), path.child(name))
+        if namespace := parent.get("namespace"):
+            errors += name_errors(namespace, names.path_segment_name, path.child("namespace"))
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         now, then = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
@@ -54,16 +69,25 @@ class ServiceCIDRStrategy(Strategy, kw_only=True):
         obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
-        if obj["spec"].get("cidrs"):
-            return []
-        return [field.required(_CIDRS, "at least one CIDR required")]
+        cidrs = obj["spec"].get("cidrs") or []
+        if not cidrs:
+            return [field.required(_CIDRS, "at least one CIDR required")]
+        if len(cidrs) > _MAX_CIDRS:
+            return [field.invalid(_CIDRS, {"CIDRs": cidrs}, "may only hold up to 2 values")]
+        errors = [error for i, cidr in enumerate(cidrs) for error in canonical_cidr_errors(cidr, _CIDRS.index(i))]
+        families = [":" in cidr for cidr in cidrs if is_cidr(cidr)]
+        if len(families) == _MAX_CIDRS and families[0] == families[1]:
+            errors.append(field.invalid(_CIDRS, cidrs, _ONE_OF_EACH))
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         """A second range may be added; nothing else changes."""
         now, then = obj["spec"].get("cidrs"), old["spec"].get("cidrs") or []
-        if len(now or ()) == len(then) or (len(now or ()) == 2 and len(then) == 1):
+        grows = len(now or ()) == _MAX_CIDRS and len(then) == 1
+        if len(now or ()) == len(then) or grows:
             pairs = enumerate(zip(now or (), then, strict=False))
-            return [field.invalid(_CIDRS.index(i), new, IMMUTABLE) for i, (new, before) in pairs if new != before]
+            errors = [field.invalid(_CIDRS.index(i), new, IMMUTABLE) for i, (new, before) in pairs if new != before]
+            return errors + (self.validate(obj) if grows else [])
         return [field.invalid(_CIDRS, now, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:

@@ -131,8 +131,9 @@ def _block_errors(block: Object, path: Path, known: Collection[str]) -> ErrorLis
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:
+    """None for what is none, or an address without a prefix."""
     try:
-        return ip_network(text, strict=False)
+        return ip_network(text, strict=False) if "/" in text else None
     except ValueError:
         return None
 

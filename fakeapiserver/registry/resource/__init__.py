@@ -15,12 +15,12 @@ RESOURCES: dict[str, Strategy] = {
         returns_deleted_object=True,
         validate_name=names.name_is_long,
         validates_generate_name=False,
-        update_meta_checks=("create", "spec", "update"),
+        update_meta_checks=("create", "update"),
     ),
     "resourceclaims": ResourceClaimStrategy(
         status_reset_fields=("spec", "metadata"),
         returns_deleted_object=True,
-        update_meta_checks=("create", "spec", "update"),
+        update_meta_checks=("create", "update"),
     ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
         returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
@@ -28,7 +28,10 @@ RESOURCES: dict[str, Strategy] = {
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         returns_deleted_object=True,
-        disabled_fields=(("spec", "devices", "*", "nodeAllocatableResourceMappings"),),
+        disabled_fields=(
+            ("spec", "devices", "*", "nodeAllocatableResourceMappings"),
+            *(("spec", "devices", "*", "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")),
+        ),
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
         unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
     ),

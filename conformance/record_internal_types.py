@@ -79,8 +79,8 @@ def kind_of(package: Package, kind: str) -> str:
     bare = kind.removeprefix(prefix)
     if bare in _KNOWN:
         return "null" if prefix else _KNOWN[bare]
-    if bare in package.structs:
-        return prefix + bare
+    if bare in package.structs or bare.startswith("core."):
+        return prefix + bare.removeprefix("core.")
     if prefix or bare.startswith("metav1."):
         return "wire" if prefix and bare.startswith("metav1.") else "null"
     if bare.startswith("map["):

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.component_helpers.objects import ENDPOINTS, PODS, SERVICES, is_namespace_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.component_helpers.service_pods import (

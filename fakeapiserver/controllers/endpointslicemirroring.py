@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
@@ -28,7 +29,6 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     slices_of,
 )
 from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.component_helpers.objects import (
     ENDPOINT_SLICES,
     ENDPOINTS,

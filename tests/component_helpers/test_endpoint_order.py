@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.component_helpers.deep_hash import fnv128a
 from fakeapiserver.component_helpers.endpoint_slices import endpoint_ports, port_map_key
 from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip
 
 Object = dict[str, Any]
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
@@ -27,7 +28,6 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     port_map_key,
     slice_copy,
 )
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.component_helpers.objects import (
     ENDPOINT_SLICES,
     is_namespace_terminating,

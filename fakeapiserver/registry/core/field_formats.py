@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.quantity import amount
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PORT_RANGE: Final = "must be between 1 and 65535, inclusive"

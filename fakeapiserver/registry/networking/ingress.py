@@ -7,8 +7,8 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.component_helpers.ip_addresses import canonical_ip
 from fakeapiserver.registry.core.field_formats import ip_errors, is_valid_port_name, name_errors, port_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age

@@ -14,7 +14,11 @@ _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "
 # Of a PodSpec on the wire, what belongs to its security context inside.
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 # Go's order of what of an object's metadata a template may have.
-_METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+_METADATA: Final = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+    "managedFields",
+)
 # The same of any object's.
 _OBJECT_METADATA: Final = (
     *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"),

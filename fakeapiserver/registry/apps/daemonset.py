@@ -13,17 +13,23 @@ from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
+from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors
 from fakeapiserver.registry.generic.label_selector import (
     format_label_selector,
-    immutable_errors,
+    immutable_selector_errors,
     is_empty,
     label_selector_errors,
+    shown_selector,
 )
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+_MORE_COUNTS = (
+    *("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
+    "collisionCount",
+)
 
 
 class DaemonSetStrategy(Strategy, kw_only=True):
@@ -68,7 +74,11 @@ class DaemonSetStrategy(Strategy, kw_only=True):
         errors = label_selector_errors(selector, SPEC.child("selector"))
         errors += mismatch_errors(spec, match_all=True)
         if selector is not None and is_empty(selector):
-            errors.append(field.invalid(SPEC.child("selector"), selector, "empty selector is invalid for daemonset"))
+            errors.append(
+                field.invalid(
+                    SPEC.child("selector"), shown_selector(selector), "empty selector is invalid for daemonset"
+                )
+            )
         errors += pod_template_errors(spec["template"], SPEC.child("template"))
         errors += endless_pod_errors(spec, "DaemonSet")
         errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
@@ -77,7 +87,11 @@ class DaemonSetStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
-        return immutable_errors(new, before, SPEC.child("selector")) + self.validate(obj)
+        return immutable_selector_errors(new, before, SPEC.child("selector")) + self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status = obj.get("status") or {}
+        return count_errors(status, (*_COUNTS, *_MORE_COUNTS)) + collision_errors(status, old.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -111,7 +125,11 @@ def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
     if strategy["type"] == "OnDelete":
         return []
     if strategy["type"] != "RollingUpdate":
-        return [field.not_supported(path, go_strategy(strategy), ("RollingUpdate", "OnDelete"))]
+        return [
+            field.not_supported(
+                path, go_strategy(strategy, "maxUnavailable", "maxSurge"), ("RollingUpdate", "OnDelete")
+            )
+        ]
     return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
 
 

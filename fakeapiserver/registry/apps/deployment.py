@@ -11,10 +11,15 @@ from fakeapiserver.registry.apps.template_validation import SPEC, replica_templa
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.generic.label_selector import immutable_errors, parsed
+from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
+from fakeapiserver.registry.generic.label_selector import immutable_selector_errors, parsed
 from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
+_COUNTS = (
+    *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
+    *("unavailableReplicas", "terminatingReplicas", "collisionCount"),
+)
 _NAME_ADVICE = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
     "a DNS label is recommended: [{}]"
@@ -68,7 +73,13 @@ class DeploymentStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
-        return self.validate(obj) + immutable_errors(new, before, SPEC.child("selector"))
+        return self.validate(obj) + immutable_selector_errors(new, before, SPEC.child("selector"))
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status = obj.get("status") or {}
+        errors = count_errors(status, _COUNTS)
+        errors += replica_errors(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        return errors + collision_errors(status, old.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -90,9 +101,11 @@ def pod_name_warnings(obj: Object) -> list[str]:
     return [_NAME_ADVICE.format(" ".join(problems))] if problems else []
 
 
-def go_strategy(strategy: Object) -> Object:
-    """How messages show an update strategy: as Go's internal type, which has no names for JSON."""
-    return {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
+def go_strategy(strategy: Object, *fields: str) -> Object:
+    """How messages show an update strategy: as Go's internal type, which has no names for JSON; `fields` are those of a rolling update."""
+    rolling: Object | None = strategy.get("rollingUpdate")
+    shown = None if rolling is None else {f"{name[0].upper()}{name[1:]}": rolling.get(name) for name in fields}
+    return {"Type": strategy["type"], "RollingUpdate": shown}
 
 
 def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
@@ -101,7 +114,11 @@ def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
         detail = "may not be specified when strategy `type` is 'Recreate'"
         return [field.forbidden(path.child("rollingUpdate"), detail)] if rolling is not None else []
     if kind != "RollingUpdate":
-        return [field.not_supported(path, go_strategy(strategy), ("Recreate", "RollingUpdate"))]
+        return [
+            field.not_supported(
+                path, go_strategy(strategy, "maxUnavailable", "maxSurge"), ("Recreate", "RollingUpdate")
+            )
+        ]
     return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
 
 

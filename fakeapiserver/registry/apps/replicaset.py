@@ -10,7 +10,8 @@ from fakeapiserver.registry.apps.template_validation import SPEC, replica_templa
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.generic.label_selector import format_label_selector, immutable_errors
+from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
+from fakeapiserver.registry.generic.label_selector import format_label_selector, immutable_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
@@ -39,7 +40,10 @@ class ReplicaSetStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
-        return self.validate(obj) + immutable_errors(new, before, SPEC.child("selector"))
+        return self.validate(obj) + immutable_selector_errors(new, before, SPEC.child("selector"))
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return replica_set_status_errors(obj.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}

@@ -12,6 +12,7 @@ from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
+from fakeapiserver.registry.core.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import (
@@ -19,10 +20,12 @@ from fakeapiserver.registry.core.pod_warnings import (
     pod_template_warnings,
     updated_template_warnings,
 )
-from fakeapiserver.registry.generic.label_selector import parsed
+from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
+from fakeapiserver.registry.generic.label_selector import parsed, shown_selector
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
+_COUNTS: Final = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 _ORDERS: Final = ("OrderedReady", "Parallel")
 _RETENTIONS: Final = ("Retain", "Delete")
 _MUTABLE: Final = (
@@ -73,18 +76,19 @@ class StatefulSetStrategy(Strategy, kw_only=True):
         return found + _own_warnings(obj["spec"], "Spec")
 
     def validate(self, obj: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"])
-        name = obj["spec"].get("serviceName", "")
-        if name:
-            at = _place_after_counts(errors)
-            errors[at:at] = name_errors(name, names.is_dns1123_label, SPEC.child("serviceName"))
-        return errors
+        return _spec_errors(obj["spec"], is_new=True)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"])
         if _immutable_part(obj["spec"]) != _immutable_part(old["spec"]):
             errors.append(field.forbidden(SPEC, _IMMUTABLE))
         return errors
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        status = obj.get("status") or {}
+        errors = count_errors(status, (*_COUNTS, "observedGeneration", "collisionCount"))
+        errors += replica_errors(status, _COUNTS[1:], "status.readyReplicas")
+        return errors + collision_errors(status, old.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -113,13 +117,8 @@ def _immutable_part(spec: Object) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _MUTABLE}
 
 
-def _place_after_counts(errors: ErrorList) -> int:
-    """Where the service's name is judged: right before the selector."""
-    later = ("spec.selector", "spec.template")
-    return next((i for i, error in enumerate(errors) if str(error.field).startswith(later)), len(errors))
-
-
-def _spec_errors(spec: Object) -> ErrorList:
+def _spec_errors(spec: Object, *, is_new: bool = False) -> ErrorList:
+    """What is fixed from the start is looked at in new ones only."""
     errors: ErrorList = []
     order = spec["podManagementPolicy"]
     if order not in _ORDERS:
@@ -131,16 +130,23 @@ def _spec_errors(spec: Object) -> ErrorList:
         if value not in _RETENTIONS:
             path = SPEC.child("persistentVolumeClaimRetentionPolicy", event)
             errors.append(field.not_supported(path, value, _RETENTIONS))
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if is_new else ()):
+        errors += claim_spec_errors(claim["spec"], SPEC.child("volumeClaimTemplates").index(i).child("spec"))
     errors += non_negative_errors(spec["replicas"], SPEC.child("replicas"))
     errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     errors += non_negative_errors((spec.get("ordinals") or {}).get("start", 0), SPEC.child("ordinals.start"))
+    if is_new and (name := spec.get("serviceName")):
+        errors += name_errors(name, names.is_dns1123_label, SPEC.child("serviceName"))
     errors += selector_errors(spec.get("selector"), "statefulset")
     return errors + _template_errors(spec)
 
 
 def _template_errors(spec: Object) -> ErrorList:
     if parsed(spec.get("selector")) is None:
-        return [field.invalid(SPEC.child("selector"), spec["selector"], ""), *endless_pod_errors(spec, "StatefulSet")]
+        return [
+            field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), ""),
+            *endless_pod_errors(spec, "StatefulSet"),
+        ]
     errors = mismatch_errors(spec)
     template = _with_claims(spec)
     path = SPEC.child("template")
@@ -165,7 +171,11 @@ def _with_claims(spec: Object) -> Object:
 def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
     kind, rolling = strategy["type"], strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
-        return [field.invalid(path, go_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")]
+        return [
+            field.invalid(
+                path, go_strategy(strategy, "partition", "maxUnavailable"), "must be 'RollingUpdate' or 'OnDelete'"
+            )
+        ]
     if rolling is None:
         return []
     path = path.child("rollingUpdate")

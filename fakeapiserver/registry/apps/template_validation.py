@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.generic.label_selector import is_empty, label_selector_errors, parsed
+from fakeapiserver.registry.generic.label_selector import is_empty, label_selector_errors, parsed, shown_selector
 
 SPEC: Final = Path("spec")
 _MISMATCH: Final = "`selector` does not match template `labels`"
@@ -22,7 +22,7 @@ def selector_errors(selector: Object | None, kind: str) -> ErrorList:
         return [field.required(path)]
     errors = label_selector_errors(selector, path)
     if is_empty(selector):
-        errors.append(field.invalid(path, selector, f"empty selector is invalid for {kind}"))
+        errors.append(field.invalid(path, shown_selector(selector), f"empty selector is invalid for {kind}"))
     return errors
 
 
@@ -34,7 +34,12 @@ def mismatch_errors(spec: Object, *, match_all: bool = False) -> ErrorList:
     labels = metadata(spec["template"]).get("labels")
     if selector.matches(labels or {}):
         return []
-    return [field.invalid(SPEC.child("template", "metadata", "labels"), labels, _MISMATCH)]
+    return [field.invalid(SPEC.child("template", "metadata", "labels"), _sorted(labels), _MISMATCH)]
+
+
+def _sorted(labels: dict[str, str] | None) -> dict[str, str] | None:
+    """As Go prints a map."""
+    return dict(sorted(labels.items())) if labels else None
 
 
 def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
@@ -52,7 +57,7 @@ def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
 def replica_template_errors(spec: Object) -> ErrorList:
     """The selector's match and the template, as replica sets judge it (ValidatePodTemplateSpecForReplicaSet)."""
     if parsed(spec.get("selector")) is None:
-        return [field.invalid(SPEC.child("selector"), spec["selector"], "invalid label selector")]
+        return [field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), "invalid label selector")]
     errors = mismatch_errors(spec)
     errors += pod_template_errors(spec["template"], SPEC.child("template"))
     return errors + endless_pod_errors(spec, "ReplicaSet")

@@ -14,7 +14,7 @@ from fakeapiserver.registry.batch.job import default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
-from fakeapiserver.registry.generic.label_selector import format_label_selector
+from fakeapiserver.registry.generic.label_selector import format_label_selector, shown_selector
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age, container_cells
@@ -125,7 +125,9 @@ def _zone_errors(zone: str) -> ErrorList:
 def _template_errors(job: Object, path: Path) -> ErrorList:
     errors = job_spec_errors(job, path)
     if job.get("selector") is not None:
-        errors.append(field.invalid(path.child("selector"), job["selector"], "`selector` will be auto-generated"))
+        errors.append(
+            field.invalid(path.child("selector"), shown_selector(job["selector"]), "`selector` will be auto-generated")
+        )
     if job.get("manualSelector"):
         errors.append(field.not_supported(path.child("manualSelector"), True, ("nil", "false")))
     return errors

@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
+from fakeapiserver.registry.batch.job_status_validation import job_status_update_errors
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.pod_template import default_pod_template
@@ -67,6 +68,9 @@ class JobStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return job_update_errors(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return job_status_update_errors(obj, old)
 
     def fields_of(self, obj: Object) -> dict[str, str]:
         found = super().fields_of(obj)

@@ -107,11 +107,39 @@ def success_policy_errors(spec: Object, path: Path) -> ErrorList:
     return errors
 
 
-def shown_policy(policy: Object) -> Object:
+def shown_policy(policy: Object | None) -> Object | None:
     """A success policy by the names of Go's fields, as messages show it."""
+    if policy is None:
+        return None
     names_there = {"SucceededIndexes": "succeededIndexes", "SucceededCount": "succeededCount"}
-    shown = [{name: rule.get(here) for name, here in names_there.items()} for rule in policy.get("rules") or ()]
-    return {"Rules": shown}
+    rules = policy.get("rules")
+    shown = [{name: rule.get(here) for name, here in names_there.items()} for rule in rules or ()]
+    return {"Rules": None if rules is None else shown}
+
+
+def shown_failure_policy(policy: Object | None) -> Object | None:
+    """The same of a pod failure policy."""
+    if policy is None:
+        return None
+    rules = policy.get("rules")
+    return {"Rules": None if rules is None else [_shown_rule(rule) for rule in rules]}
+
+
+def _shown_rule(rule: Object) -> Object:
+    codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
+    return {
+        "Action": rule.get("action", ""),
+        "OnExitCodes": None
+        if codes is None
+        else {
+            "ContainerName": codes.get("containerName"),
+            "Operator": codes.get("operator", ""),
+            "Values": codes.get("values"),
+        },
+        "OnPodConditions": None
+        if patterns is None
+        else [{"Type": row.get("type", ""), "Status": row.get("status", "")} for row in patterns],
+    }
 
 
 def _success_rule_errors(completions: int, rule: Object, path: Path) -> ErrorList:
@@ -126,7 +154,7 @@ def _success_rule_errors(completions: int, rule: Object, path: Path) -> ErrorLis
         if len(indexes) > _MAX_INDEXES_LENGTH:
             errors.append(field.too_long(at, _MAX_INDEXES_LENGTH))
         try:
-            total = _count_indexes(indexes, completions)
+            total = count_indexes(indexes, completions)
         except ValueError as error:
             errors.append(field.invalid(at, indexes, f"error parsing succeededIndexes: {error}"))
     if count is not None:
@@ -143,26 +171,30 @@ def _success_rule_errors(completions: int, rule: Object, path: Path) -> ErrorLis
     return errors
 
 
-def _count_indexes(text: str, completions: int) -> int:
+def count_indexes(text: str, completions: int) -> int:
     """How many `0,2-5` are. ValueError worded as upstream words it."""
-    total, last = 0, -1
+    total, last = 0, None
     for part in text.split(",") if text else ():
-        limits = part.split("-")
-        if len(limits) > 2:
-            raise ValueError(
-                f"the fragment {go_quote(part)} violates the requirement that an index interval can have at most two parts "
-                "separated by '-'"
-            )
-        first = _index(limits[0], completions)
-        end = first
-        if len(limits) > 1:
-            end = _index(limits[1], completions)
-            if first >= end:
-                raise ValueError(f"non-increasing order, previous: {first}, current: {end}")
-        if total and last >= first:
+        first, end = index_interval(part, completions)
+        if last is not None and last >= first:
             raise ValueError(f"non-increasing order, previous: {last}, current: {first}")
         total, last = total + end - first + 1, end
     return total
+
+
+def index_interval(part: str, completions: int) -> tuple[int, int]:
+    """`2-5` or `2`. ValueError as above."""
+    limits = part.split("-")
+    if len(limits) > 2:
+        raise ValueError(
+            f"the fragment {go_quote(part)} violates the requirement that an index interval can have at most two parts "
+            "separated by '-'"
+        )
+    first = _index(limits[0], completions)
+    end = _index(limits[-1], completions)
+    if len(limits) > 1 and first >= end:
+        raise ValueError(f"non-increasing order, previous: {first}, current: {end}")
+    return first, end
 
 
 def _index(text: str, completions: int) -> int:

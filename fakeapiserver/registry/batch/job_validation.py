@@ -3,7 +3,8 @@
 Upstream: pkg/apis/batch/validation/validation.go.
 """
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -11,12 +12,20 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.batch.job_policy_validation import (
     pod_failure_policy_errors,
+    shown_failure_policy,
     shown_policy,
     success_policy_errors,
 )
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors, label_selector_errors, parsed
+from fakeapiserver.registry.generic.label_selector import (
+    IMMUTABLE,
+    immutable_errors,
+    immutable_selector_errors,
+    label_selector_errors,
+    parsed,
+    shown_selector,
+)
 
 _SPEC: Final = Path("spec")
 _TEMPLATE_META: Final = _SPEC.child("template", "metadata")
@@ -35,7 +44,11 @@ _MAX_MANAGED_BY: Final = 63
 _MODES: Final = ("NonIndexed", "Indexed")
 _REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
 _IMMUTABLE: Final = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-# What may change in the template of a job that is suspended and never ran.
+_SHOWN: Final[Mapping[str, Callable[[Any], object]]] = {
+    "podFailurePolicy": shown_failure_policy,
+    "successPolicy": shown_policy,
+}
+# What may change in the template of a job that waits.
 _SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -53,19 +66,36 @@ def job_errors(obj: Object) -> ErrorList:
 
 
 def job_update_errors(obj: Object, old: Object) -> ErrorList:
-    """A job may only change its counts and whether it runs."""
+    """A job may only change its counts and whether it runs; one that waits may change what its pods want of nodes."""
     spec, before = obj["spec"], old["spec"]
     errors = _with_selector_errors(spec) + _completions_update_errors(spec, before)
-    errors += immutable_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
-    known = before["template"]
-    if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
-        known = _with_scheduling_of(known, spec["template"])
-    if spec["template"] != known:
-        shown = internal_form(spec["template"], "PodTemplateSpec")
-        errors.append(field.invalid(_SPEC.child("template"), shown, IMMUTABLE))
+    errors += immutable_selector_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
+    errors += _template_update_errors(spec["template"], before, old.get("status") or {})
     for name in _IMMUTABLE:
-        errors += immutable_errors(spec.get(name), before.get(name), _SPEC.child(name))
+        shown = _SHOWN.get(name, _as_it_is)
+        if spec.get(name) != before.get(name):
+            errors.append(field.invalid(_SPEC.child(name), shown(spec.get(name)), IMMUTABLE))
     return errors
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _template_update_errors(template: Object, before: Object, status: Object) -> ErrorList:
+    waits = bool(before.get("suspend")) and not status.get("active")
+    suspended = any(
+        row.get("type") == "Suspended" and row.get("status") == "True" for row in status.get("conditions") or ()
+    )
+    known: Object = before["template"]
+    mutable = waits and (status.get("startTime") is None or suspended)
+    if not mutable:
+        shown = internal_form(template, "PodTemplateSpec")
+        return [] if template == known else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
+    pod = _with_resources_of(_with_scheduling_of(known, template)["spec"], template["spec"])
+    if pod == template["spec"]:
+        return []
+    return [field.invalid(_SPEC.child("template.spec"), internal_form(template["spec"], "PodSpec"), IMMUTABLE)]
 
 
 def job_spec_errors(spec: Object, path: Path) -> ErrorList:
@@ -169,7 +199,9 @@ def _with_selector_errors(spec: Object) -> ErrorList:
     found = parsed(selector)
     if found is not None and not found.matches(labels or {}):
         detail = "`selector` does not match template `labels`"
-        errors.append(field.invalid(_TEMPLATE_META.child("labels"), labels, detail))
+        errors.append(
+            field.invalid(_TEMPLATE_META.child("labels"), dict(sorted(labels.items())) if labels else None, detail)
+        )
     return errors
 
 
@@ -190,7 +222,9 @@ def _generated_selector_errors(obj: Object) -> ErrorList:
         errors += _has_label_errors(labels, key, value)
     found = parsed(spec["selector"])
     if found is not None and not found.matches(expected):
-        errors.append(field.invalid(_SPEC.child("selector"), spec["selector"], "`selector` not auto-generated"))
+        errors.append(
+            field.invalid(_SPEC.child("selector"), shown_selector(spec["selector"]), "`selector` not auto-generated")
+        )
     return errors
 
 
@@ -217,14 +251,37 @@ def _completions_update_errors(spec: Object, before: Object) -> ErrorList:
 
 def _with_scheduling_of(known: Object, template: Object) -> Object:
     """The old template with what the new one may say about where its pods go."""
-    meta = {**metadata(known)}
     pod = {**known["spec"]}
-    for source, target, keys in (
-        (metadata(template), meta, ("labels", "annotations")),
-        (template["spec"], pod, _SCHEDULING),
-    ):
-        for key in keys:
-            target.pop(key, None)
-            if key in source:
-                target[key] = source[key]
-    return {**known, "metadata": meta, "spec": pod}
+    for key in _SCHEDULING:
+        pod.pop(key, None)
+        if key in template["spec"]:
+            pod[key] = template["spec"][key]
+    affinity = _with_nodes_of(pod.pop("affinity", None), template["spec"].get("affinity"))
+    if affinity is not None:
+        pod["affinity"] = affinity
+    return {**known, "spec": pod}
+
+
+def _with_nodes_of(known: Object | None, affinity: Object | None) -> Object | None:
+    """The old affinity with the new one's nodes."""
+    kept = {name: value for name, value in (known or {}).items() if name != "nodeAffinity"}
+    if affinity is None:
+        return kept or None
+    return {**kept, **({"nodeAffinity": affinity["nodeAffinity"]} if "nodeAffinity" in affinity else {})}
+
+
+def _with_resources_of(known: Object, pod: Object) -> Object:
+    """The old pod with the new one's resources, where the containers are the same."""
+    found = {**known}
+    for kind in ("containers", "initContainers"):
+        then, now = known.get(kind) or [], pod.get(kind) or []
+        if then and len(then) == len(now):
+            found[kind] = [_with_resources(*pair) for pair in zip(then, now, strict=True)]
+    return found
+
+
+def _with_resources(known: Object, container: Object) -> Object:
+    if known.get("name") != container.get("name"):
+        return known
+    found = {name: value for name, value in known.items() if name != "resources"}
+    return {**found, "resources": container["resources"]} if "resources" in container else found

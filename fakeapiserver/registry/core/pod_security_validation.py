@@ -122,11 +122,11 @@ def pod_security_context_errors(spec: Object, path: Path) -> ErrorList:
     errors += _seccomp_errors(context.get("seccompProfile"), at.child("seccompProfile"))
     errors += _windows_option_errors(context.get("windowsOptions"), at.child("windowsOptions"))
     errors += apparmor_errors(context.get("appArmorProfile"), at.child("appArmorProfile"))
-    for name, choices in (
-        ("supplementalGroupsPolicy", ("Merge", "Strict")),
-        ("seLinuxChangePolicy", ("MountOption", "Recursive")),
-    ):
-        errors += _one_of(context.get(name), choices, at.child(name))
+    errors += _one_of(
+        context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), at.child("supplementalGroupsPolicy")
+    )
+    # MountOption belongs to a feature that is off.
+    errors += _one_of(context.get("seLinuxChangePolicy"), ("Recursive",), at.child("seLinuxChangePolicy"))
     return errors
 
 

@@ -12,6 +12,7 @@ from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
+from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
@@ -66,6 +67,9 @@ class ReplicationControllerStrategy(Strategy, kw_only=True):
         found = super().fields_of(obj)
         found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
         return found
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return replica_set_status_errors(obj.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}

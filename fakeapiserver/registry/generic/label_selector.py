@@ -6,6 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, k8s.io/
 from fakeapiserver.apimachinery import field, labels, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.internal_form import selector_form
 from fakeapiserver.registry.generic.table_cells import NONE
 
 IMMUTABLE = "field is immutable"
@@ -61,3 +62,13 @@ def format_label_selector(selector: Object | None) -> str:
 def immutable_errors(new: object, old: object, path: Path) -> ErrorList:
     """A field that can't change (ValidateImmutableField)."""
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
+
+
+def immutable_selector_errors(new: Object | None, old: Object | None, path: Path) -> ErrorList:
+    """The same of a selector, which is shown in Go's order."""
+    return [] if new == old else [field.invalid(path, shown_selector(new), IMMUTABLE)]
+
+
+def shown_selector(selector: Object | None) -> Object | None:
+    """As messages show a selector."""
+    return None if selector is None else selector_form(selector)

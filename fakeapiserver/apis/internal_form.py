@@ -76,7 +76,7 @@ def claim_form(claim: Object) -> Object:
 
 def _value(found: Any, kind: str) -> Any:
     rows = _rows()
-    if kind == "wire" and found is not None:
+    if kind == "wire" and isinstance(found, dict):
         return selector_form(found)
     name = kind.lstrip("[]*")
     if name not in rows and isinstance(found, dict):

@@ -45,3 +45,17 @@ def test_differences_show_three_lines_around() -> None:
         '   "\\u003ca\\u003e"',
         "  ]",
     ]
+
+
+def test_selectors_and_times_keep_their_wire_form() -> None:
+    expression = {"values": ["b"], "key": "a"}
+    selector = {"matchExpressions": [expression], "matchLabels": {"b": "c", "a": "b"}}
+    found = internal_form({"selector": selector}, "PersistentVolumeClaimSpec")["Selector"]
+    assert str(found) == str(
+        {
+            "matchLabels": {"a": "b", "b": "c"},
+            "matchExpressions": [{"key": "a", "operator": "", "values": ["b"]}],
+        }
+    )
+    time = "2026-01-01T00:00:00Z"
+    assert internal_form({"allocationTimestamp": time}, "AllocationResult")["AllocationTimestamp"] == time

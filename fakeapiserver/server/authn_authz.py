@@ -47,8 +47,9 @@ _WITH_PARAMS: Final = (
 def guards(
     authorizer: Authorizer, rbac: RBAC, objects: Getter, versions: Versions, log: "AccessLog | None"
 ) -> Callable[[GroupResource], "Guard | None"]:
-    """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, and who names params
-    must be allowed to read them. `log` is told which rights that took."""
+    """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, who names params must be
+    allowed to read them, who claims devices that others use must be in a namespace for that. `log` is told which rights
+    that took."""
     asked = log.beside(lambda _: True) if log is not None else authorizer
 
     def guard(resource: GroupResource) -> "Guard | None":
@@ -56,6 +57,10 @@ def guards(
             from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
 
             return ParamAccess(resource.resource, asked, objects, versions.resource_of)
+        if resource.group == "resource.k8s.io" and resource.resource in ("resourceclaims", "resourceclaimtemplates"):
+            from fakeapiserver.registry.resource.admin_access import AdminAccess
+
+            return AdminAccess(objects)
         if resource.group != "rbac.authorization.k8s.io":
             return None
         from fakeapiserver.registry.rbac.policybased import PolicyBased

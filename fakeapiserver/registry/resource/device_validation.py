@@ -109,14 +109,6 @@ def claim_spec_errors(spec: Object, path: Path = _SPEC) -> ErrorList:
     return errors + _list_errors(devices.get("config"), _MAX_CONFIGS, config_errors, at.child("config"))
 
 
-def admin_access_path(spec: Object) -> Path | None:
-    """Where a claim first asks for devices that are in use by others, which only some namespaces may."""
-    for i, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-        if (request.get("exactly") or {}).get("adminAccess"):
-            return _SPEC.child("devices", "requests").index(i).child("adminAccess")
-    return None
-
-
 def _request_names(devices: Object) -> set[str]:
     """What may be referred to: requests, and what they may be met by."""
     known: set[str] = set()
@@ -248,7 +240,8 @@ def template_meta_errors(meta: Object, path: Path) -> ErrorList:
     errors += names.validate_labels(meta.get("labels") or {}, path.child("labels"))
     for name in meta:
         if name not in ("labels", "annotations") and meta[name] not in (None, ""):
-            errors.append(field.forbidden(path.child(name), "cannot be set"))
+            shown = "uID" if name == "uid" else name  # Go's name with its first letter in lower case
+            errors.append(field.forbidden(path.child(shown), "cannot be set"))
     return errors
 
 

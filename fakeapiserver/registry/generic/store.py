@@ -696,11 +696,13 @@ class Store:
         meta, old_meta = metadata(new), metadata(old)
         ensure_namespace(meta, request.namespace)
         _set_generation(new, old_meta.get("generation", 0))
+        raises = False
         if request.subresource == "status":
             self.strategy.prepare_for_status_update(new, old)
         elif request.subresource:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
+            raises = self.strategy.generation_counts_disabled and self.strategy.raises_generation(new, old)
             drop_fields(new, self.strategy.disabled_fields)
             self.strategy.prepare_for_update(new, old)
         meta = metadata(new)
@@ -711,7 +713,7 @@ class Store:
             meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
         if "deletionGracePeriodSeconds" in old_meta:
             meta.setdefault("deletionGracePeriodSeconds", old_meta["deletionGracePeriodSeconds"])
-        if request.subresource != "status" and self._raises_generation(new, old, request):
+        if raises or (request.subresource != "status" and self._raises_generation(new, old, request)):
             meta["generation"] = old_meta.get("generation", 0) + 1
 
     def _raises_generation(self, new: Object, old: Object, request: WriteRequest) -> bool:

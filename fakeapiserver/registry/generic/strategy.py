@@ -52,6 +52,8 @@ class Strategy(Struct, kw_only=True):
     has_generation: bool = False
     # Fields in which an empty list isn't none: sending one raises the generation (where upstream asks reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
+    # A change of `disabled_fields` raises it too, before they are dropped.
+    generation_counts_disabled: bool = False
     # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
     reset_fields: tuple[str, ...] | None = None
     # As reset_fields, of the status subresource.

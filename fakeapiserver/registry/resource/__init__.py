@@ -27,6 +27,7 @@ RESOURCES: dict[str, Strategy] = {
     ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
+        generation_counts_disabled=True,
         returns_deleted_object=True,
         disabled_fields=(
             ("spec", "devices", "*", "nodeAllocatableResourceMappings"),

@@ -1,0 +1,50 @@
+"""Who may claim devices that others use."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.registry.resource.admin_access import AdminAccess
+
+SPEC = {"devices": {"requests": [{"name": "a", "firstAvailable": []}, {"name": "b", "exactly": {"adminAccess": True}}]}}
+CLAIM = {"kind": "ResourceClaim", "metadata": {"name": "c", "namespace": "n"}, "spec": SPEC}
+TEMPLATE = {"kind": "ResourceClaimTemplate", "metadata": {"name": "t", "namespace": "n"}, "spec": {"spec": SPEC}}
+ALLOCATED = {**CLAIM, "status": {"allocation": {"devices": {"results": [{"adminAccess": True}]}}}}
+
+
+class Namespaces:
+    def __init__(self, labels: dict[str, str]) -> None:
+        self._labels = labels
+
+    def get(self, resource: str, namespace: str, name: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "labels": self._labels}}
+
+
+class Request:
+    def __init__(self, subresource: str) -> None:
+        self.subresource = subresource
+
+
+@pytest.mark.parametrize(
+    ("obj", "old", "subresource", "field"),
+    [
+        (CLAIM, None, "", "spec.devices.requests[1].adminAccess"),
+        (TEMPLATE, None, "", "spec.devices.requests[1].adminAccess"),
+        (CLAIM, CLAIM, "", ""),
+        (ALLOCATED, CLAIM, "status", "status.allocation.devices.results[0].adminAccess"),
+        (ALLOCATED, ALLOCATED, "status", ""),
+    ],
+)
+def test_namespaces_must_say_so(obj: Any, old: Any, subresource: str, field: str) -> None:
+    request: Any = Request(subresource)
+    labelled: Any = Namespaces({"resource.kubernetes.io/admin-access": "true"})
+    asyncio.run(AdminAccess(labelled).check(request, obj, old))
+    plain: Any = Namespaces({})
+    if not field:
+        asyncio.run(AdminAccess(plain).check(request, obj, old))
+        return
+    with pytest.raises(StatusError, match="admin access to devices requires") as refused:
+        asyncio.run(AdminAccess(plain).check(request, obj, old))
+    assert field in str(refused.value)

@@ -1,5 +1,6 @@
 """Empty lists and maps: Go tells them from none until an object is stored, so an answer made of what was sent has them."""
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.meta import Object
@@ -16,3 +17,21 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
             target = target.get(step) if isinstance(target, dict) else None
         if isinstance(target, dict) and target.get(steps[-1], empty) is None:
             target[steps[-1]] = empty
+
+
+def as_sent(obj: Object, empties: "Empties") -> Object:
+    """A copy with all of them where what is around them is still there."""
+    found = deepcopy(obj)
+    for steps, empty in empties.items():
+        target: Any = found
+        for step in steps[:-1]:
+            target = _at(target, step)
+        if isinstance(target, dict) and target.get(str(steps[-1])) is None:
+            target[str(steps[-1])] = empty
+    return found
+
+
+def _at(value: Any, step: str | int) -> Any:
+    if isinstance(value, list):
+        return value[step] if isinstance(step, int) and step < len(value) else None
+    return value.get(step) if isinstance(value, dict) else None

@@ -52,7 +52,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.empties import restore_empties
+from fakeapiserver.registry.generic.empties import as_sent, restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_fields
@@ -740,13 +740,12 @@ class Store:
         for check in strategy.meta_checks(subresource):
             errors += self._check(check, strategy, kind, new, old)
         errors += kind.validate(new, old)
-        if subresource == "status":
-            errors += strategy.validate_status_update(new, old)
-        elif subresource not in ("", "scale"):
-            errors += strategy.validate_subresource_update(subresource, new, old)
-        else:
-            errors += strategy.validate_update(new, old)
-        self._refuse(new, errors, request.empties)
+        own = _own_errors(strategy, subresource, new, old)
+        if own and request.empties:
+            # Upstream's texts of what has changed tell an empty list from none, which its rules don't.
+            shown = _own_errors(strategy, subresource, as_sent(new, request.empties), old)
+            own = shown if [error.field for error in shown] == [error.field for error in own] else own
+        self._refuse(new, errors + own, request.empties)
 
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
@@ -830,6 +829,15 @@ def _set_generation(obj: Object, generation: int) -> None:
         meta["generation"] = generation
     else:
         meta.pop("generation", None)
+
+
+def _own_errors(strategy: Strategy, subresource: str, new: Object, old: Object) -> ErrorList:
+    """What the kind's own rules have against an update."""
+    if subresource == "status":
+        return strategy.validate_status_update(new, old)
+    if subresource not in ("", "scale"):
+        return strategy.validate_subresource_update(subresource, new, old)
+    return strategy.validate_update(new, old)
 
 
 def _as_sent(error: field_errors.Error, empties: Mapping[str, Any]) -> field_errors.Error:

@@ -6,7 +6,7 @@ Upstream: pkg/registry/apps/daemonset/strategy.go, pkg/apis/apps/v1/defaults.go,
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.apps.deployment import go_strategy
+from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
@@ -125,11 +125,7 @@ def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
     if strategy["type"] == "OnDelete":
         return []
     if strategy["type"] != "RollingUpdate":
-        return [
-            field.not_supported(
-                path, go_strategy(strategy, "maxUnavailable", "maxSurge"), ("RollingUpdate", "OnDelete")
-            )
-        ]
+        return [field.not_supported(path, go_strategy(strategy, shown_bounds), ("RollingUpdate", "OnDelete"))]
     return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
 
 

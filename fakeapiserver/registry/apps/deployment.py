@@ -3,6 +3,8 @@
 Upstream: pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
+from collections.abc import Callable
+
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
@@ -101,11 +103,15 @@ def pod_name_warnings(obj: Object) -> list[str]:
     return [_NAME_ADVICE.format(" ".join(problems))] if problems else []
 
 
-def go_strategy(strategy: Object, *fields: str) -> Object:
-    """How messages show an update strategy: as Go's internal type, which has no names for JSON; `fields` are those of a rolling update."""
+def go_strategy(strategy: Object, shown_rolling: Callable[[Object], Object]) -> Object:
+    """How messages show an update strategy: as Go's internal type, which has no names for JSON."""
     rolling: Object | None = strategy.get("rollingUpdate")
-    shown = None if rolling is None else {f"{name[0].upper()}{name[1:]}": rolling.get(name) for name in fields}
-    return {"Type": strategy["type"], "RollingUpdate": shown}
+    return {"Type": strategy["type"], "RollingUpdate": None if rolling is None else shown_rolling(rolling)}
+
+
+def shown_bounds(rolling: Object) -> Object:
+    """A rolling update's bounds, in the same way."""
+    return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
 
 
 def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
@@ -114,11 +120,7 @@ def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
         detail = "may not be specified when strategy `type` is 'Recreate'"
         return [field.forbidden(path.child("rollingUpdate"), detail)] if rolling is not None else []
     if kind != "RollingUpdate":
-        return [
-            field.not_supported(
-                path, go_strategy(strategy, "maxUnavailable", "maxSurge"), ("Recreate", "RollingUpdate")
-            )
-        ]
+        return [field.not_supported(path, go_strategy(strategy, shown_bounds), ("Recreate", "RollingUpdate"))]
     return _rolling_errors(strategy["rollingUpdate"], path.child("rollingUpdate"))
 
 

@@ -168,19 +168,19 @@ def _with_claims(spec: Object) -> Object:
     return {**template, "spec": pod}
 
 
+def _shown_rolling(rolling: Object) -> Object:
+    return {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
 def _strategy_errors(strategy: Object, path: Path) -> ErrorList:
     kind, rolling = strategy["type"], strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
-        return [
-            field.invalid(
-                path, go_strategy(strategy, "partition", "maxUnavailable"), "must be 'RollingUpdate' or 'OnDelete'"
-            )
-        ]
+        return [field.invalid(path, go_strategy(strategy, _shown_rolling), "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []
     path = path.child("rollingUpdate")
     if kind == "OnDelete":
-        return [field.invalid(path, rolling, "only allowed for updateStrategy 'RollingUpdate'")]
+        return [field.invalid(path, _shown_rolling(rolling), "only allowed for updateStrategy 'RollingUpdate'")]
     errors = non_negative_errors(rolling.get("partition", 0), path.child("partition"))
     if (unavailable := rolling.get("maxUnavailable")) is not None:
         path = path.child("maxUnavailable")

@@ -8,13 +8,18 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
-from fakeapiserver.registry.core.pod_status import status_update_errors
+from fakeapiserver.registry.core.pod_status_validation import status_update_errors
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
-from fakeapiserver.registry.core.pod_validation import pod_errors, pod_subresource_errors, pod_update_errors
+from fakeapiserver.registry.core.pod_validation import (
+    annotation_change_errors,
+    pod_errors,
+    pod_subresource_errors,
+    pod_update_errors,
+)
 from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field, keep_metadata
@@ -114,7 +119,10 @@ class PodStrategy(Strategy, kw_only=True):
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, before = obj.get("status") or {}, old.get("status") or {}
-        return mirror_update_errors(obj, old) + status_update_errors(status, before, obj["spec"])
+        errors = mirror_update_errors(obj, old)
+        if annotations(obj) != annotations(old):
+            errors += annotation_change_errors(obj, old)
+        return errors + status_update_errors(status, before, obj["spec"])
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """Without a node or after the end there is nothing to wait for."""

@@ -89,7 +89,7 @@ def security_context_errors(context: Object | None, path: Path, host_users: bool
     """A container's."""
     if context is None:
         return []
-    errors = _id_errors(context, ("runAsUser", "runAsGroup"), path)
+    errors = id_errors(context, ("runAsUser", "runAsGroup"), path)
     mount = context.get("procMount")
     if mount is not None and mount not in ("Default", "Unmasked"):
         errors.append(field.not_supported(path.child("procMount"), mount, ("Default", "Unmasked")))
@@ -111,7 +111,7 @@ def pod_security_context_errors(spec: Object, path: Path) -> ErrorList:
     """That of a whole pod; `path` is the spec's."""
     context: Object = spec.get("securityContext") or {}
     at = path.child("securityContext")
-    errors = _id_errors(context, ("fsGroup", "runAsUser", "runAsGroup"), at)
+    errors = id_errors(context, ("fsGroup", "runAsUser", "runAsGroup"), at)
     for i, group in enumerate(context.get("supplementalGroups") or ()):
         errors += _id_error(group, at.child("supplementalGroups").index(i))
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
@@ -134,7 +134,7 @@ def _one_of(value: str | None, choices: Sequence[str], path: Path) -> ErrorList:
     return [] if value is None or value in choices else [field.not_supported(path, value, choices)]
 
 
-def _id_errors(context: Object, fields: Sequence[str], path: Path) -> ErrorList:
+def id_errors(context: Object, fields: Sequence[str], path: Path) -> ErrorList:
     return [error for name in fields for error in _id_error(context.get(name), path.child(name))]
 
 

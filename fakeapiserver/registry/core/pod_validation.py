@@ -190,7 +190,7 @@ def _image_space_errors(spec: Object) -> ErrorList:
 def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
-    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + _annotation_update_errors(obj, old)
+    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + annotation_change_errors(obj, old)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
@@ -216,7 +216,7 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     return errors
 
 
-def _annotation_update_errors(obj: Object, old: Object) -> ErrorList:
+def annotation_change_errors(obj: Object, old: Object) -> ErrorList:
     now, then = (metadata(owner).get("annotations") or {} for owner in (obj, old))
     # What they must be like is told a second time, as upstream does.
     return annotation_update_errors(now, then, _ANNOTATIONS) + annotation_errors(now, obj["spec"], _ANNOTATIONS)
@@ -233,7 +233,7 @@ def pod_subresource_errors(obj: Object, old: Object, subresource: str) -> ErrorL
 
 def _ephemeral_containers_errors(obj: Object, old: Object) -> ErrorList:
     """They can be added only (ValidatePodEphemeralContainersUpdate)."""
-    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + _annotation_update_errors(obj, old)
+    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + annotation_change_errors(obj, old)
     path = SPEC.child("ephemeralContainers")
     known = {container["name"]: container for container in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():

@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core import service_allocation
 from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
 from fakeapiserver.registry.core.service_printer import service_row
-from fakeapiserver.registry.core.service_validation import service_errors, service_update_errors
+from fakeapiserver.registry.core.service_validation import service_errors, service_status_errors, service_update_errors
 from fakeapiserver.registry.core.service_warnings import service_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
@@ -71,6 +71,9 @@ class ServiceStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return service_update_errors(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return service_status_errors(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return service_warnings(obj)

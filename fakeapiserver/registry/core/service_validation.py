@@ -3,11 +3,12 @@
 Upstream: pkg/apis/core/validation/validation.go (ValidateService*).
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, annotations
 from fakeapiserver.registry.core.field_formats import (
     choice_errors,
     cidr_errors,
@@ -29,6 +30,11 @@ _PORTS: Final = _SPEC.child("ports")
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_IP_MODES: Final = ("Proxy", "VIP")
+_ANNOTATIONS: Final = Path("metadata.annotations")
+_MODE: Final = "service.kubernetes.io/topology-mode"
+_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _LOCAL: Final = ("Cluster", "Local")
 _BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 _MAX_AFFINITY_SECONDS: Final = 86400
@@ -38,7 +44,7 @@ _ONCE: Final = "may not change once set"
 def service_errors(obj: Object, old: Object | None = None) -> ErrorList:
     """What is wrong with a service by itself; `old` excuses addresses that were accepted before."""
     spec, before = obj["spec"], (old or {}).get("spec") or {}
-    errors: ErrorList = []
+    errors = _hint_errors(annotations(obj))
     if not spec.get("ports") and not _is_headless(spec) and spec.get("type") != "ExternalName":
         errors.append(field.required(_PORTS))
     errors += _type_errors(spec) + _each_port_errors(spec)
@@ -48,7 +54,8 @@ def service_errors(obj: Object, old: Object | None = None) -> ErrorList:
         path = _SPEC.child("externalIPs").index(i)
         errors += ip_errors(ip, path, before.get("externalIPs") or ()) or endpoint_ip_errors(ip, path)
     errors += choice_errors(spec.get("type", ""), _TYPES, _SPEC.child("type")) + _port_clashes(spec)
-    return errors + _balancer_errors(spec, before) + _traffic_errors(spec)
+    errors += _range_errors(obj, old)
+    return errors + _balancer_errors(spec) + _traffic_errors(spec)
 
 
 def service_update_errors(obj: Object, old: Object) -> ErrorList:
@@ -163,6 +170,9 @@ def _each_port_errors(spec: Object) -> ErrorList:
 def _affinity_errors(spec: Object) -> ErrorList:
     affinity = spec.get("sessionAffinity", "")
     errors = choice_errors(affinity, ("ClientIP", "None"), _SPEC.child("sessionAffinity"))
+    if affinity == "None" and spec.get("sessionAffinityConfig") is not None:
+        detail = "must not be set when session affinity is None"
+        errors.append(field.forbidden(_SPEC.child("sessionAffinityConfig"), detail))
     if affinity == "ClientIP":
         seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 0)
         if not 0 < seconds <= _MAX_AFFINITY_SECONDS:
@@ -198,17 +208,36 @@ def _shown_port(protocol: str, port: int) -> Object:
     return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port, "TargetPort": 0, "NodePort": 0}
 
 
-def _balancer_errors(spec: Object, before: Object) -> ErrorList:
-    balances = spec.get("type") == "LoadBalancer"
+def _hint_errors(found: Mapping[str, str]) -> ErrorList:
+    mode, hints = found.get(_MODE), found.get(_HINTS)
+    if mode is None or hints is None or mode == hints:
+        return []
+    detail = f"must match annotations[{_HINTS}] when both are specified"
+    return [field.invalid(_ANNOTATIONS.key(_MODE), mode, detail)]
+
+
+def _range_errors(obj: Object, old: Object | None) -> ErrorList:
+    """Who may reach a load balancer: in a field, or in an annotation from before there was one."""
+    spec, before = obj["spec"], (old or {}).get("spec") or {}
+    text, known = annotations(obj).get(_RANGES), annotations(old or {}).get(_RANGES)
+    ranges, balances = spec.get("loadBalancerSourceRanges"), spec.get("type") == "LoadBalancer"
+    if not ranges and text is None:
+        return []
+    path = _SPEC.child("LoadBalancerSourceRanges") if ranges else _ANNOTATIONS.key(_RANGES)
+    errors = [] if balances else [field.forbidden(path, _BALANCER_ONLY)]
+    if ranges:
+        accepted = [found.strip() for found in before.get("loadBalancerSourceRanges") or ()]
+        for i, found in enumerate(ranges):
+            errors += cidr_errors(found.strip(), path.index(i), accepted)
+    elif text is not None and text.strip() and text != known:
+        for found in text.strip().split(","):
+            errors += cidr_errors(found.strip(), path)
+    return errors
+
+
+def _balancer_errors(spec: Object) -> ErrorList:
     errors: ErrorList = []
-    if ranges := spec.get("loadBalancerSourceRanges"):
-        path = _SPEC.child("LoadBalancerSourceRanges")
-        if not balances:
-            errors.append(field.forbidden(path, _BALANCER_ONLY))
-        known = [text.strip() for text in before.get("loadBalancerSourceRanges") or ()]
-        for i, text in enumerate(ranges):
-            errors += cidr_errors(text.strip(), path.index(i), known)
-    if not balances and "allocateLoadBalancerNodePorts" in spec:
+    if spec.get("type") != "LoadBalancer" and "allocateLoadBalancerNodePorts" in spec:
         errors.append(field.forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _BALANCER_ONLY))
     return errors + _class_errors(spec)
 
@@ -269,3 +298,35 @@ def _changed_family_errors(spec: Object, before: Object) -> ErrorList:
     if now and then and now[0] != then[0]:
         return [field.invalid(_FAMILIES.index(0), spec.get("clusterIPs"), _ONCE)]
     return []
+
+
+def service_status_errors(obj: Object, old: Object) -> ErrorList:
+    """Where a load balancer is (ValidateLoadBalancerStatus)."""
+    ingress, before = (
+        ((owner.get("status") or {}).get("loadBalancer") or {}).get("ingress") or () for owner in (obj, old)
+    )
+    path = Path("status").child("loadBalancer", "ingress")
+    if not ingress:
+        return []
+    if obj["spec"].get("type") != "LoadBalancer":
+        return [field.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
+    known = [entry["ip"] for entry in before if entry.get("ip")]
+    return [error for i, entry in enumerate(ingress) for error in _ingress_errors(entry, known, path.index(i))]
+
+
+def _ingress_errors(entry: Object, known: list[str], path: Path) -> ErrorList:
+    ip, mode, host = entry.get("ip", ""), entry.get("ipMode"), entry.get("hostname", "")
+    errors = ip_errors(ip, path.child("ip"), known) if ip else []
+    at = path.child("ipMode")
+    if mode is None:
+        errors += [field.required(at, "must be specified when `ip` is set")] if ip else []
+    elif not ip:
+        errors.append(field.forbidden(at, "may not be specified when `ip` is not set"))
+    elif mode not in _IP_MODES:
+        errors.append(field.not_supported(at, mode, _IP_MODES))
+    if not host:
+        return errors
+    errors += name_errors(host, names.is_dns1123_subdomain, path.child("hostname"))
+    if not ip_errors(host, path):
+        errors.append(field.invalid(path.child("hostname"), host, "must be a DNS name, not an IP address"))
+    return errors

@@ -25,7 +25,7 @@ def replica_errors(status: Object, of_replicas: Sequence[str], ready: str = "rea
     """Counts of some of the replicas; `ready` is how the message calls the ready ones, of which the available ones are some."""
     replicas, available = status.get("replicas", 0), status.get("availableReplicas", 0)
     errors = [
-        field.invalid(_STATUS.child(name), status[name], "cannot be greater than status.replicas")
+        field.invalid(_STATUS.child(name), status.get(name, 0), "cannot be greater than status.replicas")
         for name in of_replicas
         if status.get(name, 0) > replicas
     ]

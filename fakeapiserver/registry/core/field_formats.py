@@ -200,7 +200,7 @@ def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
 
 def is_cidr(text: str) -> bool:
     """A subnet, maybe with bits beyond its prefix."""
-    return _parses(lambda value: ip_network(value, strict=False), text)
+    return "/" in text and _parses(lambda value: ip_network(value, strict=False), text)
 
 
 def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:

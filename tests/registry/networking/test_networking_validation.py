@@ -51,6 +51,7 @@ def test_hosts_with_stars_keep_rules_that_were_accepted() -> None:
         (["10.0.0.0/24", "10.1.0.0/24"], ["may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"]),
         (["2001:DB8::/112"], ['must be in canonical form ("2001:db8::/112")']),
         (["10.0.0.0/24"] * 3, ["may only hold up to 2 values"]),
+        (["10.0.0.1", "10.0.0.0/24"], ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]),
     ],
 )  # fmt: skip
 def test_ranges(cidrs: list[str], problems: list[str]) -> None:

@@ -24,6 +24,7 @@ _SYNTAX: Final = re.compile(r"([.+*?()|{}^$\\\[\]])")
 _ESCAPED: Final = r"\\\1"
 # A batch takes its programs' start, and as long as its specs: some wait for compaction, others look on for four or five minutes.
 _BATCH_SECONDS: Final = 1200
+_SHOWN_LINES: Final = 40
 
 
 class Group(TypedDict):
@@ -66,7 +67,11 @@ def run(binary: Path, kubectl: str, nodes: int, names: Sequence[str]) -> list[tu
     command = [sys.executable, "-m", "fakeapiserver", "run", *server, "--", *test]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    return list(read(done.stdout.decode(errors="replace").splitlines(), names))
+    lines = done.stdout.decode(errors="replace").splitlines()
+    found = list(read(lines, names))
+    if not any(passed for _, passed in found):
+        print("no spec of these passed:", *lines[-_SHOWN_LINES:], sep="\n", file=sys.stderr, flush=True)
+    return found
 
 
 def batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -313,9 +313,11 @@ def hashes_of(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     ranked: dict[str, tuple[int, str]] = {}
     for obj in objects:
         metadata = obj["metadata"]
-        revision = (metadata.get("annotations") or {}).get("deployment.kubernetes.io/revision", obj.get("revision", 0))
+        labels = metadata.get("labels") or {}
+        revision = labels.get("pod-template-generation", obj.get("revision", 0))  # of a daemon set's pod, of a revision
+        revision = (metadata.get("annotations") or {}).get("deployment.kubernetes.io/revision", revision)
         for label in _HASHES:
-            value = (metadata.get("labels") or {}).get(label)
+            value = labels.get(label)
             if value:
                 value = value.rsplit("-", 1)[-1]
                 known = ranked.get(value, (0, ""))

@@ -104,7 +104,6 @@ def env_from_errors(sources: Sequence[Object], path: Path) -> ErrorList:
 
 def file_key_volume_errors(spec: Object, path: Path) -> ErrorList:
     """Files of variables lie in a volume of the pod's own."""
-    volumes = {volume.get("name", ""): volume for volume in spec.get("volumes") or ()}
     errors: ErrorList = []
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
@@ -113,6 +112,7 @@ def file_key_volume_errors(spec: Object, path: Path) -> ErrorList:
                 if source is None:
                     continue
                 name = source.get("volumeName", "")
+                volumes = {volume.get("name", ""): volume for volume in spec.get("volumes") or ()}
                 at = path.child(kind).index(i).child("env").index(j).child("valueFrom", "fileKeyRef", "volumeName")
                 if name not in volumes:
                     errors.append(field.not_found(at, name))

@@ -66,12 +66,15 @@ def volume_errors(volumes: Sequence[Object], path: Path, meta: Object | None) ->
 
 
 def _source_errors(volume: Object, path: Path, meta: Object | None) -> ErrorList:
-    errors = one_source_errors(volume, _OF_TEMPLATES if meta is None else _OF_PODS, path)
+    rules = _OF_TEMPLATES if meta is None else _OF_PODS
+    given = [name for name in volume if name in rules]
+    # Upstream's order matters where there are several only.
+    errors = one_source_errors(volume, rules if len(given) > 1 else {name: rules[name] for name in given}, path)
     name = volume.get("name", "")
     if "iscsi" in volume and iscsi_name_is_long(name, volume["iscsi"]):
         errors.append(field.invalid(path.child("name"), name, INITIATOR_TOO_LONG))
     pod = (meta or {}).get("name")
-    if pod and name and next((source for source in _OF_PODS if source in volume), "") == "ephemeral":
+    if "ephemeral" in given and pod and name and next(source for source in rules if source in volume) == "ephemeral":
         claim = f"{pod}-{name}"
         errors += [
             field.invalid(path.child("name"), name, f"PVC name {field.go_quote(claim)}: {problem}")

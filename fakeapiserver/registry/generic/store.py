@@ -772,7 +772,7 @@ class Store:
         if errors:
             if empties:
                 sent = {_text(steps): empty for steps, empty in empties.items()}
-                errors = [_within_as_sent(_as_sent(error, sent), empties) for error in errors]
+                errors = [_as_sent(error, sent) for error in errors]
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:
@@ -843,32 +843,6 @@ def _own_errors(strategy: Strategy, subresource: str, new: Object, old: Object) 
 def _as_sent(error: field_errors.Error, empties: Mapping[str, Any]) -> field_errors.Error:
     """The error with the empty list or map that it is about, which the object has lost."""
     return replace(error, value=empties[error.field]) if error.value is None and error.field in empties else error
-
-
-def _within_as_sent(error: field_errors.Error, empties: "Empties") -> field_errors.Error:
-    """The same of what is below the error's place, where its value is in Go's form: it has the wire's names in other cases."""
-    if not isinstance(error.value, dict):
-        return error
-    value = deepcopy(error.value)
-    for steps, empty in empties.items():
-        depth = next((i for i in range(1, len(steps)) if _text(steps[:i]) == error.field), 0)
-        if depth:
-            _set_in_go_form(value, steps[depth:], empty)
-    return replace(error, value=value)
-
-
-def _set_in_go_form(value: Any, steps: "Steps", empty: Any) -> None:
-    """In place, where there is null."""
-    for i, step in enumerate(steps):
-        if isinstance(value, dict) and isinstance(step, str):
-            key = next((key for key in value if key.lower() == step.lower()), None)
-        else:
-            key = step if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
-        if key is None:
-            return
-        if i + 1 == len(steps) and value[key] is None:
-            value[key] = empty
-        value = value[key]
 
 
 def _text(steps: "Steps") -> str:

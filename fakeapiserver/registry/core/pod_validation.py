@@ -99,7 +99,8 @@ def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> Err
     errors += pod_resource_errors(spec, path) + _host_network_errors(spec, path)
     errors += choice_errors(spec.get("restartPolicy", ""), _RESTART, path.child("restartPolicy"))
     errors += choice_errors(spec.get("dnsPolicy", ""), _DNS, path.child("dnsPolicy"))
-    errors += names.validate_labels(spec.get("nodeSelector") or {}, path.child("nodeSelector"))
+    if selector := spec.get("nodeSelector"):
+        errors += names.validate_labels(selector, path.child("nodeSelector"))
     errors += pod_security_context_errors(spec, path)
     if affinity := spec.get("affinity"):
         errors += affinity_errors(affinity, path.child("affinity"))
@@ -107,8 +108,10 @@ def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> Err
     for i, gate in enumerate(spec.get("readinessGates") or ()):
         at = path.child("readinessGates").index(i).child("conditionType")
         errors += name_errors(gate.get("conditionType", ""), names.is_qualified_name, at)
-    errors += _gate_name_errors(spec.get("schedulingGates") or (), path.child("schedulingGates"))
-    errors += spread_errors(spec.get("topologySpreadConstraints") or [], path.child("topologySpreadConstraints"))
+    if gates := spec.get("schedulingGates"):
+        errors += _gate_name_errors(gates, path.child("schedulingGates"))
+    if constraints := spec.get("topologySpreadConstraints"):
+        errors += spread_errors(constraints, path.child("topologySpreadConstraints"))
     errors += host_errors(spec, path) + hostname_override_errors(spec, path.child("hostnameOverride"))
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
@@ -120,7 +123,8 @@ def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> Err
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_label, path.child(name))
-    errors += toleration_errors(spec.get("tolerations") or [], path.child("tolerations"))
+    if tolerations := spec.get("tolerations"):
+        errors += toleration_errors(tolerations, path.child("tolerations"))
     return errors + _rarely_set_errors(spec, path)
 
 

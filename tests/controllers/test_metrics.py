@@ -1,7 +1,6 @@
 """What controllers count, under kube-controller-manager's names."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
@@ -223,7 +222,7 @@ def test_endpoint_slices_are_counted_without_the_usual_ending() -> None:
 )
 def test_queues_have_the_names_that_dashboards_know(controller: str, queue: str) -> None:
     async def named(cluster: Harness) -> None:
-        labels: dict[str, Any] = {"controller": controller, "name": queue}
+        labels = {"name": queue}
         assert cluster.manager.metrics.registry.get_sample_value("workqueue_adds_total", labels) is not None
         assert cluster.manager.metrics.registry.get_sample_value("workqueue_unfinished_work_seconds", labels) == 0
 

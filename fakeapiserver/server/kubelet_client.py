@@ -5,7 +5,7 @@ strategy.go (ResourceLocation), k8s.io/apiserver/pkg/registry/generic/rest/strea
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import (
@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import Receive, Request, Response, Send
+from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.server.aggregator.proxy import (
     body_chunks,
     forwarded_for,
@@ -25,7 +25,7 @@ from fakeapiserver.server.aggregator.proxy import (
     head_of,
     is_upgrade,
     parsed_head,
-    relay,
+    relayed,
     while_connected,
     without_hops,
 )
@@ -133,16 +133,7 @@ class KubeletClient:
         except BaseException:
             connection.close()
             raise
-
-        async def takeover(receive: Receive, send: Send) -> None:
-            try:
-                await relay(connection, receive, send)
-            except ConnectionError:
-                return  # the client has left first
-            finally:
-                connection.close()
-
-        return Response(status, headers=answered, takeover=takeover)
+        return relayed(connection, status, answered)
 
     def _target(self, node: Object) -> Target:
         host, port = self.address(node)
@@ -160,12 +151,7 @@ class KubeletClient:
 
 def _handed_on(answer: Answer) -> Response:
     headers = [(name.lower(), value) for name, value in without_hops(answer.headers)]
-    return Response(answer.status, b"", "", headers, stream=_all(answer))
-
-
-async def _all(answer: Answer) -> AsyncGenerator[bytes, None]:
-    async for chunk in body_chunks(answer, None):
-        yield chunk
+    return Response(answer.status, b"", "", headers, stream=body_chunks(answer, None))
 
 
 def _set(event: asyncio.Event) -> asyncio.Event:

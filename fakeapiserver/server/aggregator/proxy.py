@@ -172,16 +172,7 @@ class Proxy:
         if status != _SWITCHING and status < 400:
             connection.close()
             return _unavailable(f"invalid upgrade response: status code {status}")
-
-        async def takeover(receive: Receive, send: Send) -> None:
-            try:
-                await relay(connection, receive, send)
-            except ConnectionError:
-                return  # the client has left first
-            finally:
-                connection.close()
-
-        return Response(status, headers=headers, takeover=takeover)
+        return relayed(connection, status, headers)
 
     def _foreign(self, request: Request) -> Headers:
         """The client's headers without its credentials and whatever claims to be somebody."""
@@ -208,7 +199,21 @@ def redirected(value: bytes, target: Target) -> bytes:
     return b"https://" + authority + found["rest"]
 
 
-async def relay(connection: Connection, receive: Receive, send: Send) -> None:
+def relayed(connection: Connection, status: int, headers: Headers) -> Response:
+    """The head of an answer, whose connection is the client's from there on."""
+
+    async def takeover(receive: Receive, send: Send) -> None:
+        try:
+            await _relay(connection, receive, send)
+        except ConnectionError:
+            return  # the client has left first
+        finally:
+            connection.close()
+
+    return Response(status, headers=headers, takeover=takeover)
+
+
+async def _relay(connection: Connection, receive: Receive, send: Send) -> None:
     """Until one side ends."""
 
     async def to_backend() -> None:

@@ -5,8 +5,9 @@
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
 (minimal_objects.json) and its rich ones (rich_objects.json) are created, read, listed, printed, updated, patched, written in their
-status and deleted; of each rich one `--variants` broken ones (conformance/broken_variants.py) are tried as new objects and half as many
-as updates, both with dryRun. Prints the first of each way in which answers differ, and a table: for each collection the shares of
+status (by the rich one's own, if it has one) and deleted; of each rich one `--variants` broken ones (conformance/broken_variants.py)
+are tried as new objects and half as many as updates, of the object and of its status, all with dryRun. What isn't stored is only created.
+Prints the first of each way in which answers differ, and a table: for each collection the shares of
 equal answers (valid), and of equal status and causes (broken).
 """
 
@@ -34,6 +35,7 @@ _WITH_STATUS: Final = frozenset(
         "apiservices",
         "certificatesigningrequests",
         "cronjobs",
+        "customresourcedefinitions",
         "daemonsets",
         "deployments",
         "flowschemas",
@@ -56,6 +58,18 @@ _WITH_STATUS: Final = frozenset(
         "statefulsets",
         "validatingadmissionpolicies",
         "volumeattachments",
+    }
+)
+# What answers at once and isn't stored.
+_UNSTORED: Final = frozenset(
+    {
+        "bindings",
+        "localsubjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+        "tokenreviews",
     }
 )
 
@@ -96,7 +110,7 @@ class Comparison:
         score = self.scores[collection] = Score()
         minimal = OBJECTS.get(collection)
         for number, obj in enumerate([*([minimal] if minimal is not None else []), *RICH.get(collection, ())]):
-            named = _named(obj, f"k{number}")
+            named = _named(collection, obj, f"k{number}")
             for request in _life(collection, named):
                 expected, got = self._send(request)
                 found = difference(comparable(expected), comparable(got))
@@ -106,18 +120,26 @@ class Comparison:
         schema, schemas = self._types.schema(collection)
         for number, obj in enumerate(RICH.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
-            named = _named(obj, f"b{number}")
+            named = _named(collection, obj, f"b{number}")
             for what, broken in variants(rng, named, schema, schemas, self._count):
                 self._broken(
                     score, collection, what, {"method": "POST", "path": f"{collection}?dryRun=All", "body": broken}
                 )
-            name = named["metadata"]["name"]
+            if _resource(collection) in _UNSTORED:
+                continue
+            at = f"{collection}/{named['metadata']['name']}"
             self._send({"method": "POST", "path": collection, "body": named})
             for what, broken in variants(rng, named, schema, schemas, self._count // 2):
-                path = f"{collection}/{name}?dryRun=All"
-                self._broken(score, collection, what, {"method": "PUT", "path": path, "body": broken})
-            self._send({"method": "DELETE", "path": f"{collection}/{name}?gracePeriodSeconds=0"})
-        self._let_go(collection)
+                self._broken(score, collection, what, {"method": "PUT", "path": f"{at}?dryRun=All", "body": broken})
+            if "status" in named and _resource(collection) in _WITH_STATUS:
+                told = {name: named[name] for name in ("metadata", "status")}
+                for what, broken in variants(rng, told, schema, schemas, self._count // 2):
+                    self._broken(
+                        score, collection, what, {"method": "PUT", "path": f"{at}/status?dryRun=All", "body": broken}
+                    )
+            self._send({"method": "DELETE", "path": f"{at}?gracePeriodSeconds=0"})
+        if _resource(collection) not in _UNSTORED:
+            self._let_go(collection)
 
     def _let_go(self, collection: str) -> None:
         """Without controllers nobody takes the finalizers away that admission gives; the next run needs the names."""
@@ -154,16 +176,19 @@ class Comparison:
         self._told.add(key)
 
 
-def _named(obj: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """With a name, where it has none of its own."""
+def _named(collection: str, obj: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """With a name, where it has none of its own and can have one."""
     made: dict[str, Any] = copy.deepcopy(dict(obj))
-    made["metadata"] = {"name": name, **made.get("metadata", {})}
+    if _resource(collection) not in _UNSTORED:
+        made["metadata"] = {"name": name, **made.get("metadata", {})}
     return made
 
 
 def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
-    path = f"{collection}/{obj['metadata']['name']}"
     yield {"method": "POST", "path": collection, "body": obj}
+    if _resource(collection) in _UNSTORED:
+        return
+    path = f"{collection}/{obj['metadata']['name']}"
     yield {"method": "GET", "path": path}
     yield {"method": "GET", "path": path, "accept": _TABLE}
     yield {"method": "GET", "path": f"{collection}?fieldSelector=metadata.name={obj['metadata']['name']}"}
@@ -172,12 +197,19 @@ def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
     yield {"method": "PUT", "path": path, "body": updated}
     patch = {"metadata": {"annotations": {"patched": "yes"}, "labels": {"updated": None}}}
     yield {"method": "PATCH", "path": path, "type": "application/merge-patch+json", "body": patch}
-    if collection.rpartition("/")[2] in _WITH_STATUS:
+    if _resource(collection) in _WITH_STATUS:
         yield {"method": "GET", "path": f"{path}/status"}
         status = {"metadata": {"labels": {"by-status": "1"}}, "status": {"observedGeneration": 1}}
         yield {"method": "PATCH", "path": f"{path}/status", "type": "application/merge-patch+json", "body": status}
+        if "status" in obj:
+            yield {"method": "PUT", "path": f"{path}/status", "body": obj}
+            yield {"method": "GET", "path": path, "accept": _TABLE}
     yield {"method": "DELETE", "path": f"{path}?gracePeriodSeconds=0"}
     yield {"method": "GET", "path": path}
+
+
+def _resource(collection: str) -> str:
+    return collection.rpartition("/")[2]
 
 
 def _told(answer: Answer) -> frozenset[tuple[str, str, str]]:

@@ -231,7 +231,7 @@ class Maker:
     def value(self, name: str, schema: Schema, depth: int) -> Any:
         if self._rng.random() < self._broken:
             return copy.deepcopy(self._rng.choice(_ANYTHING))
-        ref, schema = self._name_of(schema), self.resolved(schema)
+        ref, schema = self.name_of(schema), self.resolved(schema)
         if ref.endswith("resource.Quantity"):
             return self._pick(_QUANTITIES, _ODD_QUANTITIES)
         if ref.endswith("intstr.IntOrString"):
@@ -279,11 +279,11 @@ class Maker:
             unique.setdefault(str([item.get(key) for key in keys] if isinstance(item, dict) else item), item)
         return list(unique.values())
 
-    def _name_of(self, schema: Schema) -> str:
+    def name_of(self, schema: Schema) -> str:
         if "allOf" in schema and len(schema["allOf"]) == 1:
             schema = schema["allOf"][0]
         return str(schema.get("$ref", ""))
 
     def resolved(self, schema: Schema) -> Schema:
-        name = self._name_of(schema)
+        name = self.name_of(schema)
         return self._schemas[name.removeprefix(_REF)] if name else schema

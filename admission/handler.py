@@ -27,7 +27,7 @@ class Handler:
 
     def handles(self, operation: Operation) -> bool:
         gate = self.feature_gate
-        return operation in self.operations and (not gate or self.initializer.enabled(gate))
+        return operation in self.operations and (not gate or self.initializer.features.enabled(gate))
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:

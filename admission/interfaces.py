@@ -1,13 +1,14 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import Idle
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-# The gates that plugins ask for and that are on unless somebody turns them off (upstream: pkg/features/kube_features.go).
-GATES_ON: Final = frozenset(
-    {"NodeDeclaredFeatures", "PodTopologyLabelsAdmission", "ServiceAccountNodeAudienceRestriction"}
-)
 
 
 class Reinvocation(Struct):
@@ -169,13 +166,10 @@ class Initializer(Struct, frozen=True):
     authorizer: Authorizer | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    features: FeatureGates = DEFAULT_GATES
     instruments: Instruments = field(default_factory=Instruments)
     # Connections to webhooks, for the next call.
     idle: "Idle | None" = None
-
-    def enabled(self, gate: str) -> bool:
-        return self.feature_gates.get(gate, gate in GATES_ON)
 
 
 class InitializationError(ValueError):

@@ -1,8 +1,10 @@
 """Reads a running kube-apiserver and writes the tables its answers are made from, one item a line.
 
-Run against a fresh server, some 15 s after it became ready (its post-start hooks then have made their objects):
-`python -m conformance.record_types --server https://127.0.0.1:7443 --token TOKEN --out fakeapiserver/apis/versions/v1.36`
-Writes schemas.json, discovery.json, columns.json, bootstrap.json, paths.json. Descriptions are not recorded.
+Run against two fresh servers, some 15 s after they became ready (their post-start hooks then have made their objects): one with
+its defaults, and one that serves everything (`--runtime-config=api/all=true --feature-gates=AllAlpha=true,AllBeta=true`):
+`python -m conformance.record_types --server URL --all URL --token TOKEN --out fakeapiserver/apis/versions/v1.36`
+Writes schemas.json, discovery.json, columns.json, bootstrap.json, paths.json. What only the second one serves is marked
+`"onRequest":true` in discovery.json; of its first objects, its further API services are kept. Descriptions are not recorded.
 """
 
 import argparse
@@ -288,15 +290,34 @@ def lines(value: Json, depth: int, indent: str = "") -> str:
     return "[\n" + ",\n".join(inner + lines(item, depth - 1, inner) for item in value) + "\n" + indent + "]"
 
 
+def mark_on_request(everything: dict[str, Json], default: dict[str, Json]) -> None:
+    """Marks the resources that a server with its defaults doesn't serve."""
+    served = {name for name, _ in _rows(default)}
+    for name, row in _rows(everything):
+        if name not in served:
+            row["onRequest"] = True
+
+
+def _rows(documents: dict[str, Json]) -> Iterator[tuple[tuple[str, str, str], Json]]:
+    """((group, version, resource), discovery row) of every resource."""
+    for groups in documents.values():
+        for group in groups:
+            for version in group["versions"]:
+                for resource in version["resources"]:
+                    yield (group["metadata"].get("name", ""), version["version"], resource["resource"]), resource
+
+
 def main() -> None:
     """Reads the command line, records, and prints one line a step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", required=True)
+    parser.add_argument("--all", required=True, help="the server that serves everything")
     parser.add_argument("--token", required=True)
     parser.add_argument("--out", required=True, type=Path)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    get = connect(arguments.server.rstrip("/"), arguments.token)
+    by_default = connect(arguments.server.rstrip("/"), arguments.token)
+    get = connect(arguments.all.rstrip("/"), arguments.token)
 
     def write(name: str, value: Json, depth: int) -> None:
         text = lines(value, depth) + "\n"
@@ -313,10 +334,15 @@ def main() -> None:
     add_priorities(get, groups)
     add_definitions(groups, schemas)
     add_operations(groups, documents)
+    groups_by_default = discovery(by_default)
+    mark_on_request(groups, groups_by_default)
     write("discovery.json", groups, 7)
     write("columns.json", columns(get, groups), 2)
-    write("bootstrap.json", bootstrap(get, groups), 1)
-    write("paths.json", paths(get, documents), 2)
+    objects = bootstrap(by_default, groups_by_default)
+    services = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "APIService"}
+    more = [obj for obj in bootstrap(get, groups) if obj["kind"] == "APIService"]
+    write("bootstrap.json", objects + [obj for obj in more if obj["metadata"]["name"] not in services], 1)
+    write("paths.json", paths(by_default, documents), 2)
 
 
 if __name__ == "__main__":

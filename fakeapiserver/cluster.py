@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.access_log import AccessLog, Denied, write
 from fakeapiserver.server.apiserver import APIServer
@@ -44,7 +45,8 @@ class Cluster:
     folders or objects) that script them. `local_storage`: a default storage class whose
     volumes are made when a pod with them gets its node. `load_balancers`: services of type LoadBalancer get addresses. `metrics`: the
     metrics APIs that are served, of resource, custom, external, or `*` for all (`cluster.metrics`).
-    `kubernetes_version` defaults to the newest, v1.36.
+    `kubernetes_version` is a minor version from v1.33 to v1.36, the newest by default. `feature_gates` and `runtime_config` as
+    --feature-gates and --runtime-config: `{"GenericWorkload": True}`, `{"api/all": "true"}`.
     `crds` and `webhooks` are files, folders or objects (one or several) whose definitions and webhook configurations are there from
     the start; a webhook that names a Service is asked on this machine, at `cluster.webhooks` (`webhook_port` 0: a free port).
     Raises OSError or ValueError with one sentence that says what to do.
@@ -62,7 +64,9 @@ class Cluster:
         local_storage: bool = False,
         load_balancers: bool = False,
         metrics: Sequence[str] = (),
-        kubernetes_version: str = "v1.36",
+        kubernetes_version: str = NEWEST,
+        feature_gates: Mapping[str, bool] | None = None,
+        runtime_config: Mapping[str, str] | None = None,
         crds: Sources = (),
         webhooks: Sources = (),
         webhook_port: int = 0,
@@ -78,6 +82,8 @@ class Cluster:
             load_balancers=load_balancers,
             metrics=tuple(metrics),
             kubernetes_version=kubernetes_version,
+            feature_gates=feature_gates or {},
+            runtime_config=runtime_config or {},
             records_access=True,
             crds=crds,
             webhooks=webhooks,

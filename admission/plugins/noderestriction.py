@@ -236,7 +236,7 @@ class NodeRestriction(Handler):
             raise forbidden(attributes, f"{where}. {told}")
         if pod["spec"].get("nodeName", "") != node:
             raise forbidden(attributes, "node requested token bound to a pod scheduled on a different node")
-        if self.initializer.enabled("ServiceAccountNodeAudienceRestriction"):
+        if self.initializer.features.enabled("ServiceAccountNodeAudienceRestriction"):
             await self._check_audience(attributes, pod, spec.get("audiences") or [])
 
     async def _check_audience(self, attributes: Attributes, pod: Object, audiences: list[str]) -> None:
@@ -348,7 +348,7 @@ class NodeRestriction(Handler):
         spec = (attributes.object or {}).get("spec") or {}
         if attributes.operation != "CREATE" or spec.get("signerName") not in _KUBELET_SIGNERS:
             return
-        if self.initializer.enabled("AllowInsecureKubeletCertificateSigningRequests"):
+        if self.initializer.features.enabled("AllowInsecureKubeletCertificateSigningRequests"):
             return
         from cryptography.x509.oid import NameOID
 

@@ -4,25 +4,45 @@ Upstream: k8s.io/kubernetes/pkg/controlplane, pkg/registry/{rbac,scheduling}/res
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from fakeapiserver.apis.scheme import VERSIONS, read_table
+from fakeapiserver.apis.recorded import VERSIONS, read_table
+from fakeapiserver.apis.scheme import Scheme
 
 
-def objects(version: str = "v1.36") -> Iterator[dict[str, Any]]:
+def objects(scheme: Scheme) -> Iterator[dict[str, Any]]:
     """Fresh copies in the order a real server makes them, each parsed as it is asked for.
 
     They have no uid, resourceVersion, creationTimestamp, managedFields times or condition times: whoever stores them adds those.
     Not among them: leases, and Endpoints and EndpointSlice of the service `kubernetes`, which hold the server's own address.
     """
-    for line in (VERSIONS / version / "bootstrap.json").read_bytes().splitlines()[1:-1]:
-        yield json.loads(line.rstrip(b","))
+    gated = _gated(scheme)
+    for line in (VERSIONS / scheme.version / "bootstrap.json").read_bytes().splitlines()[1:-1]:
+        found = json.loads(line.rstrip(b","))
+        if found["kind"] == "APIService" and found["spec"]["version"] not in scheme.groups.get(
+            found["spec"].get("group", ""), ()
+        ):
+            continue
+        yield gated.pop(_key(found), found)
+    yield from gated.values()
 
 
-def gated_objects(gates: Collection[str], version: str = "v1.36") -> Sequence[dict[str, Any]]:
-    """Those that a server has beside these with feature gates on that are off by default. Fresh copies."""
-    if not gates:
-        return ()
-    found = read_table(version, "bootstrap_gated.json")
-    return [json.loads(json.dumps(obj)) for gate in gates for obj in found.get(gate, ())]
+def _gated(scheme: Scheme) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """What feature gates that aren't as by default add or say otherwise, by kind, namespace and name. A role that several change has
+    the rules of each."""
+    flipped = [(gate, scheme.features.enabled(gate)) for gate in scheme.features.flipped()]
+    if not flipped:
+        return {}
+    recorded = read_table(scheme.version, "bootstrap_gated.json")
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for gate, on in flipped:
+        for obj in recorded.get(gate if on else f"-{gate}", ()):
+            first = found.setdefault(_key(obj), obj)
+            if "rules" in first:
+                first["rules"] += [rule for rule in obj["rules"] if rule not in first["rules"]]
+    return found
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str, str]:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

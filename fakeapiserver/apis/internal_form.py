@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table
 
 _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
 # Of a PodSpec on the wire, what belongs to its security context inside.
@@ -28,7 +28,7 @@ _OBJECT_METADATA: Final = (
 
 @cache
 def _rows() -> Mapping[str, list[list[str]]]:
-    found: Mapping[str, list[list[str]]] = read_table("v1.36", "internal_types.json")
+    found: Mapping[str, list[list[str]]] = read_table(NEWEST, "internal_types.json")
     return found
 
 

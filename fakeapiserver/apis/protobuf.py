@@ -10,7 +10,8 @@ from typing import Final
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.serializer.protobuf import Encoder, Field
-from fakeapiserver.apis.scheme import load, read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table
+from fakeapiserver.apis.scheme import load
 
 # Status, DeleteOptions, Table's neighbours and discovery belong to every group version.
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
@@ -40,13 +41,13 @@ class Messages(Mapping[str, Mapping[int, Field]]):
 
 
 @lru_cache(maxsize=4)
-def messages(version: str = "v1.36") -> Messages:
+def messages(version: str = NEWEST) -> Messages:
     """The table of a version, parsed when the first protobuf body comes."""
     return Messages(read_table(version, "protobuf.json"))
 
 
 @lru_cache(maxsize=4)
-def encoder(version: str = "v1.36") -> Encoder:
+def encoder(version: str = NEWEST) -> Encoder:
     """The encoder of a version's messages, made when the first protobuf answer is wanted."""
     return Encoder(messages(version))
 
@@ -62,7 +63,7 @@ def field_order(definition: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def message_finder(version: str = "v1.36") -> Callable[[str, str], str | None]:
+def message_finder(version: str = NEWEST) -> Callable[[str, str], str | None]:
     """(apiVersion, kind) -> the message's name; None for kinds that have none."""
     known = messages(version)
     # Subresources' kinds stand beside the resources' in a group version's package.

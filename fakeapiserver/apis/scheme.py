@@ -6,6 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go, k8s.io/apiserver/pkg/endpoi
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -17,9 +18,20 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apis.custom_schema import CustomSchema
+from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
+from fakeapiserver.apis.recorded import NEWEST, VERSIONS, minor_version, read_table
+from fakeapiserver.apis.runtime_config import RuntimeConfig, runtime_config
 
-VERSIONS: Final = Path(__file__).parent / "versions"
 FIRST: Final = 20000
+_REFERENCE: Final = re.compile(rb'"#/components/schemas/([^"]+)"')
+# What the fixed paths and every verb refer to.
+_ALWAYS: Final = (
+    *(
+        f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"
+        for kind in ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Patch", "Status", "WatchEvent")
+    ),
+    "io.k8s.apimachinery.pkg.version.Info",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,10 @@ class RecordedDefinitions(Mapping[str, Schema]):
             self._lines = {name.strip(b' "').decode(): schema.rstrip(b",") for name, schema in pairs}
         return self._lines
 
+    def references(self, name: str) -> list[str]:
+        """The definitions that one refers to; none of an unknown one."""
+        return [found.decode() for found in _REFERENCE.findall(self._index().get(name, b""))]
+
     def __getitem__(self, name: str) -> Schema:
         schema = self._parsed.get(name)
         if schema is None:
@@ -109,20 +125,43 @@ class RecordedDefinitions(Mapping[str, Schema]):
 class Scheme(Struct, frozen=True):
     """What one Kubernetes version serves before anything is added to it.
 
-    `groups` is group -> versions, both in discovery order (the legacy group "" first, preferred versions first).
+    `groups` is group -> versions, both in discovery order (the legacy group "" first, preferred versions first); `features` are
+    the feature gates that it was made with.
     """
 
     version: str
+    features: FeatureGates
     resources: Mapping[GroupVersionResource, APIResource]
     kinds: Mapping[GroupVersionKind, APIResource]
     groups: Mapping[str, tuple[str, ...]]
     priorities: Mapping[GroupVersion, "Priority"]
-    definitions: Definitions
+    definitions: RecordedDefinitions
     facts: Mapping[str, Any]
 
     def resource_for(self, gvk: GroupVersionKind) -> APIResource | None:
         """The resource whose objects are of this kind, None if the kind is unknown."""
         return self.kinds.get(gvk)
+
+    def served_definitions(self) -> list[str]:
+        """The definitions of what is served and what these refer to, in the recorded order."""
+        known = self.definitions
+        found: set[str] = set()
+        wanted = [*_ALWAYS]
+        wanted += [
+            name
+            for row in self.resources.values()
+            for name in (
+                row.definition,
+                f"{row.definition}List",
+                *(sub.definition for sub in row.subresources.values()),
+            )
+        ]
+        while wanted:
+            name = wanted.pop()
+            if name in known and name not in found:
+                found.add(name)
+                wanted += known.references(name)
+        return [name for name in known if name in found]
 
     def definition_of(self, resource: APIResource) -> Schema | None:
         """The kind's schema, None if it has none."""
@@ -130,34 +169,39 @@ class Scheme(Struct, frozen=True):
         return definitions.get(resource.definition)
 
 
-@lru_cache(maxsize=4)
-def load(version: str = "v1.36") -> Scheme:
-    """The scheme of a Kubernetes minor version. Raises ValueError if it is not among the recorded ones."""
-    folder = VERSIONS / version
-    if not folder.is_dir():
-        known = ", ".join(sorted(path.name for path in VERSIONS.iterdir()))
-        raise ValueError(f"no recorded tables for Kubernetes {version}; there are: {known}")
+@lru_cache(maxsize=8)
+def load(version: str = NEWEST) -> Scheme:
+    """What a Kubernetes minor version serves by default. Raises ValueError if it is not among the recorded ones."""
+    return serving(version, {}, {})
+
+
+def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
+    """What a Kubernetes minor version serves with --feature-gates and --runtime-config, as upstream's flags have them. Raises
+    ValueError, worded as upstream words it, for switches that there aren't."""
+    version = minor_version(version)
     columns = read_table(version, "columns.json")
+    discovery = read_table(version, "discovery.json")
+    features = feature_gates(version, feature_switches)
+    config = runtime_config(runtime_switches, [gv for gv, _, _ in _group_versions(discovery)])
     resources: dict[GroupVersionResource, APIResource] = {}
     groups: dict[str, tuple[str, ...]] = {}
     priorities: dict[GroupVersion, Priority] = {}
-    for prefix, rows in read_table(version, "discovery.json").items():
-        for group in rows:
-            name = group["metadata"].get("name", "")
-            groups[name] = tuple(row["version"] for row in group["versions"])
-            for row in group["versions"]:
-                gv = GroupVersion(name, row["version"])
-                # the API service of apiregistration itself is not stored, and goes before all
-                priorities[gv] = Priority(row.get("groupPriorityMinimum", FIRST), row.get("versionPriority", FIRST))
-                for resource in _resources(gv, row["resources"], prefix, columns):
-                    resources[resource.gvr] = resource
+    for gv, prefix, row in _group_versions(discovery):
+        # the API service of apiregistration itself is not stored, and goes before all
+        priorities[gv] = Priority(row.get("groupPriorityMinimum", FIRST), row.get("versionPriority", FIRST))
+        rows = [item for item in row["resources"] if _is_served(gv, item, config, features)]
+        if rows:
+            groups[gv.group] = (*groups.get(gv.group, ()), gv.version)
+        for resource in _resources(gv, rows, prefix, columns):
+            resources[resource.gvr] = resource
     return Scheme(
         version=version,
+        features=features,
         resources=resources,
         kinds={resource.gvk: resource for resource in resources.values()},
         groups=groups,
         priorities=priorities,
-        definitions=RecordedDefinitions(folder / "schemas.json"),
+        definitions=RecordedDefinitions(VERSIONS / version / "schemas.json"),
         facts=read_table(version, "paths.json"),
     )
 
@@ -168,16 +212,29 @@ def storage_version_hash(gvk: GroupVersionKind) -> str:
     return base64.b64encode(digest[:8]).decode()
 
 
-def read_table(version: str, name: str) -> Any:
-    """One recorded file, parsed. Raises FileNotFoundError."""
-    return json.loads((VERSIONS / version / name).read_bytes())
-
-
 @cache
-def known_kinds(version: str = "v1.36") -> dict[str, list[str]]:
+def known_kinds(version: str = NEWEST) -> dict[str, list[str]]:
     """apiVersion -> kinds that can be decoded though no resource serves them; "*" holds those of any version."""
     found: dict[str, list[str]] = read_table(version, "kinds.json")
     return found
+
+
+def _group_versions(
+    discovery: Mapping[str, list[dict[str, Any]]],
+) -> Iterator[tuple[GroupVersion, str, dict[str, Any]]]:
+    """(group version, path it is below, its recorded row) in the order of discovery."""
+    for prefix, groups in discovery.items():
+        for group in groups:
+            for row in group["versions"]:
+                yield GroupVersion(group["metadata"].get("name", ""), row["version"]), prefix, row
+
+
+def _is_served(gv: GroupVersion, row: Mapping[str, Any], config: RuntimeConfig, features: FeatureGates) -> bool:
+    by_default = not row.get("onRequest", False)
+    if not config.enabled(GroupVersionResource(*gv, row["resource"]), by_default):
+        return False
+    # those that are there by default need no gate that could be off, unless somebody switched it
+    return (by_default and not features.switched) or features.serve(f"{gv.group}/{gv.version}/{row['resource']}")
 
 
 def _resources(

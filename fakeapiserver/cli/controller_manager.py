@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.flags import (
     UsageError,
@@ -126,7 +126,7 @@ _OPTIONS: Final = {option.name.replace("_", "-"): option for option in fields(Op
 
 def _table() -> dict[str, Any]:
     """What is recorded of the flags; their types are by name."""
-    table = read_table("v1.36", "controller_manager_flags.json")
+    table = read_table(NEWEST, "controller_manager_flags.json")
     return {**table, "flags": {**table["flags"], **_HIDDEN, "v": "Level"}}
 
 
@@ -231,7 +231,7 @@ def _config(options: Options) -> RESTConfig:
 
 def _version() -> dict[str, str]:
     """What the API server of the same version says at /version."""
-    found: dict[str, str] = read_table("v1.36", "paths.json")["version"]
+    found: dict[str, str] = read_table(NEWEST, "paths.json")["version"]
     return found
 
 

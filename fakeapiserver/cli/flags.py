@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.config import FEATURE_GATES, Config
 
@@ -150,6 +150,19 @@ def read_feature_gates(text: str) -> dict[str, bool]:
     return gates
 
 
+def _runtime_config(text: str) -> dict[str, str]:
+    """`api/all=true,batch/v1=false`; a key alone says nothing, which means true."""
+    pairs = (item.partition("=") for item in text.split(",") if item)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _kubernetes_version(text: str) -> str:
+    try:
+        return minor_version(text)
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from None
+
+
 # flag -> (field of Config, or of what stands in one; how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control": ("admission_control", read_list),
@@ -219,6 +232,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
     "feature-gates": ("feature_gates", read_feature_gates),
+    "kubernetes-version": ("kubernetes_version", _kubernetes_version),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
     "max-requests-inflight": ("max_requests_inflight", _count),
     "min-request-timeout": ("min_request_timeout", _count),
@@ -245,6 +259,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "requestheader-group-headers": ("requestheader_group_headers", _slice),
     "requestheader-uid-headers": ("requestheader_uid_headers", _slice),
     "requestheader-username-headers": ("requestheader_username_headers", _slice),
+    "runtime-config": ("runtime_config", _runtime_config),
     "secure-port": ("secure_port", _port),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", read_boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
@@ -266,6 +281,7 @@ _OWN: Final = {
     "step-controllers": "strings",
     "crds": "strings",
     "help": "bool",
+    "kubernetes-version": "string",
     "load-balancers": "bool",
     "local-storage": "bool",
     "metrics": "strings",
@@ -287,7 +303,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     """UsageError for a flag nobody has, a missing value or a value that can't be read.
 
     With a `config` to fill in, flags that kube-apiserver doesn't have are refused as well."""
-    table = read_table("v1.36", "flags.json")
+    table = read_table(NEWEST, "flags.json")
     types: dict[str, str] = {**table["flags"], **_HIDDEN, "v": "Level"}
     if config is None:
         types.update(_OWN)
@@ -387,6 +403,7 @@ def help_text() -> str:
         "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
         "--controllers LIST       what runs of kube-controller-manager, with its syntax: * (default), name, -name; none\n"
         "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
+        "--kubernetes-version V   a minor version from 1.33 on, with its resources, fields, defaults and feature gates\n"
         "--nodes N                so many simulated nodes, with a kubelet each\n"
         "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"
         "--load-balancers         services of type LoadBalancer get addresses\n"

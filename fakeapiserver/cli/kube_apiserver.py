@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli.flags import Parsed, UsageError, parse
 from fakeapiserver.server.config import Config
 
@@ -120,6 +120,6 @@ def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEve
 
 def help_text() -> str:
     """A flag a line, as envtest looks for them: it asks which ones there are before it gives them."""
-    flags: dict[str, str] = read_table("v1.36", "flags.json")["flags"]
+    flags: dict[str, str] = read_table(NEWEST, "flags.json")["flags"]
     lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
     return f"fakeapiserver in the place of kube-apiserver {VERSION}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

@@ -155,7 +155,7 @@ class RequestScopes(Struct, kw_only=True):
             assert self.make_custom is not None
             return self.make_custom(row)
         store = self._store(row) if "get" in row.verbs and row.gvr.group_resource not in self.virtual else None
-        strategy = store.strategy if store is not None else strategy_for(row)
+        strategy = store.strategy if store is not None else strategy_for(row, self.table.scheme.features)
         kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), self._defaults(strategy))
         return RequestScope(
             resource=row,
@@ -197,7 +197,7 @@ class RequestScopes(Struct, kw_only=True):
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
             return KnownKind(self.table.definitions_of(row), row.definition)
-        known = known_kinds()
+        known = known_kinds(self.table.scheme.version)
         also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
         return KnownKind() if also and row is None else None
 
@@ -218,7 +218,7 @@ class RequestScopes(Struct, kw_only=True):
             gvk=gvk,
             namespaced=row.namespaced,
             prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
-            strategy=strategy_for(row).for_server(self.service_cluster_ip_range.split(",")),
+            strategy=strategy_for(row, self.table.scheme.features).for_server(self.service_cluster_ip_range.split(",")),
             storage=self.storage,
             admission=self.admission,
             clock=self.clock,

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from msgspec.structs import replace
 
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.registry.generic.strategy import Strategy
 
@@ -20,8 +21,8 @@ def package_of(group: str) -> str:
     return _PACKAGES.get(group) or group.partition(".")[0]
 
 
-def strategy_for(resource: APIResource) -> Strategy:
-    """The strategy of a built-in resource; what has no row gets the default one."""
+def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) -> Strategy:
+    """The strategy of a built-in resource with these features on; what has no row gets the default one."""
     module = f"{__name__}.{package_of(resource.gvr.group)}"
     table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
     found = table.get(resource.gvr.resource) or Strategy()
@@ -29,6 +30,10 @@ def strategy_for(resource: APIResource) -> Strategy:
         found,
         reset_fields=found.reset_fields if found.reset_fields is not None else _status_of(resource),
         returns_deleted_object=resource.returns_deleted,
+        features=features,
+        disabled_fields=tuple(
+            path for gate, paths in found.gated_fields.items() if not features.enabled(gate) for path in paths
+        ),
     )
 
 

@@ -126,7 +126,12 @@ class APIServer:
         self.config = config
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()
-        self.table = ResourceTable(scheme.load(config.kubernetes_version))
+        self.table = ResourceTable(
+            scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+            if config.feature_gates or config.runtime_config
+            else scheme.load(config.kubernetes_version)
+        )
+        features = self.table.scheme.features
         self.started = self.clock.now()
         self._front_proxy = front_proxy or FrontProxy()
         self.metrics = Metrics(self.table, self._stored, self.started)
@@ -135,7 +140,7 @@ class APIServer:
         # Those that run beside it, if any do.
         self.controllers: ControllerManager | None = None
         self.simulation: Simulation | None = None
-        self.media_types = WITH_CBOR if config.feature_gates.get(CBOR_SERVING_AND_STORAGE) else SUPPORTED
+        self.media_types = WITH_CBOR if features.enabled(CBOR_SERVING_AND_STORAGE) else SUPPORTED
         self.scopes = RequestScopes(
             table=self.table,
             storage=self.storage,
@@ -151,6 +156,7 @@ class APIServer:
         rbac = RBAC(self.objects)
         self._authorization = authorization(
             config,
+            self.table.scheme,
             rbac,
             self.objects,
             self.clock,
@@ -165,6 +171,7 @@ class APIServer:
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions, log)
         chain = authn_authz.admission(
             config,
+            features,
             self.objects,
             self.versions,
             self.writer,
@@ -269,11 +276,7 @@ class APIServer:
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
         config = self.config
-        await bootstrap.store_objects(
-            self.scopes, config.kubernetes_version, self.clock.now(), config.secure_port, config.advertise_address
-        )
-        gates = [gate for gate, on in config.feature_gates.items() if on]
-        await bootstrap.store_gated_objects(self.scopes, config.kubernetes_version, self.clock.now(), gates)
+        await bootstrap.store_objects(self.scopes, self.clock.now(), config.secure_port, config.advertise_address)
         if self._has_authorities:
             await self._trust.sync()
         await self._identity.create()
@@ -309,9 +312,7 @@ class APIServer:
         return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
 
     def _bootstrap_objects(self) -> Iterator[Object]:
-        config = self.config
-        gates = [gate for gate, on in config.feature_gates.items() if on]
-        return bootstrap.wanted(config.kubernetes_version, config.secure_port, gates)
+        return bootstrap.wanted(self.table.scheme, self.config.secure_port)
 
     @property
     def _has_authorities(self) -> bool:

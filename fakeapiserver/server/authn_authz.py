@@ -12,6 +12,7 @@ from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Wr
 from fakeapiserver.admission.options import exactly, new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
 from fakeapiserver.clock import Clock
@@ -72,6 +73,7 @@ def guards(
 
 def admission(
     config: Config,
+    features: FeatureGates,
     objects: Getter,
     versions: Versions,
     writer: Writer,
@@ -91,7 +93,7 @@ def admission(
         writer,
         clock,
         authorizer,
-        feature_gates=config.feature_gates,
+        features=features,
         instruments=instruments,
         idle=idle,
     )

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis import bootstrap
+from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.auth.authorizers import always
 from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
 from fakeapiserver.auth.authorizers.rbac import RBAC
@@ -63,6 +64,7 @@ class Authorization(Struct, frozen=True):
 
 def authorization(
     config: Config,
+    scheme: Scheme,
     rbac: RBAC,
     objects: ObjectReader,
     clock: Clock,
@@ -74,7 +76,7 @@ def authorization(
     instruments = instruments or Instruments()
     if config.authorization_config is None:
         _check_flags(config)
-        builder = _Builder(config, rbac, objects, clock, decisions, instruments)
+        builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
         return Authorization(builder.plain() or builder.union(_from_flags(config)))
     if "authorization-mode" in config.given or not config.given.isdisjoint(_WEBHOOK_FLAGS):
         raise ValueError(_CONTRADICTION)
@@ -87,7 +89,7 @@ def authorization(
         data = path.read_bytes()
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
-    builder = _Builder(config, rbac, objects, clock, decisions, instruments)
+    builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
     rows = authorization_config.read(data)
     found = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
@@ -144,6 +146,7 @@ class _Builder(Struct):
     """Keeps what outlives a reload: the graph of the nodes, the policies."""
 
     config: Config
+    scheme: Scheme
     rbac: RBAC
     objects: ObjectReader
     clock: Clock
@@ -184,7 +187,7 @@ class _Builder(Struct):
             case "Node":
                 from fakeapiserver.auth.authorizers.node import Node
 
-                return Node(self.objects, partial(_node_rules, self.config.kubernetes_version))
+                return Node(self.objects, partial(_node_rules, self.scheme))
             case "ABAC":
                 from fakeapiserver.auth.authorizers.abac import load_policy_file
 
@@ -225,9 +228,9 @@ def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instrume
     return Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
 
 
-def _node_rules(version: str) -> list[dict[str, list[str]]]:
+def _node_rules(scheme: Scheme) -> list[dict[str, list[str]]]:
     """What every node may do: the recorded role has the rules that upstream compiles in."""
-    for obj in bootstrap.objects(version):
+    for obj in bootstrap.objects(scheme):
         if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == _NODE_ROLE:
             rules: list[dict[str, list[str]]] = obj["rules"]
             return rules

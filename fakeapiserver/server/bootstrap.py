@@ -5,13 +5,14 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 
 import ipaddress
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import bootstrap
+from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic import canonical
@@ -23,20 +24,18 @@ _CONDITION_TIMES: Final = ("lastTransitionTime",)
 _SERVICE: Final = "kubernetes"
 
 
-def wanted(version: str, secure_port: int, gates: Collection[str] = ()) -> Iterator[Object]:
-    """What a server has from the start, with these feature gates on; fresh copies, that of the service leads to this port."""
-    for obj in (*bootstrap.objects(version), *bootstrap.gated_objects(gates, version)):
+def wanted(scheme: Scheme, secure_port: int) -> Iterator[Object]:
+    """What a server has from the start; fresh copies, that of the service leads to this port."""
+    for obj in bootstrap.objects(scheme):
         if obj["kind"] == "Service":
             obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
         yield obj
 
 
-async def store_objects(
-    scopes: RequestScopes, version: str, now: float, secure_port: int, advertise_address: str = ""
-) -> None:
+async def store_objects(scopes: RequestScopes, now: float, secure_port: int, advertise_address: str = "") -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
     that leads to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
-    stamp, objects = rfc3339(now), [*wanted(version, secure_port)]
+    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, secure_port)]
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
     if advertise_address and not ipaddress.ip_address(advertise_address).is_loopback:
         objects += _endpoints(advertise_address, secure_port or _DEFAULT_PORT, stamp)
@@ -83,11 +82,6 @@ def _published(api_version: str, label: str, value: str, fields: Sequence[str], 
         "fieldsV1": dict(sorted(owned.items())),
     }
     return {"name": _SERVICE, "namespace": "default", "labels": {label: value}, "managedFields": [entry]}
-
-
-async def store_gated_objects(scopes: RequestScopes, version: str, now: float, gates: Collection[str]) -> None:
-    """What a server has beside these with feature gates on that are off by default."""
-    await store_all(scopes, bootstrap.gated_objects(gates, version), now)
 
 
 async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.server.audit.options import AuditOptions
 from fakeapiserver.server.manifests import Sources
 
@@ -107,7 +108,8 @@ class Config(Struct, kw_only=True):
     request_timeout: float = 60.0  # seconds
     min_request_timeout: int = 1800  # seconds; what a watch lives at least
     audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
-    kubernetes_version: str = "v1.36"
+    kubernetes_version: str = NEWEST  # or an older minor version: 1.35, v1.35
+    runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
     records_access: bool = False  # what is allowed and denied is kept for whoever asks (server/access_log.py)
     crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
     webhooks: Sources = ()

@@ -10,6 +10,7 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer, Operatio
 from fakeapiserver.admission.options import enabled_plugins, new_chain
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.interfaces import Attributes as Wanted
 from fakeapiserver.auth.interfaces import Decision, UserInfo
 
@@ -59,7 +60,7 @@ def run(
     gvr = GroupVersionResource(group, "v1alpha2", name)
     kind = GroupVersionKind(group, "v1alpha2", "Kind")
     attributes = Attributes(operation, kind, gvr, "", "shop", obj["metadata"]["name"], obj, old, UserInfo(user))
-    initializer = Initializer(Stored(), authorizer=OnlyJane(), feature_gates=gates)
+    initializer = Initializer(Stored(), authorizer=OnlyJane(), features=FeatureGates(switched=gates))
     others = [other for other in enabled_plugins() if other != plugin]
     chain, _ = new_chain(initializer, [plugin], others)
 

@@ -16,7 +16,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.apis.scheme import read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli import controller_manager
 from fakeapiserver.cli.controller_manager_configuration import PLACES, configuration, flag_texts
 from fakeapiserver.cli.flags import UsageError
@@ -102,7 +102,7 @@ def _free_port() -> int:
 
 
 def _table() -> dict[str, Any]:
-    return read_table("v1.36", "controller_manager_flags.json")  # type: ignore[no-any-return]
+    return read_table(NEWEST, "controller_manager_flags.json")  # type: ignore[no-any-return]
 
 
 def test_defaults_are_those_of_the_real_one() -> None:

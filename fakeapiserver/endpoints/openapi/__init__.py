@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.recorded import VERSIONS
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
-from fakeapiserver.apis.scheme import VERSIONS, APIResource
+from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import DocumentCache, RowCache
 from fakeapiserver.endpoints.openapi import descriptions, operations
 from fakeapiserver.endpoints.openapi.operations import (

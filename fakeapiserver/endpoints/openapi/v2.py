@@ -131,7 +131,7 @@ class Version2:
 
     def _sources(self) -> Iterator[tuple[object, tuple[APIResource, ...], Callable[[_Form], _Part]]]:
         """Each part's key, the rows that it is made from, and what makes it."""
-        for name in self._table.scheme.definitions:
+        for name in self._table.scheme.served_definitions():
             yield name, (), partial(self._built_in, name)
         for key in self._openapi.listed():
             rows = self._openapi.rows(key)

@@ -6,27 +6,30 @@ from fakeapiserver.registry.apps.daemonset import TEMPLATE_GENERATION, DaemonSet
 from fakeapiserver.registry.apps.deployment import DeploymentStrategy
 from fakeapiserver.registry.apps.replicaset import ReplicaSetStrategy
 from fakeapiserver.registry.apps.statefulset import StatefulSetStrategy
-from fakeapiserver.registry.core.pod_template import disabled_pod_fields
+from fakeapiserver.registry.core.pod_template import gated_pod_fields
 from fakeapiserver.registry.generic.strategy import Strategy
 
-_TEMPLATE = disabled_pod_fields("spec", "template", "spec")
+_TEMPLATE = gated_pod_fields("spec", "template", "spec")
 
 RESOURCES: dict[str, Strategy] = {
     "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
     "daemonsets": DaemonSetStrategy(
-        has_generation=True, converted_annotations={TEMPLATE_GENERATION: "0"}, disabled_fields=_TEMPLATE
+        has_generation=True, converted_annotations={TEMPLATE_GENERATION: "0"}, gated_fields=_TEMPLATE
     ),
     "deployments": DeploymentStrategy(
         has_generation=True,
         status_reset_fields=("spec", "metadata.labels"),
         blank_spec={"replicas": 0},
-        disabled_fields=_TEMPLATE,
+        gated_fields=_TEMPLATE,
     ),
-    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}, disabled_fields=_TEMPLATE),
+    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}, gated_fields=_TEMPLATE),
     "statefulsets": StatefulSetStrategy(
         has_generation=True,
         blank_spec={"replicas": 0},
         validate_name=names.name_is_dns_label,
-        disabled_fields=(*_TEMPLATE, ("spec", "updateStrategy", "rollingUpdate", "maxUnavailable")),
+        gated_fields={
+            **_TEMPLATE,
+            "MaxUnavailableStatefulSet": [("spec", "updateStrategy", "rollingUpdate", "maxUnavailable")],
+        },
     ),
 }

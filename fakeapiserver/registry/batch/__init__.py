@@ -2,7 +2,7 @@
 
 from fakeapiserver.registry.batch.cronjob import CronJobStrategy
 from fakeapiserver.registry.batch.job import JobStrategy
-from fakeapiserver.registry.core.pod_template import disabled_pod_fields
+from fakeapiserver.registry.core.pod_template import gated_pod_fields
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _PODS_STAY = (
@@ -13,7 +13,7 @@ RESOURCES: dict[str, Strategy] = {
     "cronjobs": CronJobStrategy(
         has_generation=True,
         status_meta_checks=(),
-        disabled_fields=disabled_pod_fields("spec", "jobTemplate", "spec", "template", "spec"),
+        gated_fields=gated_pod_fields("spec", "jobTemplate", "spec", "template", "spec"),
     ),
     "jobs": JobStrategy(
         deletion_warning=_PODS_STAY,
@@ -22,6 +22,6 @@ RESOURCES: dict[str, Strategy] = {
         default_propagation="Orphan",
         selectable_fields={"status.successful": "status.succeeded"},
         unknown_field='field label "{}" not supported for Job',
-        disabled_fields=disabled_pod_fields("spec", "template", "spec"),
+        gated_fields=gated_pod_fields("spec", "template", "spec"),
     ),
 }

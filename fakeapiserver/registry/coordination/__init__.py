@@ -8,6 +8,6 @@ RESOURCES: dict[str, Strategy] = {
         kube_finalizers=False,
         allow_create_on_update=True,
         allow_unconditional_update=False,
-        disabled_fields=(("spec", "strategy"), ("spec", "preferredHolder")),
+        gated_fields={"CoordinatedLeaderElection": [("spec", "strategy"), ("spec", "preferredHolder")]},
     )
 }

@@ -13,7 +13,7 @@ from fakeapiserver.registry.core.node import NodeStrategy
 from fakeapiserver.registry.core.persistentvolume import PersistentVolumeStrategy
 from fakeapiserver.registry.core.persistentvolumeclaim import PersistentVolumeClaimStrategy
 from fakeapiserver.registry.core.pod import PodStrategy
-from fakeapiserver.registry.core.pod_template import disabled_pod_fields
+from fakeapiserver.registry.core.pod_template import gated_pod_fields
 from fakeapiserver.registry.core.podtemplate import PodTemplateStrategy
 from fakeapiserver.registry.core.replicationcontroller import ReplicationControllerStrategy
 from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
@@ -60,10 +60,10 @@ RESOURCES = {
         returns_deleted_object=True,
         update_meta_checks=("update", "create"),
         selectable_fields=pod.FIELDS,
-        disabled_fields=disabled_pod_fields("spec"),
+        gated_fields=gated_pod_fields("spec"),
     ),
     "podtemplates": PodTemplateStrategy(
-        has_generation=True, returns_deleted_object=True, disabled_fields=disabled_pod_fields("template", "spec")
+        has_generation=True, returns_deleted_object=True, gated_fields=gated_pod_fields("template", "spec")
     ),
     "replicationcontrollers": ReplicationControllerStrategy(
         validate_name=names.name_is_long,
@@ -71,7 +71,7 @@ RESOURCES = {
         has_generation=True,
         default_propagation="Orphan",
         selectable_fields={"status.replicas": "status.replicas"},
-        disabled_fields=disabled_pod_fields("spec", "template", "spec"),
+        gated_fields=gated_pod_fields("spec", "template", "spec"),
     ),
     "resourcequotas": ResourceQuotaStrategy(returns_deleted_object=True),
     "secrets": SecretStrategy(update_meta_checks=("update", "immutable", "create"), selectable_fields={"type": "type"}),

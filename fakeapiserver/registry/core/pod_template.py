@@ -4,12 +4,13 @@ Upstream: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go,conversion.go}.
 has been filled in before.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.image_name import pull_policy
 from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.generic.strategy import FieldPath
 
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -20,12 +21,13 @@ _SPEC_DEFAULTS: Final = {
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
 }
-# Of a PodSpec, what belongs to features that are off (pkg/api/pod/util.go, DropDisabledPodFields).
-_DISABLED: Final = (
-    ("schedulingGroup",),
-    *((containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS),
-    *(("volumes", "*", "projected", "sources", "*", source) for source in ("clusterTrustBundle", "podCertificate")),
-)
+# Feature gate -> what of a PodSpec belongs to it (pkg/api/pod/util.go, DropDisabledPodFields).
+_GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
+    "ClusterTrustBundleProjection": [("volumes", "*", "projected", "sources", "*", "clusterTrustBundle")],
+    "ContainerStopSignals": [(containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS],
+    "GenericWorkload": [("schedulingGroup",)],
+    "PodCertificateRequest": [("volumes", "*", "projected", "sources", "*", "podCertificate")],
+}
 _MODE_0644: Final = 0o644
 # Annotations of clients from before initContainers was a field.
 _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
@@ -33,9 +35,9 @@ _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
 )
 
 
-def disabled_pod_fields(*spec: str) -> tuple[tuple[str, ...], ...]:
-    """Paths of fields that features which are off would need; `spec` is the PodSpec's own."""
-    return tuple((*spec, *path) for path in _DISABLED)
+def gated_pod_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
+    """Feature gate -> paths of the fields that it stands for; `spec` is the PodSpec's own."""
+    return {gate: [(*spec, *path) for path in paths] for gate, paths in _GATED.items()}
 
 
 def default_pod_template(template: Object) -> None:

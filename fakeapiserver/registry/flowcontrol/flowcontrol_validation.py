@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.scheme import load
 from fakeapiserver.registry.core.field_formats import choice_errors, duplicate_errors, name_errors
 
 _SPEC: Final = Path("spec")
@@ -35,7 +36,7 @@ _NAMESPACE_INTRO: Final = "each member of this list must be '*' or a DNS-1123 la
 def _fixed_specs() -> Mapping[tuple[str, str], Object]:
     """(kind, name) -> the spec of those that can't be changed."""
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
-    found = (obj for obj in bootstrap.objects() if obj["kind"] in kinds and obj["metadata"]["name"] in _MANDATORY)
+    found = (obj for obj in bootstrap.objects(load()) if obj["kind"] in kinds and obj["metadata"]["name"] in _MANDATORY)
     return {(obj["kind"], obj["metadata"]["name"]): obj["spec"] for obj in found}
 
 

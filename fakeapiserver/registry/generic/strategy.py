@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.interfaces import UserInfo
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
+FieldPath = tuple[str, ...]
 MetaCheck = Literal["create", "update", "spec", "immutable"]
 
 
@@ -74,8 +76,11 @@ class Strategy(Struct, kw_only=True):
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
-    # Fields of features that are off: dropped from whatever is written (drop_fields tells what a path is).
-    disabled_fields: tuple[tuple[str, ...], ...] = ()
+    # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is).
+    gated_fields: Mapping[str, Sequence[FieldPath]] = field(default_factory=dict)
+    # The features of the server, and those of `gated_fields` that it drops.
+    features: FeatureGates = DEFAULT_GATES
+    disabled_fields: tuple[FieldPath, ...] = ()
     # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
     # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
@@ -257,7 +262,7 @@ def keep_metadata(obj: Object, old: Object) -> None:
         copy_field(name, metadata(old), metadata(obj))
 
 
-def drop_fields(obj: Object, paths: Sequence[tuple[str, ...]]) -> None:
+def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
     """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty."""
     for path in paths:
         _drop(obj, path)

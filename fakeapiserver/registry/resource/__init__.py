@@ -29,10 +29,12 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         generation_counts_disabled=True,
         returns_deleted_object=True,
-        disabled_fields=(
-            ("spec", "devices", "*", "nodeAllocatableResourceMappings"),
-            *(("spec", "devices", "*", "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")),
-        ),
+        gated_fields={
+            "DRAListTypeAttributes": [
+                ("spec", "devices", "*", "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")
+            ],
+            "DRANodeAllocatableResources": [("spec", "devices", "*", "nodeAllocatableResourceMappings")],
+        },
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
         unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
     ),

@@ -13,7 +13,7 @@ RESOURCES: dict[str, Strategy] = {
     "csidrivers": CSIDriverStrategy(
         allow_unconditional_update=False,
         returns_deleted_object=True,
-        disabled_fields=(("spec", "preventPodSchedulingIfMissing"),),
+        gated_fields={"VolumeLimitScaling": [("spec", "preventPodSchedulingIfMissing")]},
     ),
     "csinodes": CSINodeStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)

@@ -1,0 +1,98 @@
+"""Feature gates: which features a server of one Kubernetes version has on.
+
+Upstream: k8s.io/component-base/featuregate/feature_gate.go; the gates are recorded in versions/<version>/feature_gates.json.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, TypedDict
+
+from msgspec import Struct, field
+
+from fakeapiserver.apis.recorded import NEWEST, known_versions, read_table
+
+# Switch all gates of a stage that nobody switched by name.
+_STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+
+
+class _Gate(TypedDict, total=False):
+    """`locked`: it can't be switched; `needs`: other gates that must be on with it; `resources`: those that are served only
+    while it is on, as group/version/resource."""
+
+    default: bool
+    stage: str
+    locked: bool
+    needs: list[str]
+    resources: list[str]
+
+
+class FeatureGates(Struct, frozen=True):
+    """The gates of a `version`, with what `switched` says of them instead of their defaults. Made by `feature_gates`."""
+
+    version: str = NEWEST
+    switched: Mapping[str, bool] = field(default_factory=dict)
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a feature is on. One that this version has no gate for is on if an older version had one (it can't be
+        switched any more), and off otherwise (it isn't there yet)."""
+        switched = self.switched.get(gate)
+        if switched is not None:
+            return switched
+        known = _recorded(self.version).get(gate)
+        if known is None:
+            return any(gate in _recorded(version) for version in known_versions() if version < self.version)
+        return known["default"]
+
+    def flipped(self) -> Iterator[str]:
+        """The gates that aren't as they are by default."""
+        known = _recorded(self.version)
+        return (gate for gate, on in self.switched.items() if known[gate]["default"] != on)
+
+    def serve(self, resource: str) -> bool:
+        """Whether the gates that a resource (group/version/resource) depends on are on."""
+        return all(self.enabled(gate) for gate in _gates_of(self.version).get(resource, ()))
+
+
+DEFAULT_GATES: Final = FeatureGates()
+
+
+def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
+    """What --feature-gates makes of a version's gates. Raises ValueError in upstream's words for gates that there aren't,
+    that are locked, or that need others."""
+    if not switches:
+        return FeatureGates(version)
+    known = _recorded(version)
+    switched: dict[str, bool] = {}
+    for gate, on in switches.items():
+        if gate not in known:
+            raise ValueError(f"unrecognized feature gate: {gate}")
+        if known[gate].get("locked") and known[gate]["default"] != on:
+            stays = str(known[gate]["default"]).lower()
+            raise ValueError(f"cannot set feature gate {gate} to {str(on).lower()}, feature is locked to {stays}")
+        switched[gate] = on
+    for all_of, stage in _STAGES.items():
+        if all_of in switches:
+            of_stage = (gate for gate, row in known.items() if row["stage"] == stage and gate not in _STAGES)
+            switched = dict.fromkeys(of_stage, switches[all_of]) | switched
+    gates = FeatureGates(version, switched)
+    for gate, row in known.items():
+        lacking = [needed for needed in row.get("needs", ()) if gates.enabled(gate) and not gates.enabled(needed)]
+        if lacking:
+            raise ValueError(f"{gate} is enabled, but depends on features that are disabled: [{' '.join(lacking)}]")
+    return gates
+
+
+@lru_cache(maxsize=8)
+def _gates_of(version: str) -> Mapping[str, list[str]]:
+    """Resource (group/version/resource) -> the gates that it depends on."""
+    found: dict[str, list[str]] = {}
+    for gate, row in _recorded(version).items():
+        for resource in row.get("resources", ()):
+            found.setdefault(resource, []).append(gate)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _recorded(version: str) -> Mapping[str, _Gate]:
+    found: Mapping[str, _Gate] = read_table(version, "feature_gates.json")
+    return found

@@ -1,0 +1,28 @@
+"""The tables recorded of real servers, a folder for each Kubernetes minor version."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+VERSIONS: Final = Path(__file__).parent / "versions"
+NEWEST: Final = "v1.36"
+
+
+@cache
+def known_versions() -> tuple[str, ...]:
+    """`v1.33`, …, `v1.36`: those that there are tables of, the oldest first."""
+    return tuple(sorted(path.name for path in VERSIONS.iterdir()))
+
+
+def minor_version(text: str) -> str:
+    """`1.35`, `v1.35` or `1.35.4` -> `v1.35`. Raises ValueError if there are no tables of it."""
+    found = "v" + ".".join(text.removeprefix("v").split(".")[:2])
+    if found not in known_versions():
+        raise ValueError(f"no recorded tables for Kubernetes {text}; there are: {', '.join(known_versions())}")
+    return found
+
+
+def read_table(version: str, name: str) -> Any:
+    """One recorded file, parsed. Raises FileNotFoundError."""
+    return json.loads((VERSIONS / version / name).read_bytes())

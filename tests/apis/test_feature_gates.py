@@ -1,0 +1,102 @@
+"""--feature-gates and --runtime-config: what they switch, and how they are refused."""
+
+import pytest
+
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apis import scheme
+from fakeapiserver.apis.feature_gates import feature_gates
+
+
+@pytest.mark.parametrize(
+    ("switches", "gate", "on"),
+    [
+        ({}, "GenericWorkload", False),
+        ({}, "NodeDeclaredFeatures", True),
+        ({"GenericWorkload": True}, "GenericWorkload", True),
+        ({"AllAlpha": True}, "GenericWorkload", True),
+        (
+            {"AllAlpha": True, "GenericWorkload": False, "DRAWorkloadResourceClaims": False},
+            "PodCertificateRequest",
+            False,
+        ),
+        ({}, "SidecarContainers", True),  # locked
+        ({}, "NoSuchGate", False),
+    ],
+)
+def test_a_gate_is_as_switched_or_as_recorded(switches: dict[str, bool], gate: str, on: bool) -> None:
+    try:
+        gates = feature_gates("v1.36", switches)
+    except ValueError:
+        gates = feature_gates("v1.36", switches | {"GangScheduling": False, "TopologyAwareWorkloadScheduling": False})
+    assert gates.enabled(gate) is on
+
+
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [
+        ({"NoSuchGate": True}, "unrecognized feature gate: NoSuchGate"),
+        (
+            {"SidecarContainers": False},
+            "cannot set feature gate SidecarContainers to false, feature is locked to true",
+        ),
+        (
+            {"WorkloadWithJob": True},
+            "WorkloadWithJob is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+    ],
+)
+def test_what_cannot_be_switched_is_refused(switches: dict[str, bool], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        feature_gates("v1.36", switches)
+
+
+_ALPHA = GroupVersionResource("resource.k8s.io", "v1alpha3", "devicetaintrules")
+_GATED = GroupVersionResource("scheduling.k8s.io", "v1alpha2", "podgroups")
+_STABLE = GroupVersionResource("batch", "v1", "jobs")
+
+
+@pytest.mark.parametrize(
+    ("runtime_config", "gates", "resource", "served"),
+    [
+        ({}, {}, _ALPHA, False),
+        ({"api/all": "true"}, {}, _ALPHA, True),
+        ({"api/alpha": "true"}, {}, _ALPHA, True),
+        ({"api/beta": "true"}, {}, _ALPHA, False),
+        ({"resource.k8s.io/v1alpha3": ""}, {}, _ALPHA, True),
+        ({"resource.k8s.io/v1alpha3/devicetaintrules": "true"}, {}, _ALPHA, True),
+        ({"api/all": "true", "resource.k8s.io/v1alpha3": "false"}, {}, _ALPHA, False),
+        ({"api/all": "true"}, {}, _GATED, False),
+        ({}, {"GenericWorkload": True}, _GATED, False),
+        ({"api/all": "true"}, {"GenericWorkload": True}, _GATED, True),
+        ({"batch/v1": "false"}, {}, _STABLE, False),
+        ({"batch/v1/jobs": "false"}, {}, _STABLE, False),
+        ({"batch/v1/cronjobs": "false"}, {}, _STABLE, True),
+        ({"api/v1": "false"}, {}, GroupVersionResource("", "v1", "pods"), False),
+        ({"v1": "false"}, {}, _STABLE, True),
+        ({"api/legacy": "false"}, {}, GroupVersionResource("", "v1", "pods"), True),
+    ],
+)
+def test_versions_and_resources_are_served_as_asked(
+    runtime_config: dict[str, str], gates: dict[str, bool], resource: GroupVersionResource, served: bool
+) -> None:
+    assert (resource in scheme.serving("v1.36", gates, runtime_config).resources) is served
+
+
+@pytest.mark.parametrize(
+    ("runtime_config", "message"),
+    [
+        ({"api/all": "false"}, "invalid runtime-config with only api/all=false"),
+        ({"api/all": "maybe"}, "invalid value api/all=maybe"),
+        ({"nobody/v1": "true"}, "unknown api groups nobody/v1"),
+        ({"batch/v9": "true"}, "group version batch/v9 that has not been registered"),
+        ({"api": "true"}, "runtime-config invalid key api"),
+        ({"batch/v1": "x"}, 'invalid value of batch/v1: x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+        (
+            {"batch/v1/Jobs": "true"},
+            'invalid key batch/v1/Jobs: group/version/resource and resource is always lowercase plural, not "Jobs"',
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(runtime_config: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scheme.serving("v1.36", {}, runtime_config)

@@ -14,21 +14,13 @@ from fakeapiserver.apis.feature_gates import feature_gates
         ({}, "NodeDeclaredFeatures", True),
         ({"GenericWorkload": True}, "GenericWorkload", True),
         ({"AllAlpha": True}, "GenericWorkload", True),
-        (
-            {"AllAlpha": True, "GenericWorkload": False, "DRAWorkloadResourceClaims": False},
-            "PodCertificateRequest",
-            False,
-        ),
+        ({"AllBeta": True, "PodCertificateRequest": False}, "PodCertificateRequest", False),
         ({}, "SidecarContainers", True),  # locked
         ({}, "NoSuchGate", False),
     ],
 )
 def test_a_gate_is_as_switched_or_as_recorded(switches: dict[str, bool], gate: str, on: bool) -> None:
-    try:
-        gates = feature_gates("v1.36", switches)
-    except ValueError:
-        gates = feature_gates("v1.36", switches | {"GangScheduling": False, "TopologyAwareWorkloadScheduling": False})
-    assert gates.enabled(gate) is on
+    assert feature_gates("v1.36", switches).enabled(gate) is on
 
 
 @pytest.mark.parametrize(

@@ -1,130 +1,239 @@
-"""Broken variants of a valid object: one thing is missing, of the wrong type, out of range, twice there, or beside what excludes it."""
+"""Broken variants of a valid object: one thing is missing, of the wrong type, out of range, twice there, or beside what excludes it;
+or two such things at once. Some are texts that only their form breaks: a key twice in a map, YAML.
+
+What stands where something else should is in `broken_values.py`.
+"""
 
 import copy
+import itertools
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
+from conformance import broken_values
 from conformance.random_objects import Maker, Schema
 
 Path = tuple[str | int, ...]
-Change = Callable[[Any], None]
+Request = dict[str, Any]
 
-_TEXTS: Final[tuple[str, ...]] = (
-    *(
-        "",
-        " ",
-        "Bogus",
-        "Bad_Value!",
-        "-x",
-        "a..b",
-        "a/b/c",
-        "x" * 64,
-        "x" * 254,
-        "../x",
-        "é",
-        "0",
-        "-1",
-        "1x",
-        "1.5Gi",
-    ),
-    *("10.0.0.256", "2001:db8::1", "10.0.0.1", "300%", "http://x", "*", "$(X)"),
-)
-_NUMBERS: Final[tuple[Any, ...]] = (-1, 0, 1, 2, 65536, 100000, 2**31, 2**63, 1.5, "1", "-1")
-_TYPES: Final[tuple[Any, ...]] = (5, "x", True, [], {}, None, ["x"], {"a": "b"})
 # The server's, or no part of what a kind's validation is about (`conformance.differential --writes` has them).
 _METADATA: Final = ("name", "labels", "annotations")
-_MAX_DEPTH: Final = 12
+_MAX_DEPTH: Final = 14
+# Ends a key that stands for the one before it, until the object is a text.
+_TWICE: Final = "\u0001"
+_VALIDATIONS: Final = ("Strict", "Warn", "Ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """`request` has the body or the text that is sent, and its type; `query` is a parameter of it, or nothing."""
+
+    what: str
+    request: Request
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    path: Path
+    what: str
+    apply: Callable[[Any], None]  # changes the path's parent
+
+    def __str__(self) -> str:
+        return f"{_text(self.path)}: {self.what}"
+
+    def done_to(self, obj: Any) -> bool:
+        """False where an earlier change has left nothing to change."""
+        parent = obj
+        try:
+            for step in self.path[:-1]:
+                parent = parent[step]
+            self.apply(parent)
+        except (KeyError, IndexError, TypeError):
+            return False
+        return True
+
+
+class Examples:
+    """Values that valid objects have, by the field of the type that has them: what may be valid beside what is there."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[Any]] = {}
+
+    def value(self, rng: random.Random, kind: str, key: str) -> Any:
+        """None where no object has the field."""
+        found = self._found.get((kind, key))
+        return copy.deepcopy(rng.choice(found)) if found else None
+
+    def gather(self, value: Any, schema: Schema, maker: Maker, kind: str = "") -> None:
+        kind, schema = _type(schema, maker, kind)
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                inner = _inner(schema, key)
+                if key in (schema.get("properties") or ()):
+                    self._found.setdefault((kind, key), []).append(item)
+                self.gather(item, inner, maker, f"{kind}.{key}")
+        elif isinstance(value, list):
+            for item in value:
+                self.gather(item, schema.get("items") or {}, maker, kind)
 
 
 def variants(
-    rng: random.Random, obj: Mapping[str, Any], schema: Schema, schemas: Mapping[str, Any], count: int
-) -> Iterator[tuple[str, Any]]:
-    """(what was done, the object) of so many different ones, or as many as there are; `schemas`: what its `schema` refers to."""
-    maker = Maker(rng, schemas, broken=0.05)
-    changes = [(f"{_text(path)}: {what}", path, change) for path, what, change in _changes(rng, obj, schema, maker, ())]
+    rng: random.Random,
+    obj: Mapping[str, Any],
+    schema: Schema,
+    schemas: Mapping[str, Any],
+    count: int,
+    examples: Examples | None = None,
+) -> Iterator[Variant]:
+    """So many different ones, or as many as there are. `schemas`: what its `schema` refers to; `examples` are put beside its own
+    values."""
+    changes = list(_Breaker(rng, Maker(rng, schemas, broken=0.05), examples or Examples()).changes(obj, schema, ()))
     rng.shuffle(changes)
     seen: set[str] = set()
-    for what, path, change in changes:
+    for change in changes:
         if len(seen) >= count:
             return
+        together = [change]
+        while rng.random() < 0.15:
+            together.append(rng.choice(changes))
         made: Any = copy.deepcopy(obj)
-        parent = made
-        for step in path[:-1]:
-            parent = parent[step]
-        change(parent)
+        done = [one for one in together if one.done_to(made)]
         text = json.dumps(made, sort_keys=True)
         if text not in seen:
             seen.add(text)
-            yield what, made
+            request = _request(rng, made, text)
+            query = f"fieldValidation={rng.choice(_VALIDATIONS)}" if rng.random() < 0.15 else ""
+            yield Variant("; ".join(map(str, done)), request, query)
+
+
+def _request(rng: random.Random, made: Any, text: str) -> Request:
+    twice = json.dumps(_TWICE)[1:-1] in text
+    if rng.random() < 0.05:
+        written = yaml.safe_dump(made, sort_keys=False, allow_unicode=rng.random() < 0.5)
+        return {"text": written.replace("\\x01", ""), "type": "application/yaml"}
+    if twice:
+        return {"text": json.dumps(made).replace(json.dumps(_TWICE)[1:-1], ""), "type": "application/json"}
+    return {"body": made}
+
+
+def _type(schema: Schema, maker: Maker, kind: str) -> tuple[str, Schema]:
+    """The name of a schema's type, `kind` where it has none; and the schema without references."""
+    return (maker.name_of(schema) or kind, maker.resolved(schema)) if schema else (kind, {})
+
+
+def _inner(schema: Schema, key: str) -> Schema:
+    found = (schema.get("properties") or {}).get(key) or schema.get("additionalProperties") or {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def _changes(
-    rng: random.Random, value: Any, schema: Schema, maker: Maker, path: Path
-) -> Iterator[tuple[Path, str, Change]]:
-    """(path, what, change of the path's parent) of all that can be done below `path`."""
-    schema = maker.resolved(schema) if schema else {}
-    if isinstance(value, Mapping):
-        properties = schema.get("properties") or {}
-        for key, item in value.items():
-            if key in ("apiVersion", "kind") or (path == ("metadata",) and key not in _METADATA):
+class _Breaker:
+    def __init__(self, rng: random.Random, maker: Maker, examples: Examples) -> None:
+        self._rng, self._maker, self._examples = rng, maker, examples
+
+    def changes(self, value: Any, schema: Schema, path: Path, kind: str = "") -> Iterator[_Change]:
+        """All that can be done below `path`."""
+        kind, schema = _type(schema, self._maker, kind)
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                if (key in ("apiVersion", "kind") and not path) or (path == ("metadata",) and key not in _METADATA):
+                    continue
+                below, inner = (*path, key), _inner(schema, key)
+                yield from self._changes_of(below, item, inner)
+                yield self._twice(below, item)
+                if len(below) < _MAX_DEPTH:
+                    yield from self.changes(item, inner, below, f"{kind}.{key}")
+            if path[:1] != ("metadata",):
+                yield from self._added(value, schema.get("properties") or {}, path, kind)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                below = (*path, index)
+                yield from self._changes_of(below, item, schema.get("items") or {})
+                yield from self.changes(item, schema.get("items") or {}, below, kind)
+
+    def _added(
+        self, value: Mapping[str, Any], properties: Mapping[str, Any], path: Path, kind: str
+    ) -> Iterator[_Change]:
+        for key, inner in properties.items():
+            if key in value or not (path or key not in ("metadata", "status", "apiVersion", "kind")):
                 continue
-            below = (*path, key)
-            yield from _changes_of(rng, below, item)
-            if len(below) < _MAX_DEPTH:
-                inner = properties.get(key) or schema.get("additionalProperties") or {}
-                yield from _changes(rng, item, inner if isinstance(inner, dict) else {}, maker, below)
-        if path[:1] != ("metadata",):
-            for key, inner in properties.items():
-                if key not in value and (path or key not in ("metadata", "status", "apiVersion", "kind")):
-                    made = maker.value(key, inner, 4)
-                    yield (*path, key), f"added {json.dumps(made)[:60]}", _setting(key, made)
-            yield (*path, "unknownField"), "added", _setting("unknownField", 1)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            below = (*path, index)
-            yield from _changes_of(rng, below, item)
-            yield from _changes(rng, item, schema.get("items") or {}, maker, below)
+            for made in (self._maker.value(key, inner, 4), self._examples.value(self._rng, kind, key)):
+                if made is not None:
+                    yield _Change((*path, key), f"added {_short(made)}", _setting(key, made))
+        yield _Change((*path, "unknownField"), "added", _setting("unknownField", 1))
 
+    def _twice(self, path: Path, value: Any) -> _Change:
+        other = value if self._rng.random() < 0.4 else self._rng.choice(broken_values.TYPES)
+        return _Change(path, f"is there twice, as {_short(other)}", _setting(f"{path[-1]}{_TWICE}", other))
 
-def _changes_of(rng: random.Random, path: Path, value: Any) -> Iterator[tuple[Path, str, Change]]:
-    last = path[-1]
+    def _changes_of(self, path: Path, value: Any, schema: Schema) -> Iterator[_Change]:
+        last = path[-1]
+        yield _Change(path, "is missing", _removing(last))
+        for new in itertools.chain(self._rng.sample(broken_values.TYPES, 2), self._instead(value, schema, last)):
+            if json.dumps(new) != json.dumps(value):
+                yield _Change(path, f"is {_short(new)}", _setting(last, new))
 
-    def put(new: Any) -> tuple[Path, str, Change]:
-        return path, f"is {json.dumps(new)[:60]}", _setting(last, new)
+    def _instead(self, value: Any, schema: Schema, last: str | int) -> Iterator[Any]:
+        name, schema = _type(schema, self._maker, "")
+        sample = self._rng.sample
+        if name.endswith("resource.Quantity"):
+            yield from sample(broken_values.QUANTITIES, 5)
+        elif name.endswith("intstr.IntOrString"):
+            yield from sample(broken_values.INTS_OR_TEXTS, 5)
+        elif name.endswith(("v1.Time", "v1.MicroTime")) or schema.get("format") == "date-time":
+            yield from sample(broken_values.TIMES, 4)
+        elif schema.get("format") == "byte":
+            yield from sample(broken_values.BYTES, 3)
+        elif isinstance(value, bool):
+            yield not value
+            yield str(value)
+        elif isinstance(value, str):
+            if "enum" in schema:
+                yield from (value.lower(), value.upper(), f" {value}", self._rng.choice(schema["enum"]))
+            yield from sample(broken_values.TEXTS, 2 if "enum" in schema else 5)
+        elif isinstance(value, int | float):
+            yield from sample(broken_values.NUMBERS, 5)
+            yield str(value)
+        elif isinstance(value, list):
+            yield from self._other_lists(value)
+        elif isinstance(value, Mapping):
+            yield {}
+            if isinstance(last, str) and all(isinstance(item, str) for item in value.values()):
+                yield {**value, self._rng.choice(broken_values.KEYS): self._rng.choice(broken_values.TEXTS)}
+                yield {**value, "a": self._rng.choice(broken_values.TYPES)}
 
-    yield path, "is missing", _removing(last)
-    yield put(rng.choice(_TYPES))
-    if isinstance(value, bool):
-        yield put(not value)
-    elif isinstance(value, str):
-        yield from map(put, rng.sample(_TEXTS, 4))
-    elif isinstance(value, int | float):
-        yield from map(put, rng.sample(_NUMBERS, 4))
-    elif isinstance(value, list):
-        yield put([])
+    def _other_lists(self, value: Sequence[Any]) -> Iterator[Any]:
+        yield []
+        yield [*value, self._rng.choice(broken_values.TYPES)]
+        yield [None, *value]
+        yield [*value, {}]
         if value:
-            yield put([*value, copy.deepcopy(value[0])])
-            yield put(value[::-1])
-    elif isinstance(value, Mapping):
-        yield put({})
-        if isinstance(last, str) and all(isinstance(item, str) for item in value.values()):
-            yield put({**value, rng.choice(_TEXTS): rng.choice(_TEXTS)})
+            yield [*value, copy.deepcopy(value[0])]
+            yield value[::-1]
 
 
-def _setting(step: str | int, value: Any) -> Change:
+def _short(value: Any) -> str:
+    return json.dumps(value)[:60]
+
+
+def _setting(step: str | int, value: Any) -> Callable[[Any], None]:
     def change(parent: Any) -> None:
+        if isinstance(parent, str):
+            raise TypeError(parent)
         parent[step] = copy.deepcopy(value)
 
     return change
 
 
-def _removing(step: str | int) -> Change:
+def _removing(step: str | int) -> Callable[[Any], None]:
     def change(parent: Any) -> None:
         del parent[step]
 

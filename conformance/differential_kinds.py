@@ -7,8 +7,8 @@ Both servers should be fresh, without controllers, and have `--disable-admission
 (minimal_objects.json) and its rich ones (rich_objects.json) are created, read, listed, printed, updated, patched, written in their
 status (by the rich one's own, if it has one) and deleted; of each rich one `--variants` broken ones (conformance/broken_variants.py)
 are tried as new objects and half as many as updates, of the object and of its status, all with dryRun. What isn't stored is only created.
-Prints the first of each way in which answers differ, and a table: for each collection the shares of
-equal answers (valid), and of equal status and causes (broken).
+Prints which rich objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the
+shares of equal answers (valid), and of equal status and causes (broken).
 """
 
 import copy
@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from conformance.broken_variants import variants
+from conformance.broken_variants import Examples, Variant, variants
 from conformance.differential_customresources import comparable
 from conformance.exchange import HERE, Answer, Client, comparing, difference
-from conformance.random_objects import Types
+from conformance.random_objects import Maker, Types
 from conformance.writes import OBJECTS
 
 Request = dict[str, Any]
@@ -72,6 +72,8 @@ _UNSTORED: Final = frozenset(
         "tokenreviews",
     }
 )
+# What rich objects refer to.
+_NEEDED: Final = (("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "needed"}, "handler": "h"}),)
 
 
 @dataclass
@@ -104,6 +106,9 @@ class Comparison:
         self._count = count
         self._quiet = quiet
         self._told: set[str] = set()
+        self._examples = self._gathered()
+        for collection, obj in _NEEDED:
+            self._send({"method": "POST", "path": collection, "body": obj})
         self.scores: dict[str, Score] = {}
 
     def kind(self, collection: str) -> None:
@@ -117,29 +122,35 @@ class Comparison:
                 score.valid.count(not found)
                 if found:
                     self._tell(collection, request, f"valid: {found}", expected, got)
+                if request["method"] == "POST" and expected["status"] != 201:
+                    print(f"refused: {collection} {number}: {_message(expected)}")
         schema, schemas = self._types.schema(collection)
         for number, obj in enumerate(RICH.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
             named = _named(collection, obj, f"b{number}")
-            for what, broken in variants(rng, named, schema, schemas, self._count):
-                self._broken(
-                    score, collection, what, {"method": "POST", "path": f"{collection}?dryRun=All", "body": broken}
-                )
+            at = f"{collection}/{named['metadata']['name']}"
+            for variant in variants(rng, named, schema, schemas, self._count, self._examples):
+                self._broken(score, collection, "POST", collection, variant)
             if _resource(collection) in _UNSTORED:
                 continue
-            at = f"{collection}/{named['metadata']['name']}"
             self._send({"method": "POST", "path": collection, "body": named})
-            for what, broken in variants(rng, named, schema, schemas, self._count // 2):
-                self._broken(score, collection, what, {"method": "PUT", "path": f"{at}?dryRun=All", "body": broken})
+            for variant in variants(rng, named, schema, schemas, self._count // 2, self._examples):
+                self._broken(score, collection, "PUT", at, variant)
             if "status" in named and _resource(collection) in _WITH_STATUS:
                 told = {name: named[name] for name in ("metadata", "status")}
-                for what, broken in variants(rng, told, schema, schemas, self._count // 2):
-                    self._broken(
-                        score, collection, what, {"method": "PUT", "path": f"{at}/status?dryRun=All", "body": broken}
-                    )
+                for variant in variants(rng, told, schema, schemas, self._count // 2, self._examples):
+                    self._broken(score, collection, "PUT", f"{at}/status", variant)
             self._send({"method": "DELETE", "path": f"{at}?gracePeriodSeconds=0"})
         if _resource(collection) not in _UNSTORED:
             self._let_go(collection)
+
+    def _gathered(self) -> Examples:
+        found = Examples()
+        for collection, objects in RICH.items():
+            schema, schemas = self._types.schema(collection)
+            for obj in objects:
+                found.gather(obj, schema, Maker(random.Random(0), schemas, broken=0))
+        return found
 
     def _let_go(self, collection: str) -> None:
         """Without controllers nobody takes the finalizers away that admission gives; the next run needs the names."""
@@ -148,7 +159,9 @@ class Comparison:
             path = f"{collection}/{name}"
             self._send({"method": "PATCH", "path": path, "type": "application/merge-patch+json", "body": patch})
 
-    def _broken(self, score: Score, collection: str, what: str, request: Request) -> None:
+    def _broken(self, score: Score, collection: str, method: str, path: str, variant: Variant) -> None:
+        at = f"{path}?dryRun=All{'&' if variant.query else ''}{variant.query}"
+        request = {"method": method, "path": at, **variant.request}
         expected, got = self._send(request)
         same_status = expected["status"] == got["status"]
         score.status.count(same_status)
@@ -161,7 +174,7 @@ class Comparison:
                 missing, more = _told(expected) - _told(got), _told(got) - _told(expected)
                 found = f"missing {sorted(missing)}, too many {sorted(more)}"
         if found:
-            self._tell(collection, request, f"{what}: {found}", expected, got)
+            self._tell(collection, request, f"{variant.what}: {found}", expected, got)
 
     def _send(self, request: Request) -> tuple[Answer, Answer]:
         expected, got = (client.send(request, []) for client in self._clients)

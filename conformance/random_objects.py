@@ -280,6 +280,7 @@ class Maker:
         return list(unique.values())
 
     def name_of(self, schema: Schema) -> str:
+        """What it refers to, or nothing."""
         if "allOf" in schema and len(schema["allOf"]) == 1:
             schema = schema["allOf"][0]
         return str(schema.get("$ref", ""))

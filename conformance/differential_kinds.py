@@ -114,7 +114,7 @@ class Comparison:
     def serves(self, collection: str) -> bool:
         """Whether the real server has such a resource: older versions lack some."""
         answer = self._clients[0].send({"method": "GET", "path": f"{collection}?limit=1"}, [])
-        return answer["status"] != 404
+        return bool(answer["status"] != 404)
 
     def kind(self, collection: str) -> None:
         score = self.scores[collection] = Score()
@@ -152,6 +152,8 @@ class Comparison:
     def _gathered(self) -> Examples:
         found = Examples()
         for collection, objects in RICH.items():
+            if not self.serves(collection):
+                continue
             schema, schemas = self._types.schema(collection)
             for obj in objects:
                 found.gather(obj, schema, Maker(random.Random(0), schemas, broken=0))

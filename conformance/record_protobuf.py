@@ -1,11 +1,11 @@
 """Records the protobuf field numbers of built-in kinds from the public generated.proto and types.go of the Go modules.
 
-    python -m conformance.record_protobuf --modules DIR [DIR ...] --out fakeapiserver/apis/versions/v1.36/protobuf.json
+    python -m conformance.record_protobuf --modules DIR [DIR ...] --out fakeapiserver/apis/versions/v1.36
 
 DIR are the folders of k8s.io/api, k8s.io/apimachinery, k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator as
-`go list -m -f {{.Dir}} MODULE` prints them. One message a line: field number -> [JSON name, type, label]. The label is `repeated`,
-`map`, `optional` (what may be nil in Go, and is written when it isn't) or empty: always written, zero or not. An empty JSON name marks
-a struct whose fields JSON shows inline.
+`go list -m -f {{.Dir}} MODULE` prints them; --out has schemas.json, whose packages are wanted. One message a line: field number ->
+[JSON name, type, label]. The label is `repeated`, `map`, `optional` (what may be nil in Go, and is written when it isn't) or empty:
+always written, zero or not. An empty JSON name marks a struct whose fields JSON shows inline.
 """
 
 import argparse
@@ -20,8 +20,8 @@ _FIELD = re.compile(r"^  (optional|repeated|map<string, *([\w.]+)>) ?([\w.]*) (\
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _GO_FIELD = re.compile(r'^\t(?:\w+\s+)?(\S+)\s+`json:"([^",]*)(,inline)?[^"]*"[^`]*protobuf:"\w+,(\d+),', re.MULTILINE)
 _SLICE = re.compile(r"^type (\w+) \[\]", re.MULTILINE)
-# Versions that are not served by default.
-_UNSTABLE = re.compile(r"\.v\d+(alpha|beta)\d+$|testapigroup")
+# What no schema is about.
+_ALWAYS = {"k8s.io.api.admission.v1", "k8s.io.api.apidiscovery.v2"}
 _SCALARS = frozenset(("string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double", "float"))
 
 Fields = dict[str, list[str]]
@@ -32,22 +32,28 @@ def main() -> int:
     parser.add_argument("--modules", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    packages = {_package_of(name) for name in json.loads((arguments.out / "schemas.json").read_text())} | _ALWAYS
     messages: dict[str, Fields] = {}
     for module in arguments.modules:
         for path in sorted(module.rglob("generated.proto")):
-            messages.update(messages_of(path))
+            messages.update(messages_of(path, packages))
     rows = [f" {json.dumps(name)}: {json.dumps(messages[name])}" for name in sorted(messages)]
-    arguments.out.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    (arguments.out / "protobuf.json").write_text("{\n" + ",\n".join(rows) + "\n}\n")
     print(f"{arguments.out}: {len(messages)} messages", file=sys.stderr)
     return 0
 
 
-def messages_of(path: Path) -> dict[str, Fields]:
+def _package_of(definition: str) -> str:
+    """io.k8s.api.core.v1.Pod -> k8s.io.api.core.v1."""
+    return "k8s.io." + definition.removeprefix("io.k8s.").rpartition(".")[0].replace("-", "_")
+
+
+def messages_of(path: Path, packages: set[str]) -> dict[str, Fields]:
     """The messages of one package, by full name."""
     text = path.read_text()
     package = _PACKAGE.search(text)
     assert package is not None, path
-    if _UNSTABLE.search(package[1]):
+    if package[1] not in packages:
         return {}
     structs = go_structs(path.parent)
     return {

@@ -43,6 +43,10 @@ class FeatureGates(Struct, frozen=True):
             return any(gate in _recorded(version) for version in known_versions() if version < self.version)
         return known["default"]
 
+    def at_least(self, version: str) -> bool:
+        """Whether the server is of this minor version (`v1.36`) or a newer one: for what changed without a gate."""
+        return self.version >= version
+
     def flipped(self) -> Iterator[str]:
         """The gates that aren't as they are by default."""
         known = _recorded(self.version)

@@ -9,13 +9,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.schema.go_types import recorded_go_types
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
@@ -90,8 +92,9 @@ class Priority(NamedTuple):
 class RecordedDefinitions(Mapping[str, Schema]):
     """Component schemas by name, each parsed when it is first asked for. Never write into one."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "schemas.json"
+        self._go_types = folder / "go_types.json"
         self._lines: dict[str, bytes] | None = None
         self._parsed: dict[str, Schema] = {}
 
@@ -101,6 +104,13 @@ class RecordedDefinitions(Mapping[str, Schema]):
             pairs = (row.split(b":", 1) for row in rows)
             self._lines = {name.strip(b' "').decode(): schema.rstrip(b",") for name, schema in pairs}
         return self._lines
+
+    @cached_property
+    def go_types(self) -> Mapping[str, Mapping[str, str]]:
+        """What Go's types of this version say beyond the schemas."""
+        if not self._go_types.is_file():  # the newest version's are with who reads them
+            return recorded_go_types()
+        return msgspec.json.decode(self._go_types.read_bytes(), type=dict[str, dict[str, str]])
 
     def references(self, name: str) -> list[str]:
         """The definitions that one refers to; none of an unknown one."""
@@ -201,7 +211,7 @@ def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches
         kinds={resource.gvk: resource for resource in resources.values()},
         groups=groups,
         priorities=priorities,
-        definitions=RecordedDefinitions(VERSIONS / version / "schemas.json"),
+        definitions=RecordedDefinitions(VERSIONS / version),
         facts=read_table(version, "paths.json"),
     )
 

@@ -156,7 +156,9 @@ class RequestScopes(Struct, kw_only=True):
             return self.make_custom(row)
         store = self._store(row) if "get" in row.verbs and row.gvr.group_resource not in self.virtual else None
         strategy = store.strategy if store is not None else strategy_for(row, self.table.scheme.features)
-        kind = BuiltinKind(row.gvk, row.definition, self.table.definitions_of(row), self._defaults(strategy))
+        kind = BuiltinKind(
+            row.gvk, row.definition, self.table.definitions_of(row), self._defaults(strategy), strategy.reword
+        )
         return RequestScope(
             resource=row,
             kind=kind,

@@ -51,7 +51,7 @@ def test_priorities() -> None:
 
 
 def test_definitions_are_parsed_when_asked_for() -> None:
-    definitions = RecordedDefinitions(scheme.VERSIONS / "v1.36" / "schemas.json")
+    definitions = RecordedDefinitions(scheme.VERSIONS / "v1.36")
     assert definitions._lines is None
     assert definitions[POD]["x-kubernetes-group-version-kind"] == [{"group": "", "kind": "Pod", "version": "v1"}]
     assert list(definitions._parsed) == [POD]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from fakeapiserver.apimachinery.managedfields.fieldset import key_element, named_element, value_element
-from fakeapiserver.apimachinery.schema.go_types import QUANTITY, expected_go_type, recorded_go_types
+from fakeapiserver.apimachinery.schema.go_types import QUANTITY, expected_go_type, go_types_in
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -196,7 +196,7 @@ class _Compiler:
         schema = self.definitions.get(name, {})
         if "properties" not in schema:
             return None
-        required, marks = schema.get("required", ()), recorded_go_types().get(name, {})
+        required, marks = schema.get("required", ()), go_types_in(self.definitions).get(name, {})
         out: dict[str, Any] = {}
         for key, field in schema["properties"].items():
             go = marks.get(key) or expected_go_type(field, key in required)

@@ -41,7 +41,7 @@ from fakeapiserver.apimachinery.schema.go_types import (
     element_of,
     expected_go_type,
     go_type_of,
-    recorded_go_types,
+    go_types_in,
 )
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import parse_micro_time, parse_time
@@ -158,7 +158,7 @@ class _Compiler:
         return self._types[name]
 
     def fields(self, name: str) -> dict[str, _Field]:
-        schema, recorded = self.definitions[name], recorded_go_types().get(name, {})
+        schema, recorded = self.definitions[name], go_types_in(self.definitions).get(name, {})
         required = schema.get("required", ())
         found = {
             key: self._field(

@@ -24,7 +24,7 @@ from fakeapiserver.apimachinery.schema.go_types import (
     element_of,
     expected_go_type,
     go_type_of,
-    recorded_go_types,
+    go_types_in,
 )
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64, parse_micro_time, parse_time
@@ -429,7 +429,7 @@ class _Types:
         return found
 
     def fields(self, name: str) -> dict[str, _Type]:
-        schema, recorded = self.definitions[name], recorded_go_types().get(name, {})
+        schema, recorded = self.definitions[name], go_types_in(self.definitions).get(name, {})
         required = schema.get("required", ())
         return {
             key: self._field(prop, recorded.get(key) or expected_go_type(prop, key in required))

@@ -6,9 +6,10 @@ A field's type is written `[*]TYPE[!][~][ @Embedded]`: `*` a pointer, `!` withou
 embedded struct it comes from. Only what OpenAPI does not let one expect is recorded.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -39,6 +40,19 @@ def go_type_of(schema: Schema) -> str:
     if kind == "integer":
         return str(schema.get("format", "int64"))
     return "[]uint8" if schema.get("format") == "byte" else _SCALARS.get(kind, "interface {}")
+
+
+@runtime_checkable
+class GoTyped(Protocol):
+    """Definitions that bring what Go's types of their version say: definition -> field -> its Go type and marks."""
+
+    @property
+    def go_types(self) -> Mapping[str, Mapping[str, str]]: ...
+
+
+def go_types_in(definitions: Mapping[str, Schema]) -> Mapping[str, Mapping[str, str]]:
+    """Definition -> field -> its Go type and marks, where OpenAPI does not tell them: the definitions' own, or the newest."""
+    return definitions.go_types if isinstance(definitions, GoTyped) else recorded_go_types()
 
 
 @cache

@@ -10,8 +10,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
-
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 _LAYOUT_PART: Final = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|.")
@@ -59,12 +57,12 @@ def _instant(text: str, layout: str) -> datetime:
         else:
             rest = rest[1:]
     if rest:
-        raise ValueError(f"parsing time {go_quote(text)}: extra text: {go_quote(rest)}")
+        raise ValueError(f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}")
     try:
         local = datetime(**found, microsecond=micros, tzinfo=UTC)
         return local - offset
     except (ValueError, OverflowError):
-        raise ValueError(f"parsing time {go_quote(text)}: day out of range") from None
+        raise ValueError(f"parsing time {_quoted(text)}: day out of range") from None
 
 
 def _number(text: str, layout: str, rest: str, part: str, found: dict[str, int]) -> str:
@@ -75,7 +73,7 @@ def _number(text: str, layout: str, rest: str, part: str, found: dict[str, int])
         raise _unparsed(text, layout, rest, part)
     found[name] = int(digits[0])
     if not least <= found[name] <= most:
-        raise ValueError(f"parsing time {go_quote(text)}: {name} out of range")
+        raise ValueError(f"parsing time {_quoted(text)}: {name} out of range")
     return rest[digits.end() :]
 
 
@@ -87,17 +85,23 @@ def _zone(text: str, layout: str, rest: str) -> tuple[timedelta, str]:
         raise _unparsed(text, layout, rest, "Z07:00")
     hours, minutes = int(zone[2]), int(zone[3])
     if hours > 24:
-        raise ValueError(f"parsing time {go_quote(text)}: time zone offset hour out of range")
+        raise ValueError(f"parsing time {_quoted(text)}: time zone offset hour out of range")
     if minutes > 60:
-        raise ValueError(f"parsing time {go_quote(text)}: time zone offset minute out of range")
+        raise ValueError(f"parsing time {_quoted(text)}: time zone offset minute out of range")
     offset = timedelta(hours=hours, minutes=minutes)
     return (offset if zone[1] == "+" else -offset), rest[6:]
 
 
 def _unparsed(text: str, layout: str, rest: str, part: str) -> ValueError:
     return ValueError(
-        f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(part)}"
+        f"parsing time {_quoted(text)} as {_quoted(layout)}: cannot parse {_quoted(rest)} as {_quoted(part)}"
     )
+
+
+def _quoted(text: str) -> str:
+    """As Go's package time quotes: byte by byte."""
+    shown = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
+    return '"' + "".join("\\" + sign if sign in '"\\' else sign for sign in shown) + '"'
 
 
 _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

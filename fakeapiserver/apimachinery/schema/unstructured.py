@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.schema.builtin import DecodeError, compile_builtin
-from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, recorded_go_types
+from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, go_types_in
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
@@ -37,7 +37,7 @@ def _struct(value: Any, name: str, definitions: Definitions, order: FieldOrder) 
         return _custom(value, name, definitions)
     if not isinstance(value, dict):
         raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
-    recorded, required = recorded_go_types().get(name, {}), schema.get("required", ())
+    recorded, required = go_types_in(definitions).get(name, {}), schema.get("required", ())
     out = dict(value)
     properties = schema["properties"]
     for key in order(name) or properties:

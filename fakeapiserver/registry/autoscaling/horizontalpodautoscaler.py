@@ -6,6 +6,7 @@ in `autoscaler_validation.py`.
 
 from typing import Final
 
+from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis import conversion_autoscaling
@@ -25,6 +26,8 @@ _SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
+
+_TOO_FEW: Final = ("must be set and greater than 0", "must be greater than or equal to 1")
 
 
 class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
@@ -54,10 +57,21 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         obj["status"]["desiredReplicas"] = 0
 
     def validate(self, obj: Object) -> ErrorList:
-        return spec_errors(_meant(obj)["spec"])
+        return self._worded(spec_errors(_meant(obj)["spec"]))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return spec_errors(_meant(obj)["spec"], _meant(old)["spec"])
+        return self._worded(spec_errors(_meant(obj)["spec"], _meant(old)["spec"]))
+
+    def _worded(self, errors: ErrorList) -> ErrorList:
+        """Older versions say the same of no replicas and of negative ones."""
+        if self.features.at_least("v1.36"):
+            return errors
+        return [
+            field.invalid(error.field, error.value or 0, "must be greater than 0")
+            if error.detail in _TOO_FEW
+            else error
+            for error in errors
+        ]
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, path = obj.get("status") or {}, Path("status")

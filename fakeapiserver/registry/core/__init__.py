@@ -48,7 +48,7 @@ RESOURCES = {
         update_meta_checks=("create", "spec", "update"), selectable_fields={"spec.unschedulable": "spec.unschedulable"}
     ),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(
-        returns_deleted_object=True, update_meta_checks=("update", "create")
+        validated_twice_until="v1.34", returns_deleted_object=True, update_meta_checks=("update", "create")
     ),
     "persistentvolumes": PersistentVolumeStrategy(
         returns_deleted_object=True, update_meta_checks=("create", "spec", "create")
@@ -66,6 +66,7 @@ RESOURCES = {
         has_generation=True, returns_deleted_object=True, gated_fields=gated_pod_fields("template", "spec")
     ),
     "replicationcontrollers": ReplicationControllerStrategy(
+        validated_twice_until="v1.34",
         validate_name=names.name_is_long,
         validates_generate_name=False,
         has_generation=True,

@@ -112,7 +112,7 @@ class NodeStrategy(Strategy, kw_only=True):
         status = obj.get("status") or {}
         info = status.get("nodeInfo") or {}
         kernel = info.get("kernelVersion") or _UNKNOWN
-        if info.get("architecture"):
+        if info.get("architecture") and self.features.at_least("v1.36"):
             kernel += f" ({info['architecture']})"
         return [
             metadata(obj).get("name", ""),

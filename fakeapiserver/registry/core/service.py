@@ -76,10 +76,10 @@ class ServiceStrategy(Strategy, kw_only=True):
         return service_status_errors(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return service_warnings(obj)
+        return service_warnings(obj, self.features)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return service_warnings(obj)
+        return service_warnings(obj, self.features)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return service_row(obj, now)

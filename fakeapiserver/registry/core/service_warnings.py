@@ -6,12 +6,13 @@ Upstream: pkg/api/service/warnings.go.
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _MODE: Final = "service.kubernetes.io/topology-mode"
 
 
-def service_warnings(obj: Object) -> list[str]:
+def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Fields that are deprecated, or without a meaning for this kind of service."""
     spec, found = obj["spec"], list[str]()
     if _HINTS in (metadata(obj).get("annotations") or {}):
@@ -20,13 +21,13 @@ def service_warnings(obj: Object) -> list[str]:
     external_name = spec.get("type") == "ExternalName"
     if headless:
         found += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]
-    elif spec.get("externalIPs") and not external_name:
+    elif spec.get("externalIPs") and not external_name and features.at_least("v1.36"):
         found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if external_name and spec.get("externalIPs"):
         found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if not external_name and spec.get("externalName"):
         found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    if spec.get("trafficDistribution") == "PreferClose":
+    if spec.get("trafficDistribution") == "PreferClose" and features.at_least("v1.35"):
         found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
     return found
 

@@ -30,7 +30,8 @@ class ServiceAccountStrategy(Strategy, kw_only=True):
         return [] if known else self.warnings_on_create(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
-        return [metadata(obj).get("name", ""), age(obj, now)]
+        name, old = metadata(obj).get("name", ""), age(obj, now)
+        return [name, old] if self.features.at_least("v1.35") else [name, len(obj.get("secrets") or ()), old]
 
 
 def _clean_references(obj: Object) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
+    from fakeapiserver.registry.generic.older_words import Reword
 
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
@@ -69,11 +70,20 @@ class BuiltinKind:
     also_accepts: Sequence[GroupVersion] = ()
     versions: Mapping[str, Kind] = {}
 
-    def __init__(self, gvk: GroupVersionKind, definition_name: str, definitions: Definitions, default: Default) -> None:
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        definition_name: str,
+        definitions: Definitions,
+        default: Default,
+        reword: "Reword | None" = None,
+    ) -> None:
+        """`reword`: an older version's words for what can't be decoded."""
         self.gvk = gvk
         self.definitions = definitions
         self.definition_name = definition_name
         self._default = default
+        self._reword = reword
 
     @property
     def definition(self) -> Schema:
@@ -98,7 +108,10 @@ class BuiltinKind:
 
     def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
         reset = metadata(obj).get("managedFields") == []
-        unknown = self._type.decode(obj, empties)
+        try:
+            unknown = self._type.decode(obj, empties)
+        except ValueError as error:
+            raise error if self._reword is None else ValueError(self._reword(str(error))) from None
         if reset:
             metadata(obj)["managedFields"] = []
         return unknown

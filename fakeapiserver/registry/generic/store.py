@@ -55,6 +55,7 @@ from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.empties import as_sent, restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.older_words import reworded_error
 from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_fields
 from fakeapiserver.storage.interface import (
     Index,
@@ -773,6 +774,8 @@ class Store:
             if empties:
                 sent = {_text(steps): empty for steps, empty in empties.items()}
                 errors = [_as_sent(error, sent) for error in errors]
+            if (reword := self.strategy.reword) is not None:
+                errors = [reworded_error(error, reword) for error in errors]
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:

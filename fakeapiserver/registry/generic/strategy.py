@@ -15,10 +15,12 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.deletion import Deletion
+    from fakeapiserver.registry.generic.older_words import Reword
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
@@ -90,6 +92,8 @@ class Strategy(Struct, kw_only=True):
     # does ("spec") or what can't change ("immutable"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
+    # The last version (`v1.35`) in which an update's rules were asked twice, as both layers asked; causes show it.
+    validated_twice_until: str = ""
     # What no DELETE by name removes, and why not (that of a collection does).
     never_deleted: Mapping[str, str] = field(default_factory=dict)
     # A warning for deletions that say nothing about dependents.
@@ -100,6 +104,15 @@ class Strategy(Struct, kw_only=True):
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
     # How a selector by another field is refused, where a kind selects by fields of its own.
     unknown_field: str = "field label not supported: {}"
+
+    @property
+    def reword(self) -> "Reword | None":
+        """The words of the server's version, if it isn't the newest."""
+        if self.features.version == NEWEST:
+            return None
+        from fakeapiserver.registry.generic.older_words import reworded
+
+        return reworded(self.features.version)
 
     def for_server(self, config_service_ranges: Sequence[str]) -> "Strategy":
         """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
@@ -173,7 +186,15 @@ class Strategy(Struct, kw_only=True):
 
     def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
         """In which order the validation of an update looks at metadata."""
-        return self.status_meta_checks if subresource else self.update_meta_checks
+        if subresource:
+            return self.status_meta_checks
+        if self.validated_twice_until and not self.features.at_least(NEWEST):
+            return self._older_meta_checks()
+        return self.update_meta_checks
+
+    def _older_meta_checks(self) -> tuple[MetaCheck, ...]:
+        twice = self.features.version <= self.validated_twice_until
+        return ("create", "spec", *self.update_meta_checks) if twice else self.update_meta_checks
 
     def validation_warnings(self, obj: Object, old: Object, subresource: str) -> list[str]:
         """What is wrong with an object but was before, so that an update is only warned of it; given with errors too."""

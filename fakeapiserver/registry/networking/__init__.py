@@ -12,6 +12,6 @@ RESOURCES: dict[str, Strategy] = {
     "ipaddresses": IPAddressStrategy(
         validate_name=is_ip_address, generates_names=False, update_meta_checks=("create", "spec", "update")
     ),
-    "networkpolicies": NetworkPolicyStrategy(has_generation=True),
+    "networkpolicies": NetworkPolicyStrategy(has_generation=True, validated_twice_until="v1.35"),
     "servicecidrs": ServiceCIDRStrategy(status_reset_fields=("spec", "metadata")),
 }

@@ -1,7 +1,8 @@
 """Records what Go's types know and OpenAPI does not: pointers, omitempty, named types, embedded structs.
 
-    python record_go_types.py DEFINITIONS.json "$(go env GOMODCACHE)" > fakeapiserver/apimachinery/schema/go_types.json
+    python record_go_types.py fakeapiserver/apis/versions/v1.36/schemas.json "$(go env GOMODCACHE)" v0.36 > go_types.json
 
+The newest version's go_types.json belongs into fakeapiserver/apimachinery/schema, an older one's beside its schemas.
 Reads upstream's sources (k8s.io/api, apimachinery, apiextensions-apiserver, kube-aggregator). One line per definition:
 {field: "[*]TYPE[!][~][ @Embedded]"}: `*` pointer, `!` without omitempty, `~` omitzero, `@` the embedded struct it comes from.
 Fields as OpenAPI alone lets one expect them are left out.
@@ -56,7 +57,7 @@ def fields(name: str, package_structs: dict[str, str], package: str) -> dict[str
     return found
 
 
-def main(definitions_file: str, cache: str) -> None:
+def main(definitions_file: str, cache: str, version: str) -> None:
     definitions = json.loads(Path(definitions_file).read_text())
     packages: dict[Path, dict[str, str]] = {}
     table: dict[str, dict[str, str]] = {}
@@ -64,7 +65,7 @@ def main(definitions_file: str, cache: str) -> None:
         prefix = next((p for p in ROOTS if name.startswith(p)), None)
         if prefix is None:
             continue
-        root = next(p for p in Path(cache).glob(ROOTS[prefix] + "v0.36*"))
+        root = next(p for p in Path(cache).glob(f"{ROOTS[prefix]}{version}.*"))
         *path, kind = name.removeprefix(prefix).split(".")
         folder = root.joinpath(*path)
         found = packages.setdefault(folder, structs(folder))

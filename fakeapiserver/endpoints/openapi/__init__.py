@@ -17,6 +17,7 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import DocumentCache, RowCache
 from fakeapiserver.endpoints.openapi import descriptions, operations
 from fakeapiserver.endpoints.openapi.operations import (
+    LIST,
     META,
     REFERENCE,
     camel_group,
@@ -50,6 +51,9 @@ class OpenAPI:
         self._shown: Callable[[Document], Document] = with_cbor if cbor else lambda item: item
         self._cache = DocumentCache(table)
         self._documents, self._hashes = RowCache(), RowCache()
+        # What newer versions' lists take.
+        named = {key.partition("@")[0] for key in table.scheme.facts["openapiParameters"]}
+        self._unknown = {name for name in LIST if f"query/{name}" not in named}
 
     def listed(self) -> list[str]:
         """What the index lists: `api/v1`, `apis/apps`, `apis/apps/v1`, `version` ..., sorted."""
@@ -151,12 +155,12 @@ class OpenAPI:
 
     def row_paths(self, row: APIResource) -> Document:
         """The paths of a resource."""
-        return {path: item if row.custom else self._shown(item) for path, item in paths_of(row) if item}
+        return {path: item if row.custom else self._shown(item) for path, item in paths_of(row, self._unknown) if item}
 
     def _document(self, paths: Document, rows: tuple[APIResource, ...], gv: GroupVersion | None = None) -> Document:
         custom = any(row.custom for row in rows)
         schemas = self._schemas(paths, rows)
-        if gv is not None and not custom:
+        if gv is not None and not custom and self.table.scheme.features.at_least("v1.36"):
             schemas |= {name: _of_group_version(schemas[name], gv) for name in EVERYWHERE if name in schemas}
         if custom:
             schemas |= {name: _of_clients(schemas[name]) for name in EVERYWHERE if name in schemas}

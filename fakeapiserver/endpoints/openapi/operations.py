@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/kube-openapi/pkg/b
 k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -84,9 +84,10 @@ def group_tag(group: str) -> str:
     return camel[:1].lower() + camel[1:]
 
 
-def paths_of(resource: APIResource) -> Iterator[tuple[str, Document]]:
-    """Every path a resource is served at, with its path item; watches under /watch are not told of custom resources."""
-    return _Paths(resource).build()
+def paths_of(resource: APIResource, unknown: Container[str] = ()) -> Iterator[tuple[str, Document]]:
+    """Every path a resource is served at, with its path item; watches under /watch are not told of custom resources.
+    `unknown` are query parameters that the server's version doesn't have yet."""
+    return _Paths(resource, unknown).build()
 
 
 def fixed_operation(tag: str, operation_id: str, definition: str) -> Document:
@@ -116,8 +117,9 @@ def _parameter(name: str, place: str, json_type: str) -> Document:
 class _Paths:
     """Builds the path items of one resource."""
 
-    def __init__(self, resource: APIResource) -> None:
+    def __init__(self, resource: APIResource, unknown: Container[str]) -> None:
         self.resource = resource
+        self.unknown = unknown
         gv = resource.gvr.group_version
         self.gv = gv
         self.root = f"/apis/{gv}" if gv.group else f"/api/{gv.version}"
@@ -274,7 +276,9 @@ class _Paths:
         return {
             "tags": [f"{group_tag(self.gv.group)}_{self.gv.version}"],
             "operationId": operation_id,
-            "parameters": [_parameter(name, "query", query[name]) for name in sorted(query)],
+            "parameters": [
+                _parameter(name, "query", query[name]) for name in sorted(query) if name not in self.unknown
+            ],
             **({"requestBody": body} if body else {}),
             "responses": _described(responses),
             "x-kubernetes-action": action,
@@ -284,7 +288,7 @@ class _Paths:
     def _item(self, places: tuple[str, ...], query: Mapping[str, str], operations: dict[str, Document]) -> Document:
         """Parameters that all operations share move to the path item, whose own are path parameters and `query`."""
         shared = [_parameter(name, "path", "string") for name in places]
-        shared += [_parameter(name, "query", json_type) for name, json_type in query.items()]
+        shared += [_parameter(name, "query", query[name]) for name in query if name not in self.unknown]
         lists = [operation["parameters"] for operation in operations.values()]
         common = [row for row in lists[0] if all(row in other for other in lists)] if lists else []
         for operation in operations.values():

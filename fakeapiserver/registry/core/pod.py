@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.core import pod_qos
+from fakeapiserver.registry.core.apparmor_annotations import add_apparmor_annotations
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_status_validation import status_update_errors
@@ -62,6 +63,8 @@ class PodStrategy(Strategy, kw_only=True):
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]
         _merge_label_keys(obj)
+        if not self.features.at_least("v1.34"):
+            add_apparmor_annotations(obj)
         for _, container, profile in deprecated_profiles(obj):
             if profile is not None:
                 container["securityContext"] = {**(container.get("securityContext") or {}), "appArmorProfile": profile}

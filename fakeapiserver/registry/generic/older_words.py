@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import Error
@@ -29,6 +30,8 @@ _WORDS: Final = (
     _Words("v1.34", re.compile(rf"(?<=\.)(?:{_EMBEDDED})\.(?=\S* of type )"), ""),
 )
 
+_NO_REVISION: Final = "must be specified for an update"
+
 Reword = Callable[[str], str]
 
 
@@ -47,5 +50,13 @@ def reworded(version: str) -> Reword | None:
     return reword
 
 
-def reworded_error(error: Error, reword: Reword) -> Error:
-    return replace(error, detail=reword(error.detail))
+def reworded_error(error: Error, version: str) -> Error:
+    """As a version tells it, which isn't the newest."""
+    reword = reworded(version)
+    detail = error.detail if reword is None else reword(error.detail)
+    # 1.33 shows values as Go does; of those only what can be told without Go's types is done here
+    if version == "v1.33" and error.value is None and error.reason == "FieldValueInvalid":
+        return replace(error, detail=detail, value="null")
+    if version == "v1.33" and detail == _NO_REVISION:
+        return replace(error, detail=detail, value=Raw(b"0x0"))
+    return replace(error, detail=detail)

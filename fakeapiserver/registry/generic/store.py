@@ -48,6 +48,7 @@ from fakeapiserver.apimachinery.meta import (
     owner_references,
 )
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
@@ -774,8 +775,8 @@ class Store:
             if empties:
                 sent = {_text(steps): empty for steps, empty in empties.items()}
                 errors = [_as_sent(error, sent) for error in errors]
-            if (reword := self.strategy.reword) is not None:
-                errors = [reworded_error(error, reword) for error in errors]
+            if (version := self.strategy.features.version) != NEWEST:
+                errors = [reworded_error(error, version) for error in errors]
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:

@@ -104,9 +104,11 @@ def api_resource_list(table: ResourceTable, group: str, version: str) -> Documen
 
 def aggregated(table: ResourceTable, legacy: bool) -> tuple[Document, str]:
     """/api (`legacy`) or /apis as apidiscovery.k8s.io/v2 APIGroupDiscoveryList, and its ETag with the quotes."""
+    # which metadata always shows, in older versions
+    shown: Document = {} if table.scheme.features.at_least("v1.34") else {"creationTimestamp": None}
     body: Document = {
         "metadata": {},
-        "items": [_group_of(*group) for group in _merged(table) if bool(group[0]) != legacy],
+        "items": [_group_of(*group, shown) for group in _merged(table) if bool(group[0]) != legacy],
     }
     digest = hashlib.sha512(json.dumps(body, separators=(",", ":")).encode()).hexdigest().upper()
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **body}, f'"{digest}"'
@@ -190,8 +192,8 @@ def _merged(table: ResourceTable) -> Iterator[tuple[str, list[Document]]]:
         yield name, [documents[gv][1] for gv in order]
 
 
-def _group_of(name: str, versions: list[Document]) -> Document:
-    return {"metadata": {"name": name} if name else {}, "versions": versions}
+def _group_of(name: str, versions: list[Document], shown: Document) -> Document:
+    return {"metadata": {"name": name, **shown} if name else dict(shown), "versions": versions}
 
 
 def _aggregated_version(view: VersionView) -> Document:

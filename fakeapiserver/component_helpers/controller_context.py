@@ -69,7 +69,8 @@ class ControllerContext:
         self.client_of = client_of
         self.shared = shared
         self._events = events
-        self._used: dict[SharedInformer, None] = {}
+        # Informer -> whether it is needed.
+        self._used: dict[SharedInformer, bool] = {}
 
     @property
     def clock(self) -> Timers:
@@ -105,12 +106,15 @@ class ControllerContext:
     def random(self) -> Random:
         return self.shared.random
 
-    def informer(self, resource: GroupVersionResource, *, metadata_only: bool = False) -> SharedInformer:
+    def informer(
+        self, resource: GroupVersionResource, *, metadata_only: bool = False, optional: bool = False
+    ) -> SharedInformer:
         """The resource's, shared with all controllers; it has its first list before this controller's workers begin. Its objects
-        are read, never changed. `metadata_only`: PartialObjectMetadata."""
+        are read, never changed. `metadata_only`: PartialObjectMetadata. `optional`: where the server is too old to have the
+        resource, there are none."""
         factory = self.shared.metadata_informers if metadata_only else self.shared.informers
         informer = factory.for_resource(resource)
-        self._used[informer] = None
+        self._used[informer] = not optional or self._used.get(informer, False)
         return informer
 
     def running_informer(self, resource: GroupVersionResource, *, whole: bool = False) -> SharedInformer:
@@ -131,7 +135,7 @@ class ControllerContext:
     @property
     def lacks(self) -> bool:
         """Something that it needs isn't served, so it doesn't begin."""
-        return any(informer.unserved and not informer.has_synced for informer in self._used)
+        return any(needed and informer.unserved and not informer.has_synced for informer, needed in self._used.items())
 
     def recorder(self, component: str, host: str = "") -> CoreEventRecorder:
         """Tells events as `component`, on the node `host` where there are several."""
@@ -164,8 +168,8 @@ class ControllerContext:
 
     async def wait_for_sync(self) -> None:
         """Until every informer that was asked for has its first list."""
-        for informer in [*self._used]:
-            await informer.wait_for_sync()
+        for informer, needed in [*self._used.items()]:
+            await (informer.wait_for_sync() if needed else informer.wait_for_answer())
 
 
 class _Limited:

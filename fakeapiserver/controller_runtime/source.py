@@ -113,11 +113,12 @@ class Kind:
 
 
 class Informer(Struct):
-    """The objects of an informer that somebody else runs."""
+    """The objects of an informer that somebody else runs. `optional`: the server may lack the resource."""
 
     informer: SharedInformer
     handler: EventHandler
     predicates: Sequence[Predicate] = ()
+    optional: bool = False
     _registration: Registration | None = None
 
     async def start(self, queue: Queue) -> None:
@@ -125,6 +126,10 @@ class Informer(Struct):
 
     async def wait_for_sync(self) -> None:
         assert self._registration is not None
+        if self.optional:
+            await self.informer.wait_for_answer()
+            if not self.informer.has_synced:
+                return
         await self._registration.wait_for_sync()
 
     def stop(self) -> None:

@@ -285,10 +285,14 @@ class Heartbeats:
         changed = not known_conditions >= {(kind, value) for kind, value, _, _ in told}
         is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
         if is_due and "Node" not in self._simulation.staged:
-            dual_stack = self._simulation.dual_stack
-            endpoint = self._simulation.endpoint
             status = node.status(
-                state.number, now, found["status"], told=told, dual_stack=dual_stack, endpoint=endpoint
+                state.number,
+                now,
+                found["status"],
+                told=told,
+                dual_stack=self._simulation.dual_stack,
+                endpoint=self._simulation.endpoint,
+                version=self._simulation.kubelet_version,
             )
             patch = {"status": status}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
@@ -299,7 +303,14 @@ class Heartbeats:
     def _new_node(self, state: NodeState, now: float) -> Object:
         ready = "Node" not in self._simulation.staged
         simulation = self._simulation
-        return node.node(state.number, now, ready=ready, dual_stack=simulation.dual_stack, endpoint=simulation.endpoint)
+        return node.node(
+            state.number,
+            now,
+            ready=ready,
+            dual_stack=simulation.dual_stack,
+            endpoint=simulation.endpoint,
+            version=simulation.kubelet_version,
+        )
 
 
 class _Nodes:
@@ -356,7 +367,8 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     reconciler = Pods(context, simulation)
     pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
     pods.add_source(Informer(reconciler.pods, reconciler.changed))
-    for informer in (reconciler.needs.devices, reconciler.needs.claims, reconciler.needs.volumes):
+    pods.add_source(Informer(reconciler.needs.devices, reconciler.need_changed, optional=True))
+    for informer in (reconciler.needs.claims, reconciler.needs.volumes):
         pods.add_source(Informer(informer, reconciler.need_changed))
     pods.add_source(Informer(reconciler.needs.nodes, reconciler.node_changed))
     pods.add_source(_Rescripted(simulation))

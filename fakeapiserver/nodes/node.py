@@ -14,6 +14,7 @@ LEASE_SECONDS: Final = 40
 RENEW_SECONDS: Final = 10.0
 STATUS_SECONDS: Final = 300.0
 _SAFETY_SECONDS: Final = 5.0
+KUBELET_VERSION: Final = "v1.36.3"
 CAPACITY: Final[Mapping[str, str]] = {
     "cpu": "32",
     "memory": "256Gi",
@@ -72,8 +73,9 @@ def node(
     ready: bool = True,
     dual_stack: bool = False,
     endpoint: tuple[str, int] | None = None,
+    version: str = KUBELET_VERSION,
 ) -> Object:
-    """As a kubelet registers it; without conditions where it isn't `ready`."""
+    """As a kubelet of a `version` registers it; without conditions where it isn't `ready`."""
     name = name_of(number)
     labels = {
         "beta.kubernetes.io/arch": "amd64",
@@ -82,7 +84,7 @@ def node(
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
-    told = status(number, now, dual_stack=dual_stack, endpoint=endpoint)
+    told = status(number, now, dual_stack=dual_stack, endpoint=endpoint, version=version)
     ranges = pod_ranges(number, dual_stack=dual_stack)
     return {
         "apiVersion": "v1",
@@ -115,6 +117,7 @@ def status(
     told: Iterable[tuple[str, str, str, str]] = _HEALTHY,
     dual_stack: bool = False,
     endpoint: tuple[str, int] | None = None,
+    version: str = KUBELET_VERSION,
 ) -> Object:
     """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were. `endpoint`:
     where its kubelet answers."""
@@ -148,7 +151,7 @@ def status(
             "containerRuntimeVersion": "containerd://2.2.0",
             "kernelVersion": "6.12.0",
             "kubeProxyVersion": "",
-            "kubeletVersion": "v1.36.3",
+            "kubeletVersion": version,
             "machineID": "",
             "operatingSystem": "linux",
             "osImage": "fakeapiserver",

@@ -40,7 +40,7 @@ class Needs:
         self.claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
         self.volumes = context.informer(PERSISTENT_VOLUMES)
         self.drivers = context.informer(CSI_DRIVERS)
-        self.devices = context.informer(RESOURCE_CLAIMS)
+        self.devices = context.informer(RESOURCE_CLAIMS, optional=True)
         self.nodes = context.informer(NODES)
         self._attachable = AttachableVolumes(self.claims.indexer, self.volumes.indexer, self.drivers.indexer)
 

@@ -12,7 +12,7 @@ from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
-from fakeapiserver.nodes.node import MAX_NODES, name_of
+from fakeapiserver.nodes.node import KUBELET_VERSION, MAX_NODES, name_of
 
 
 class NodeState(Struct):
@@ -59,6 +59,7 @@ class Simulation:
             raise ValueError(f"from 0 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
         self.dual_stack = dual_stack
+        self.kubelet_version = KUBELET_VERSION
         # Where all kubelets answer, address and port; None: nowhere.
         self.endpoint: tuple[str, int] | None = None
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}

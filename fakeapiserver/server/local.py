@@ -201,6 +201,7 @@ class LocalServer:
             simulation = self.simulation = api.simulation = Simulation(
                 self.config.nodes, dual_stack="," in self.config.service_cluster_ip_range
             )
+            simulation.kubelet_version = api.table.scheme.facts["version"]["gitVersion"]
             simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
             found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))

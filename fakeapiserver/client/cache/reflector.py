@@ -111,6 +111,8 @@ class Reflector:
         self.failure = ""
         # The server has no such resource, and is asked again later.
         self.unserved = False
+        # Set once the server was found not to have the resource.
+        self.absent = asyncio.Event()
         self._source = source
         self._store = store
         self._selection: ListOptions = {**(selection or {})}
@@ -168,6 +170,8 @@ class Reflector:
             return str(reason) if is_early or not reason.at_once else ""
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:
             self.unserved = isinstance(error, StatusError) and is_not_found(error)
+            if self.unserved:
+                self.absent.set()
             level = logging.INFO if self.unserved else logging.WARNING
             log.log(level, "%s: list or watch failed: %s", self.name, error)
             return str(error) or type(error).__name__

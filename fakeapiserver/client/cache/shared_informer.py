@@ -240,6 +240,15 @@ class SharedInformer:
         """Until `has_synced`."""
         await self._synced.wait()
 
+    async def wait_for_answer(self) -> None:
+        """Until `has_synced`, or the server was found not to have the resource."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._synced, self._reflector.absent)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
     @property
     def last_sync_resource_version(self) -> str:
         """The revision up to which everything has come; "" before the first list."""

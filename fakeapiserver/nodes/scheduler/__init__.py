@@ -449,8 +449,8 @@ def new(context: ControllerContext) -> Sequence[Controller]:
         controller.add_source(Informer(informer, reconciler.storage_changed))
     controller.add_source(Informer(reconciler.binder.volumes, reconciler.volume_changed))
     controller.add_source(Informer(reconciler.binder.claims, reconciler.claim_changed))
-    controller.add_source(Informer(reconciler.devices.slices, reconciler.resource_slice_changed))
-    controller.add_source(Informer(reconciler.devices.classes, reconciler.device_class_changed))
-    controller.add_source(Informer(reconciler.devices.claims, reconciler.resource_claim_changed))
+    controller.add_source(Informer(reconciler.devices.slices, reconciler.resource_slice_changed, optional=True))
+    controller.add_source(Informer(reconciler.devices.classes, reconciler.device_class_changed, optional=True))
+    controller.add_source(Informer(reconciler.devices.claims, reconciler.resource_claim_changed, optional=True))
     controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
     return [controller]

@@ -106,9 +106,9 @@ class DeviceBinder:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self.claims = context.informer(RESOURCE_CLAIMS)
-        self.slices = context.informer(RESOURCE_SLICES)
-        self.classes = context.informer(DEVICE_CLASSES)
+        self.claims = context.informer(RESOURCE_CLAIMS, optional=True)
+        self.slices = context.informer(RESOURCE_SLICES, optional=True)
+        self.classes = context.informer(DEVICE_CLASSES, optional=True)
         self._known = Assumed(self.claims.indexer)
         self._taken = Taken()
         self._slices: Slices | None = None

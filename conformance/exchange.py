@@ -78,6 +78,7 @@ _FREE_KEYS: Final = frozenset(
         "clusterIP",
         "clusterIPs",
         "nodePort",
+        "healthCheckNodePort",
         "serverAddress",
         "description",
         "token",

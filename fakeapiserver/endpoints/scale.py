@@ -21,6 +21,7 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.custom_resources import AGE_COLUMN, NAME_COLUMN
 from fakeapiserver.endpoints import patch, respond, table, update
 from fakeapiserver.endpoints.create import write_request
 from fakeapiserver.endpoints.negotiation import Accept
@@ -37,6 +38,7 @@ _COLUMNS: Final = tuple(
     {"name": name, "type": kind, "format": "", "priority": 0}
     for name, kind in (("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "string"))
 )
+_CUSTOM_COLUMNS: Final = (NAME_COLUMN, *_COLUMNS[1:3], AGE_COLUMN)
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 # What upstream shows a patch of a custom resource that has no replicas: the smallest int32.
 _UNSET: Final = -(2**31)
@@ -78,7 +80,8 @@ async def scale(request: Request, scope: RequestScope) -> Response:
 def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
     """The Scale as it is, or as its Table or metadata."""
     if accept.as_kind:
-        own = replace(scope.scale, resource=dataclasses.replace(scope.resource, columns=_COLUMNS), row=_row)
+        columns, row = (_CUSTOM_COLUMNS, _custom_row) if scope.kind.custom else (_COLUMNS, _row)
+        own = replace(scope.scale, resource=dataclasses.replace(scope.resource, columns=columns), row=row)
         obj = table.transformed(request, own, accept, [obj], None)
     return respond.encoded(request, obj, accept)
 
@@ -86,6 +89,12 @@ def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) 
 def _row(obj: Object, now: float) -> list[object]:
     desired, available = ((obj.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
     return [metadata(obj).get("name", ""), desired, available, age(obj, now)]
+
+
+def _custom_row(obj: Object, now: float) -> list[object]:
+    """Of a custom resource's Scale, which upstream prints by paths: there is no zero in its spec."""
+    name, desired, *rest = _row(obj, now)
+    return [name, desired or None, *rest]
 
 
 async def _decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, Object]:

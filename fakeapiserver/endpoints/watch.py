@@ -181,14 +181,18 @@ class Form:
                 "kind": "Table",
                 "apiVersion": f"meta.k8s.io/{version}",
                 "metadata": {"resourceVersion": metadata(obj).get("resourceVersion", "")},
-                # Upstream sends the columns with the first event only.
-                "columnDefinitions": None if self._columns_sent else table.columns(self._scope),
+                "columnDefinitions": table.columns(self._scope) if self._wants_columns() else None,
                 "rows": [table.row(self._scope, obj, include, version)],
             }
             self._columns_sent = True
         else:
             shown = table.partial_object(self._scope, obj, version)
         return self._frame(kind, self._encoded(shown))
+
+    def _wants_columns(self) -> bool:
+        """The first event has them, of some kinds each."""
+        store = self._scope.store
+        return not self._columns_sent or (store is not None and store.strategy.repeats_columns)
 
     def _served(self, value: bytes) -> bytes:
         if self._accept.as_kind:

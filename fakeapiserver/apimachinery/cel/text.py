@@ -13,9 +13,9 @@ from fakeapiserver.apimachinery.cel.times import duration_text, timestamp_text
 from fakeapiserver.apimachinery.cel.types import Type
 from fakeapiserver.apimachinery.cel.values import Duration, Timestamp, type_of
 from fakeapiserver.apimachinery.field import go_float, go_quote
+from fakeapiserver.apimachinery.go_space import trim_space
 from fakeapiserver.apimachinery.schema import patterns
 
-_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LOWER: Final = {code: code + 32 for code in range(65, 91)}
 _UPPER: Final = {code + 32: code for code in range(65, 91)}
 _QUOTED: Final = str.maketrans(
@@ -129,7 +129,7 @@ def replace(text: str, old: str, new: str, limit: int = -1) -> str:
 
 
 def trim(text: str) -> str:
-    return text.strip(_SPACE)
+    return trim_space(text)
 
 
 def lower_ascii(text: str) -> str:

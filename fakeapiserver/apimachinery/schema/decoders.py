@@ -139,14 +139,16 @@ def number(go_type: str) -> GoType:
 
 
 def timestamp(parse: Callable[[str], str]) -> GoType:
-    """A metav1.Time or MicroTime; `parse` makes its canonical text."""
+    """A metav1.Time or MicroTime; `parse` makes its canonical text. Go's zero time is none."""
+    zeros = frozenset({"0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z"})
 
     def decode(value: Any, state: State) -> Any:
         if value is None:
             return None
         if type(value) is not str:
             raise DecodeError(state.mismatch(value, "string"))
-        return _parsed(parse, value)
+        found = _parsed(parse, value)
+        return None if found in zeros else found
 
     return GoType(decode, nothing, is_struct=True)
 

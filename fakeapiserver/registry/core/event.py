@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go_space import trim_space
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import name_errors
@@ -65,7 +66,7 @@ class EventStrategy(Strategy, kw_only=True):
             f"{kind}/{name}" if name else kind,
             involved.get("fieldPath", ""),
             f"{component}, {host}" if host else component,
-            obj.get("message", "").strip(),
+            trim_space(obj.get("message", "")),
             first,
             count,
             metadata(obj).get("name", ""),

@@ -1,6 +1,11 @@
 """How table cells show times and counts (upstream: k8s.io/apimachinery/pkg/util/duration/duration.go, pkg/printers)."""
 
+from typing import Final
+
 from fakeapiserver.apimachinery.timestamp import seconds_of
+
+# Go's durations are nanoseconds in 64 bits: 292 years.
+_LONGEST: Final = (2**63 - 1) // 10**9
 
 
 def translate_timestamp_since(timestamp: str | None, now: float) -> str:
@@ -15,6 +20,7 @@ def duration_since(seconds: float, now: float) -> str:
 
 def human_duration(seconds: int) -> str:
     """`5s`, `2m10s`, `3h5m`, `2d4h`, `10d`, `2y30d`: the precision falls with the length (HumanDuration)."""
+    seconds = min(seconds, _LONGEST)
     if seconds < -1:
         return "<invalid>"
     if seconds < 0:

@@ -74,6 +74,8 @@ class Strategy(Struct, kw_only=True):
     blank_spec: Mapping[str, object] = field(default_factory=dict)
     # Annotations that conversion makes of internal fields, blank; metadata asked for alone lacks them.
     converted_annotations: Mapping[str, str] = field(default_factory=dict)
+    # A watch of Tables tells the columns with each event (upstream's printer of the kind knows no NoHeaders).
+    repeats_columns: bool = False
     # A warning with every answer: this version of the kind is on its way out.
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.

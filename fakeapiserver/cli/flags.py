@@ -4,6 +4,7 @@ Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in ap
 """
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +42,10 @@ class Parsed(Struct):
     given: dict[str, str] = field(default_factory=dict)
 
 
+# --service-cluster-ip-range has so many at least.
+_FEWEST_ADDRESSES: Final = 8
+_LAST_PORT: Final = 65535
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -72,6 +77,31 @@ def _ip_range(text: str) -> str:
         return ",".join(str(ipaddress.ip_network(part, strict=False)) for part in read_list(text))
     except ValueError as error:
         raise UsageError(f"--service-cluster-ip-range must be a CIDR such as 10.0.0.0/24: {error}") from None
+
+
+def _port_range(text: str) -> range:
+    """`30000-32767`, `30000+100` (up to 30100), or one port (upstream: k8s.io/apimachinery/pkg/util/net/port_range.go)."""
+    text = text.strip()
+    if not text:
+        return range(0)
+    if "-" in text and "+" in text:
+        raise InvalidArgument(f"unable to parse port range: {text}")
+    low, separator, high = text.partition("-" if "-" in text else "+")
+    first = _go_integer(low)
+    last = _go_integer(high) if separator else first
+    if separator == "+":
+        last += first
+    if max(first, last) > _LAST_PORT:
+        raise InvalidArgument(f"the port range cannot be greater than {_LAST_PORT}: {text}")
+    if last < first:
+        raise InvalidArgument(f"end port cannot be less than start port: {text}")
+    return range(first, last + 1)
+
+
+def _go_integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise InvalidArgument(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    return int(text)
 
 
 def _modes(text: str) -> tuple[str, ...]:
@@ -269,6 +299,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "service-account-max-token-expiration": ("service_account_max_token_expiration", read_duration),
     "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
+    "service-node-port-range": ("service_node_port_range", _port_range),
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
     "token-auth-file": ("token_auth_file", _file),
@@ -379,6 +410,7 @@ def _check(config: Config) -> None:
             selected(names)
         except ValueError as error:
             raise UsageError(f"--{flag}: {error}") from None
+    _check_service_ranges(config)
     if (config.tls_cert_file is None) != (config.tls_private_key_file is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both or none")
     if (config.proxy_client_cert_file is None) != (config.proxy_client_key_file is None):
@@ -391,6 +423,32 @@ def _check(config: Config) -> None:
     ):
         if path is not None and not path.is_file():
             raise UsageError(f"--{flag}: there is no file {path}")
+
+
+def _check_service_ranges(config: Config) -> None:
+    """Upstream: cmd/kube-apiserver/app/options/{completion,validation}.go."""
+    networks = [ipaddress.ip_network(text) for text in config.service_ranges]
+    if not networks:
+        raise UsageError("--service-cluster-ip-range must contain at least one valid cidr")
+    if networks[0].num_addresses < _FEWEST_ADDRESSES:
+        raise UsageError(
+            "error determining service IP ranges for primary service cidr: the service cluster IP range must be at least "
+            f"{_FEWEST_ADDRESSES} IP addresses"
+        )
+    problems = []
+    if len(networks) > 2:
+        problems.append("--service-cluster-ip-range must not contain more than two entries")
+    if len(networks) > 1 and networks[0].version == networks[1].version:
+        problems.append(
+            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+        )
+    advertised = config.advertise_address
+    if advertised and ipaddress.ip_address(advertised).version != networks[0].version:
+        problems.append(
+            f"service IP family {go_quote(str(networks[0]))} must match public address family {go_quote(advertised)}"
+        )
+    if problems:
+        raise UsageError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
 
 def help_text() -> str:

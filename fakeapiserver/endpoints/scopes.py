@@ -27,7 +27,7 @@ from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
-from fakeapiserver.registry.generic.store import Guard, Store
+from fakeapiserver.registry.generic.store import Allocation, Guard, Store
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.storage.interface import Compacted, Storage
 
@@ -93,19 +93,20 @@ class KubeletClient(Protocol):
 
 
 class RequestScopes(Struct, kw_only=True):
-    """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first; `make_custom`
-    makes the scope of a custom resource; `kubelets` let the pods of simulated nodes live."""
+    """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first,
+    `allocations` who hands out what its objects hold; `make_custom` makes the scope of a custom resource; `kubelets` let the pods
+    of simulated nodes live."""
 
     table: ResourceTable
     storage: Storage
     admission: AdmissionChain
     clock: Clock
-    service_cluster_ip_range: str = "10.0.0.0/24"
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     virtual: Mapping[GroupResource, Virtual] = field(default_factory=dict)
     authorizer: Authorizer | None = None
     guard_for: Callable[[GroupResource], Guard | None] = lambda resource: None
+    allocations: Mapping[GroupResource, Allocation] = field(default_factory=dict)
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
     kubelets: "Kubelets | None" = None
@@ -181,9 +182,10 @@ class RequestScopes(Struct, kw_only=True):
         return default
 
     def restored(self) -> None:
-        """Another state was brought back: what strategies keep beside storage follows."""
+        """Another state was brought back: what is kept beside storage follows."""
         for store in self._stores.values():
-            store.strategy.on_restored(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
+            if store.allocation is not None:
+                store.allocation.restore(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
 
     def kind_in(self, stored: GroupVersionKind, api_version: str) -> Kind:
         """The kind of objects stored as `stored` as another version serves it. LookupError: that version doesn't."""
@@ -220,7 +222,7 @@ class RequestScopes(Struct, kw_only=True):
             gvk=gvk,
             namespaced=row.namespaced,
             prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
-            strategy=strategy_for(row, self.table.scheme.features).for_server(self.service_cluster_ip_range.split(",")),
+            strategy=strategy_for(row, self.table.scheme.features).for_server(),
             storage=self.storage,
             admission=self.admission,
             clock=self.clock,
@@ -229,6 +231,7 @@ class RequestScopes(Struct, kw_only=True):
             kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
             guard=self.guard_for(group_resource),
+            allocation=self.allocations.get(group_resource),
         )
 
 

@@ -22,16 +22,17 @@ from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
+from fakeapiserver.registry.core.service_allocation import ServiceAllocation
+from fakeapiserver.registry.core.service_ips import family_of
 from fakeapiserver.server import authn_authz, bootstrap, health
 from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
-from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.audit import options as audit
 from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
 from fakeapiserver.server.authorization import authorization
-from fakeapiserver.server.bootstrap_upkeep import BootstrapUpkeep
+from fakeapiserver.server.bootstrap_upkeep import SERVICES, BootstrapUpkeep
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.client_authorities import ClientAuthorities
 from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
@@ -40,6 +41,7 @@ from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, Priori
 from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.identity import IdentityLease
+from fakeapiserver.server.loopback_writer import LoopbackWriter
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.secret_labels import SecretLabeller
@@ -146,7 +148,6 @@ class APIServer:
             storage=self.storage,
             admission=Chain(()),
             clock=self.clock,
-            service_cluster_ip_range=config.service_cluster_ip_range,
             min_request_timeout=config.min_request_timeout,
             media_types=self.media_types,
             instruments=self.metrics.instruments,
@@ -167,7 +168,10 @@ class APIServer:
         log = self.access_log = AccessLog(authorizer, _bundled(config)) if config.records_access else None
         self.scopes.authorizer = log.beside(lambda _: True) if log is not None else authorizer
         self._to_webhooks: Idle = IdleConnections()
-        self.versions, self.writer = ServedVersions(self.scopes), AdmissionWriter(self.scopes)
+        self.versions, self.writer = ServedVersions(self.scopes), LoopbackWriter(self.scopes)
+        families = [family_of(found.partition("/")[0]) for found in config.service_ranges]
+        services = ServiceAllocation(families, self.objects, self.writer, config.service_node_port_range)
+        self.scopes.allocations = {SERVICES: services}
         self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions, log)
         chain = authn_authz.admission(
             config,
@@ -276,7 +280,9 @@ class APIServer:
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
         config = self.config
-        await bootstrap.store_objects(self.scopes, self.clock.now(), config.secure_port, config.advertise_address)
+        await bootstrap.store_objects(
+            self.scopes, self.clock.now(), config.secure_port, config.service_ranges, config.advertise_address
+        )
         if self._has_authorities:
             await self._trust.sync()
         await self._identity.create()
@@ -312,7 +318,7 @@ class APIServer:
         return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
 
     def _bootstrap_objects(self) -> Iterator[Object]:
-        return bootstrap.wanted(self.table.scheme, self.config.secure_port)
+        return bootstrap.wanted(self.table.scheme, self.config.secure_port, self.config.service_ranges)
 
     @property
     def _has_authorities(self) -> bool:

@@ -22,20 +22,36 @@ _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _DEFAULT_PORT: Final = 6443
 _CONDITION_TIMES: Final = ("lastTransitionTime",)
 _SERVICE: Final = "kubernetes"
+_FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 
 
-def wanted(scheme: Scheme, secure_port: int) -> Iterator[Object]:
-    """What a server has from the start; fresh copies, that of the service leads to this port."""
+def wanted(scheme: Scheme, secure_port: int, service_ranges: Sequence[str]) -> Iterator[Object]:
+    """What a server has from the start; fresh copies. The service `kubernetes` leads to this port
+    and has the first address of the first range."""
+    address = ipaddress.ip_network(service_ranges[0])[1]
+    family = f"IPv{address.version}"
     for obj in bootstrap.objects(scheme):
-        if obj["kind"] == "Service":
-            obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
+        match obj["kind"]:
+            case "Service":
+                obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
+                obj["spec"] |= {"clusterIP": str(address), "clusterIPs": [str(address)], "ipFamilies": [family]}
+            case "ServiceCIDR":
+                obj["spec"]["cidrs"] = [*service_ranges]
+            case "IPAddress":
+                obj["metadata"] |= {"name": str(address), "labels": {**obj["metadata"]["labels"], _FAMILY: family}}
         yield obj
 
 
-async def store_objects(scopes: RequestScopes, now: float, secure_port: int, advertise_address: str = "") -> None:
-    """Straight into storage: they are as the real server stored them, but for identity, time and the port of the service
-    that leads to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
-    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, secure_port)]
+async def store_objects(
+    scopes: RequestScopes,
+    now: float,
+    secure_port: int,
+    service_ranges: Sequence[str],
+    advertise_address: str = "",
+) -> None:
+    """Straight into storage: they are as the real server stored them, but for identity, time and where the service is that leads
+    to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
+    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, secure_port, service_ranges)]
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
     if advertise_address and not ipaddress.ip_address(advertise_address).is_loopback:
         objects += _endpoints(advertise_address, secure_port or _DEFAULT_PORT, stamp)

@@ -1,8 +1,9 @@
-"""Brings back what a server is not to be without: system namespaces, the service `kubernetes`, flow schemas and priority levels.
+"""Brings back what a server is not to be without: system namespaces, the service `kubernetes` and the range of its address, flow
+schemas and priority levels.
 
-Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/flowcontrol/rest/storage_flowcontrol.go and
-pkg/registry/flowcontrol/ensurer/strategy.go. Each of these looks now and then; here somebody looks at the same time, but only when
-one of these objects was written.
+Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr},
+pkg/registry/flowcontrol/rest/storage_flowcontrol.go and pkg/registry/flowcontrol/ensurer/strategy.go. Each of these looks now and
+then; here somebody looks at the same time, but only when one of these objects was written.
 """
 
 import asyncio
@@ -15,23 +16,27 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import Timers, sleep
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store, WriteRequest
-from fakeapiserver.server.status_writer import SERVER
+from fakeapiserver.server.status_writer import SERVER, apply_status
 from fakeapiserver.storage.interface import Event
 
 log = logging.getLogger(__name__)
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 SERVICES: Final = GroupResource("", "services")
+SERVICE_CIDRS: Final = GroupResource("networking.k8s.io", "servicecidrs")
 FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
 PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
 _PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
 _SERVER: Final = "kube-apiserver"
+_SERVICE_CIDR_CONTROLLER: Final = "kubernetes-service-cidr-controller"
+_READY: Final = "Kubernetes default Service CIDR is ready"
 # "true": the server keeps the spec as it is upstream, and removes an object that upstream hasn't.
 _AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 _MANDATORY: Final = ("exempt", "catch-all")
@@ -64,6 +69,9 @@ class BootstrapUpkeep:
         kept = (
             _Upkeep(NAMESPACES, 60.0, lambda event: event.type == "DELETED", self._ensure_namespaces),
             _Upkeep(SERVICES, 10.0, _is_own_service, self._ensure_service),
+            _Upkeep(
+                SERVICE_CIDRS, 10.0, lambda event: event.object.key.endswith("/kubernetes"), self._ensure_service_cidr
+            ),
             _Upkeep(FLOW_SCHEMAS, 60.0, lambda event: True, self._ensure_priority_and_fairness),
             _Upkeep(PRIORITY_LEVELS, 60.0, lambda event: True, self._ensure_priority_and_fairness),
         )
@@ -105,6 +113,21 @@ class BootstrapUpkeep:
     async def _ensure_service(self) -> None:
         for obj in self._wanted(SERVICES).values():
             await self._ensure_present(SERVICES, obj, _SERVER)
+
+    async def _ensure_service_cidr(self) -> None:
+        """It is ready unless somebody says that it isn't."""
+        for name, obj in self._wanted(SERVICE_CIDRS).items():
+            await self._ensure_present(SERVICE_CIDRS, obj, _SERVER)
+            scope, store = self._found(SERVICE_CIDRS)
+            stored = store.storage.get_now(store.key("", name))
+            current = store.decode(stored.value) if stored is not None else obj
+            ready = [row for row in (current.get("status") or {}).get("conditions") or () if row["type"] == "Ready"]
+            known = bool(ready) and ready[0]["status"] != "Unknown"
+            if known or is_terminating(current) or current["spec"]["cidrs"] != obj["spec"]["cidrs"]:
+                continue
+            condition = {"type": "Ready", "status": "True", "message": _READY, "reason": ""}
+            condition["lastTransitionTime"] = rfc3339(self._scopes.clock.now())
+            await apply_status(scope, name, {"conditions": [condition]}, user=SERVER, manager=_SERVICE_CIDR_CONTROLLER)
 
     async def _ensure_priority_and_fairness(self) -> None:
         """Suggested objects before mandatory ones, whose spec nobody changes; what upstream had in earlier versions goes."""
@@ -170,7 +193,7 @@ class BootstrapUpkeep:
         """By resource and name; read when it is first needed."""
         kinds = {
             self._found(resource)[1].kind: resource
-            for resource in (NAMESPACES, SERVICES, FLOW_SCHEMAS, PRIORITY_LEVELS)
+            for resource in (NAMESPACES, SERVICES, SERVICE_CIDRS, FLOW_SCHEMAS, PRIORITY_LEVELS)
             if self._scopes.store_for(resource) is not None
         }
         of_kind = {(str(kind.group), kind.kind): resource for kind, resource in kinds.items()}

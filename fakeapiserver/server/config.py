@@ -80,6 +80,7 @@ class Config(Struct, kw_only=True):
     authorization_webhook_cache_authorized_ttl: float = 300.0  # seconds
     authorization_webhook_cache_unauthorized_ttl: float = 30.0  # seconds
     service_cluster_ip_range: str = "10.0.0.0/24"
+    service_node_port_range: range = range(30000, 32768)
     service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None
@@ -116,3 +117,8 @@ class Config(Struct, kw_only=True):
     webhook_port: int = 0  # where their server is asked; 0 takes a free one
     webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say
+
+    @property
+    def service_ranges(self) -> tuple[str, ...]:
+        """The parts of service_cluster_ip_range; the first is where addresses come from by default."""
+        return tuple(filter(None, self.service_cluster_ip_range.split(",")))

@@ -349,7 +349,7 @@ def serving_names(config: Config) -> list[str]:
 def _addresses(config: Config) -> Iterator[str]:
     """The bind address, and the first of the service range: the address of the service `kubernetes`."""
     yield config.bind_address
-    network = ipaddress.ip_network(config.service_cluster_ip_range.partition(",")[0])
+    network = ipaddress.ip_network(config.service_ranges[0])
     yield str(network.network_address + 1)
 
 

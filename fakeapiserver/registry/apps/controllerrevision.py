@@ -3,8 +3,6 @@
 Upstream: pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/validation/validation.go.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec.structs import replace
 
@@ -24,7 +22,7 @@ class ControllerRevisionStrategy(Strategy, kw_only=True):
     # uid -> the text of data, where it isn't as Go would write it: stored it has lost that.
     texts: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def for_server(self, config_service_ranges: Sequence[str]) -> "ControllerRevisionStrategy":
+    def for_server(self) -> "ControllerRevisionStrategy":
         return replace(self, texts={})
 
     def on_created(self, obj: Object) -> None:

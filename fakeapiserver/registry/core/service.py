@@ -3,34 +3,26 @@
 Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/core/v1/defaults.go.
 """
 
-from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import field
-from msgspec.structs import replace
-
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core import service_allocation
-from fakeapiserver.registry.core.service_allocators import Allocators, node_ports
+from fakeapiserver.registry.core.service_ports import needs_health_check, node_ports
 from fakeapiserver.registry.core.service_printer import service_row
-from fakeapiserver.registry.core.service_validation import service_errors, service_status_errors, service_update_errors
-from fakeapiserver.registry.core.service_warnings import service_warnings
+from fakeapiserver.registry.core.service_validation import (
+    TRAFFIC_POLICIES,
+    service_errors,
+    service_status_errors,
+    service_update_errors,
+)
+from fakeapiserver.registry.core.service_warnings import load_balancer_warnings, service_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _AFFINITY_SECONDS: Final = 10800
-DEFAULT_RANGE: Final = "10.0.0.0/24"
 
 
 class ServiceStrategy(Strategy, kw_only=True):
-    allocators: Allocators = field(default_factory=lambda: Allocators((DEFAULT_RANGE,)))
-
-    def for_server(self, config_service_ranges: Sequence[str]) -> "ServiceStrategy":
-        """Every server hands out its own numbers."""
-        return replace(self, allocators=Allocators(config_service_ranges or (DEFAULT_RANGE,)))
-
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         kind = spec.setdefault("type", "ClusterIP")
@@ -49,18 +41,10 @@ class ServiceStrategy(Strategy, kw_only=True):
                     ingress.setdefault("ipMode", "VIP")
 
     def prepare_for_create(self, obj: Object) -> None:
-        """StatusError where a number that is asked for can't be had."""
-        obj["status"] = {"loadBalancer": {}}
-        service_allocation.allocate_for_create(self.allocators, obj)
-        _on_read(obj["spec"])
-
-    def prepare_for_status_create(self, obj: Object) -> None:
-        """Nothing is allocated to a service that comes in this way."""
         obj["status"] = {"loadBalancer": {}}
         _on_read(obj["spec"])
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
-        service_allocation.allocate_for_update(self.allocators, obj, old)
         if "status" in old:
             obj["status"] = old["status"]
         _drop_what_the_type_has_not(obj, old)
@@ -81,23 +65,11 @@ class ServiceStrategy(Strategy, kw_only=True):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return service_warnings(obj, self.features)
 
+    def warnings_on_status_update(self, obj: Object, old: Object) -> list[str]:
+        return load_balancer_warnings(obj)
+
     def table_row(self, obj: Object, now: float) -> Cells:
         return service_row(obj, now)
-
-    def on_created(self, obj: Object) -> None:
-        self.allocators.hold(obj)
-
-    def on_updated(self, obj: Object, old: Object) -> None:
-        self.allocators.release(old)
-        self.allocators.hold(obj)
-
-    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
-        self.allocators.release(obj)
-
-    def on_restored(self, objects: Iterable[Object]) -> None:
-        self.allocators.release_all()
-        for obj in objects:
-            self.allocators.hold(obj)
 
 
 def externally_accessible(spec: Object) -> bool:
@@ -117,7 +89,8 @@ def _default_affinity(spec: Object) -> None:
 
 
 def _on_read(spec: Object) -> None:
-    if spec.get("type") == "ExternalName":
+    """What upstream stores but never shows; what validation refuses stays."""
+    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in TRAFFIC_POLICIES:
         spec.pop("internalTrafficPolicy", None)
 
 
@@ -131,7 +104,7 @@ def _drop_what_the_type_has_not(obj: Object, old: Object) -> None:
     if _has_node_ports(before) and not _has_node_ports(spec) and set(node_ports(before)) >= set(node_ports(spec)):
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
-    if service_allocation.needs_health_check(before) and not service_allocation.needs_health_check(spec):
+    if needs_health_check(before) and not needs_health_check(spec):
         _drop_same(spec, before, ("healthCheckNodePort",))
     if before["type"] == "LoadBalancer" and spec["type"] != "LoadBalancer":
         _drop_same(spec, before, ("allocateLoadBalancerNodePorts",))

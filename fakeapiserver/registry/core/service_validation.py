@@ -21,7 +21,8 @@ from fakeapiserver.registry.core.field_formats import (
     protocol_errors,
     selector_errors,
 )
-from fakeapiserver.registry.core.service_allocators import family_of
+from fakeapiserver.registry.core.service_ips import family_of
+from fakeapiserver.registry.core.service_ports import needs_health_check
 
 _SPEC: Final = Path("spec")
 _IPS: Final = _SPEC.child("clusterIPs")
@@ -35,7 +36,7 @@ _ANNOTATIONS: Final = Path("metadata.annotations")
 _MODE: Final = "service.kubernetes.io/topology-mode"
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
-_LOCAL: Final = ("Cluster", "Local")
+TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 _BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 _MAX_AFFINITY_SECONDS: Final = 86400
 _ONCE: Final = "may not change once set"
@@ -69,7 +70,7 @@ def service_update_errors(obj: Object, old: Object) -> ErrorList:
         errors.append(field.invalid(_SPEC.child("loadBalancerClass"), spec.get("loadBalancerClass"), _ONCE))
     errors += _class_errors(spec)
     changed = spec.get("healthCheckNodePort") != before.get("healthCheckNodePort")
-    if changed and _needs_health_check(spec) and _needs_health_check(before):
+    if changed and needs_health_check(spec) and needs_health_check(before):
         errors.append(field.forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable"))
     return errors + service_errors(obj, old)
 
@@ -117,7 +118,7 @@ def _each_ip_errors(addresses: list[str], known: list[str]) -> ErrorList:
 def _stack_errors(spec: Object, addresses: list[str]) -> ErrorList:
     errors: ErrorList = []
     found = [family_of(ip) for ip in addresses]
-    if len(found) > 1 and len(set(found)) != len(found):
+    if len(found) > 1 and len(set(found)) == 1:
         errors.append(field.invalid(_IPS, addresses, "may specify no more than one IP for each IP family"))
     if not _is_headless(spec):
         for i, (family, wanted) in enumerate(zip(found, spec.get("ipFamilies") or (), strict=False)):
@@ -129,10 +130,6 @@ def _stack_errors(spec: Object, addresses: list[str]) -> ErrorList:
 
 def _is_headless(spec: Object) -> bool:
     return bool((spec.get("clusterIPs") or [""])[0] == "None")
-
-
-def _needs_health_check(spec: Object) -> bool:
-    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _type_errors(spec: Object) -> ErrorList:
@@ -256,18 +253,18 @@ def _traffic_errors(spec: Object) -> ErrorList:
     path, policy = _SPEC.child("externalTrafficPolicy"), spec.get("externalTrafficPolicy", "")
     kind = spec.get("type")
     if kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs")):
-        errors += choice_errors(policy, _LOCAL, path)
+        errors += choice_errors(policy, TRAFFIC_POLICIES, path)
     elif policy:
         errors.append(field.invalid(path, policy, "may only be set for externally-accessible services"))
     path, number = _SPEC.child("healthCheckNodePort"), spec.get("healthCheckNodePort", 0)
-    if _needs_health_check(spec):
+    if needs_health_check(spec):
         errors += port_errors(number, path) if number else [field.required(path)]
     elif number:
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         errors.append(field.invalid(path, number, detail))
     path, policy = _SPEC.child("internalTrafficPolicy"), spec.get("internalTrafficPolicy")
-    if policy is not None and policy not in _LOCAL:
-        errors.append(field.not_supported(path, policy, _LOCAL))
+    if policy is not None and policy not in TRAFFIC_POLICIES:
+        errors.append(field.not_supported(path, policy, TRAFFIC_POLICIES))
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
         errors.append(field.not_supported(_SPEC.child("trafficDistribution"), distribution, _DISTRIBUTIONS))

@@ -7,8 +7,8 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 """
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -119,6 +119,22 @@ class Guard(Protocol):
         """`old` is None for a new object. StatusError refuses the write."""
 
 
+class Allocation(Protocol):
+    """Hands out what a kind's objects hold beside themselves (upstream: BeginCreate, BeginUpdate and AfterDelete of a Store)."""
+
+    def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        """Around the creation of an object, which it may fill in. StatusError; what is raised within takes it all back."""
+
+    def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        """Around an update, as `creating`."""
+
+    async def release(self, obj: Object) -> None:
+        """The object is gone."""
+
+    def restore(self, objects: Iterable[Object]) -> None:
+        """Another state was brought back: these are all the objects there are now."""
+
+
 class View(Protocol):
     """How admission sees a write through a subresource of another kind, such as Scale."""
 
@@ -168,6 +184,7 @@ class Store:
         as_stored: Callable[[Object], Object] = lambda obj: obj,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
         guard: Guard | None = None,
+        allocation: Allocation | None = None,
         stored_version: str = "",
         settle: Settle | None = None,
         rehearse: Callable[[bytes], Awaitable[bytes]] | None = None,
@@ -191,6 +208,7 @@ class Store:
         self._as_stored = as_stored
         self._find = find
         self._guard = guard
+        self.allocation = allocation
         self._stored_version = stored_version or gvk.version
         self._settle = settle
         self._rehearse = rehearse
@@ -297,6 +315,12 @@ class Store:
         self._fill_system_fields(metadata(obj))
         self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
+        if self.allocation is None or request.subresource:
+            return await self._insert(request, attributes, obj)
+        async with self.allocation.creating(obj, request.dry_run):
+            return await self._insert(request, attributes, obj)
+
+    async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
         self.strategy.record_user(obj, request.user)
         drop_fields(obj, self.strategy.disabled_fields)
         if request.subresource:
@@ -356,6 +380,14 @@ class Store:
         self._check_resource_version(new, current, request)
         if refused:
             raise refused
+        if self.allocation is None or request.subresource:
+            return await self._revise(request, attributes, current, new, old)
+        async with self.allocation.updating(new, old, request.dry_run):
+            return await self._revise(request, attributes, current, new, old)
+
+    async def _revise(
+        self, request: WriteRequest, attributes: Attributes, current: StoredObject, new: Object, old: Object
+    ) -> Written:
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
         self._validate_update(request, new, old)
@@ -363,6 +395,8 @@ class Store:
             await self._guard.check(request, new, old)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)
+        elif request.subresource == "status":
+            request.warnings += self.strategy.warnings_on_status_update(new, old)
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if request.view is not None:
             attributes.object, attributes.old_object = request.view.show(new), request.view.show(old)
@@ -388,10 +422,7 @@ class Store:
             created = current.mod_revision == current.create_revision
             if not (created and self.strategy.shows_more_than_stored(old)):
                 return Written(current.value)
-        written = await self._put(current, new, request.dry_run)
-        if not request.dry_run:
-            self.strategy.on_updated(new, old)
-        return written
+        return await self._put(current, new, request.dry_run)
 
     def _is_stored(self, current: StoredObject, old: Object) -> bool:
         """Whether an object that nobody changed would be stored again as it is: not in another version, nor where a schema takes
@@ -450,15 +481,10 @@ class Store:
         """A change past admission, ownership and validation (upstream: GuaranteedUpdate). StatusError 404, 409."""
         for _ in range(_WRITE_ATTEMPTS):
             current = await self.get(namespace, name)
-            old = self.decode(current.value)
-            new = change(self.decode(current.value))
             try:
-                written = await self._put(current, new, dry_run)
+                return await self._put(current, change(self.decode(current.value)), dry_run)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
-            if not dry_run:
-                self.strategy.on_updated(new, old)
-            return written
         raise new_conflict(self.resource, name, _MODIFIED)
 
     async def remove(self, namespace: str, name: str, options: Deletion, *, dry_run: bool = False) -> None:
@@ -545,6 +571,8 @@ class Store:
             if companion := self._find(resource):
                 with suppress(StatusError):  # where there is none
                     await companion.remove(str(metadata(last).get("namespace", "")), metadata(last)["name"], Deletion())
+        if self.allocation is not None:
+            await self.allocation.release(last)
         return removed
 
     # ------------------------------------------------------------ the details

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/r
 A resource without a file of its own gets `Strategy` as it stands.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
@@ -116,7 +116,7 @@ class Strategy(Struct, kw_only=True):
 
         return reworded(self.features.version)
 
-    def for_server(self, config_service_ranges: Sequence[str]) -> "Strategy":
+    def for_server(self) -> "Strategy":
         """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
         return self
 
@@ -208,6 +208,9 @@ class Strategy(Struct, kw_only=True):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return []
 
+    def warnings_on_status_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """The seconds that an object gets to end, of a `graceful` kind (upstream: CheckGracefulDelete)."""
         return wanted or 0
@@ -269,14 +272,8 @@ class Strategy(Struct, kw_only=True):
     def on_created(self, obj: Object) -> None:
         """After a commit: what upstream's AfterCreate hooks do."""
 
-    def on_updated(self, obj: Object, old: Object) -> None:
-        """After a commit: `obj` is stored where `old` was."""
-
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
         """After a commit: what upstream's AfterDelete hooks do."""
-
-    def on_restored(self, objects: Iterable[Object]) -> None:
-        """Another state was brought back: these are all the objects there are now."""
 
 
 def keep_metadata(obj: Object, old: Object) -> None:

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import ip_errors, is_valid_port_name, name_errors, port_errors
+from fakeapiserver.registry.core.service_warnings import load_balancer_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 from fakeapiserver.registry.networking.ingressclass import reference_errors
@@ -31,6 +32,9 @@ class IngressStrategy(Strategy, kw_only=True):
         if not old_class or "ingressClassName" in obj["spec"]:
             return []
         return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+    def warnings_on_status_update(self, obj: Object, old: Object) -> list[str]:
+        return load_balancer_warnings(obj)
 
     def validate(self, obj: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"])

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from fakeapiserver.server.admission_writer import AdmissionWriter
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
+from fakeapiserver.server.loopback_writer import LoopbackWriter
 
 
 def test_a_namespace_is_made_with_all_that_belongs_to_one() -> None:
@@ -12,7 +12,7 @@ def test_a_namespace_is_made_with_all_that_belongs_to_one() -> None:
         server = APIServer(Config())
         await server.start()
         try:
-            await AdmissionWriter(server.scopes).create("namespaces", {"metadata": {"name": "made"}})
+            await LoopbackWriter(server.scopes).create("namespaces", {"metadata": {"name": "made"}})
             return server.objects.get("namespaces", "", "made")
         finally:
             await server.stop()

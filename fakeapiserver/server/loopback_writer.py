@@ -1,6 +1,8 @@
-"""What admission plugins write themselves: through the whole write path, as the API server's own user.
+"""What admission plugins and the allocator of addresses write themselves: through the whole write path, as the API server's own
+user.
 
-Upstream: the loopback client that k8s.io/apiserver/pkg/server/options/admission.go gives them.
+Upstream: the loopback client that k8s.io/apiserver/pkg/server/options/admission.go and pkg/registry/core/rest/storage_core.go give
+them.
 """
 
 from collections.abc import Callable
@@ -12,12 +14,13 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store, WriteRequest
 
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters", "system:authenticated"))
 
 
-class AdmissionWriter:
+class LoopbackWriter:
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
 
@@ -38,6 +41,11 @@ class AdmissionWriter:
             return change(current)
 
         await store.update(_request(scope, namespace, name, "status"), transform)
+
+    async def remove(self, resource: str, namespace: str, name: str) -> None:
+        """StatusError as DELETE has it."""
+        scope, store = self._found(resource)
+        await store.delete(_request(scope, namespace, name, ""), Deletion())
 
     def _found(self, resource: str) -> tuple[RequestScope, Store]:
         name, _, group = resource.partition(".")

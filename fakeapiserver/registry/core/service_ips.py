@@ -1,0 +1,191 @@
+"""Which addresses services can have: ServiceCIDR objects tell the ranges, IPAddress objects who has what.
+
+Upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go, pkg/api/servicecidr/servicecidr.go.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip
+from fakeapiserver.apimachinery.meta import Object, is_terminating
+
+SERVICE_CIDRS: Final = "servicecidrs.networking.k8s.io"
+IP_ADDRESSES: Final = "ipaddresses.networking.k8s.io"
+FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
+MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
+ALLOCATOR: Final = "ipallocator.k8s.io"
+_MISMATCHED: Final = "the provided network does not match the current range"
+_ALLOCATED: Final = "provided IP is already allocated"
+_NOT_READY: Final = "allocator not ready"
+_LONGEST_IPV6_HOST: Final = 64  # bits
+
+
+class AllocationError(Exception):
+    """Why a number can't be had, as clients read it."""
+
+
+class FullError(AllocationError):
+    """No number is free."""
+
+    def __init__(self) -> None:
+        super().__init__("range is full")
+
+
+class Objects(Protocol):
+    """What is stored now; resources are called by their plural and group."""
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
+
+    def list(self, resource: str, namespace: str = "") -> list[Object]:
+        """The same list as long as nothing of the resource is written."""
+
+
+class Range(Struct, frozen=True):
+    """The addresses `first..last` of a network `cidr`; those from `upper` on are handed out first. `ready`: any of its
+    ServiceCIDRs is."""
+
+    cidr: str
+    family: str
+    network: int
+    first: int
+    upper: int
+    last: int
+    ready: bool
+
+    def contains(self, number: int) -> bool:
+        """Whether it could be handed out: not the network's own address, nor the broadcast address of IPv4."""
+        return self.first <= number <= self.last
+
+    def text(self, number: int) -> str:
+        return str(IPv4Address(number) if self.family == "IPv4" else IPv6Address(number))
+
+
+class ClusterIPs:
+    """The addresses of one server's services. An address is taken when it has an IPAddress, or is promised to a write that is
+    still on its way."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._promised: set[str] = set()
+        self._cidrs: list[Object] | None = None
+        self._ranges: list[Range] = []
+
+    def ranges(self, family: str) -> list[Range]:
+        cidrs = self._objects.list(SERVICE_CIDRS)
+        if cidrs is not self._cidrs:
+            self._cidrs, self._ranges = cidrs, _ranges(cidrs)
+        return [found for found in self._ranges if found.family == family]
+
+    def promise(self, family: str, ip: str) -> None:
+        """This address. AllocationError."""
+        number, name = int(ip_address(ip)), canonical_ip(ip)
+        if not any(found.ready and found.contains(number) for found in self.ranges(family)):
+            raise AllocationError(_MISMATCHED)
+        if self._is_taken(name):
+            raise AllocationError(_ALLOCATED)
+        self._promised.add(name)
+
+    def promise_next(self, family: str) -> str:
+        """Any free address of any range: which is left to chance upstream, too. FullError."""
+        ranges = self.ranges(family)
+        for found in random.sample(ranges, len(ranges)):
+            if not found.ready:
+                continue
+            for number in candidates(found.first, found.upper, found.last):
+                ip = found.text(number)
+                if not self._is_taken(ip):
+                    self._promised.add(ip)
+                    return ip
+        raise FullError
+
+    def keep(self, ip: str) -> None:
+        """A promised address has its IPAddress now, or isn't wanted any more."""
+        self._promised.discard(canonical_ip(ip))
+
+    def try_out(self, family: str, ip: str) -> None:
+        """A dry run looks at one of the ranges, and at nobody's addresses. AllocationError."""
+        found = self._any(family)
+        if not found.contains(int(ip_address(ip))):
+            message = f"the provided IP ({canonical_ip(ip)}) is not in the valid range. The range of valid IPs is {found.cidr}"
+            raise AllocationError(message)
+
+    def try_out_next(self, family: str) -> str:
+        """The address of a network, which nobody ever has. AllocationError."""
+        found = self._any(family)
+        return found.text(found.network)
+
+    def is_in_range(self, ip: str) -> bool:
+        number, family = int(ip_address(ip)), family_of(ip)
+        return any(found.contains(number) for found in self.ranges(family))
+
+    def _any(self, family: str) -> Range:
+        ranges = self.ranges(family)
+        if not ranges or not ranges[0].ready:
+            raise AllocationError(_NOT_READY)
+        return ranges[0]
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._promised or self._objects.get(IP_ADDRESSES, "", name) is not None
+
+
+def family_of(ip: str) -> str:
+    """`IPv4` or `IPv6`; `unknown` for what is no address."""
+    try:
+        return f"IPv{ip_address(ip).version}"
+    except ValueError:
+        return "unknown"
+
+
+def candidates(first: int, upper: int, last: int) -> Iterator[int]:
+    """All of `first..last` in the order in which they are tried: the upper part, then the lower one, which is left to those who
+    ask for a number as long as can be; each from a random place on."""
+    for low, high in ((upper, last), (first, upper - 1)):
+        size = high - low + 1
+        if size > 0:
+            start = random.randrange(size)
+            yield from range(low + start, high + 1)
+            yield from range(low, low + start)
+
+
+def new_ip_address(ip: str, namespace: str, service: str) -> Object:
+    """The IPAddress that says that a service has this address."""
+    labels = {FAMILY: family_of(ip), MANAGED_BY: ALLOCATOR}
+    parent = {"resource": "services", "namespace": namespace, "name": service}
+    return {"metadata": {"name": canonical_ip(ip), "labels": labels}, "spec": {"parentRef": parent}}
+
+
+def _ranges(cidrs: Sequence[Object]) -> list[Range]:
+    """Each network once, in the order of the objects' names."""
+    ready: dict[str, bool] = {}
+    for obj in cidrs:
+        for cidr in obj["spec"].get("cidrs") or ():
+            ready[cidr] = ready.get(cidr, False) or _is_ready(obj)
+    return [found for cidr, is_ready in ready.items() if (found := _range(cidr, is_ready)) is not None]
+
+
+def _range(cidr: str, ready: bool) -> Range | None:
+    network = ip_network(cidr, strict=False)
+    if isinstance(network, IPv6Network) and network.max_prefixlen - network.prefixlen > _LONGEST_IPV6_HOST:
+        return None
+    base, last = int(network.network_address), int(network.broadcast_address)
+    if network.version == 4:
+        last -= 1
+    upper = base + 1 + _offset(network.num_addresses)
+    return Range(cidr, f"IPv{network.version}", base, base + 1, upper, last, ready)
+
+
+def _is_ready(obj: Object) -> bool:
+    """As its condition says; without one it is, in case no controller runs."""
+    if is_terminating(obj):
+        return False
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return all(condition["status"] == "True" for condition in conditions if condition["type"] == "Ready")
+
+
+def _offset(size: int) -> int:
+    """How much of a range is left to those who ask for an address (calculateRangeOffset)."""
+    return 0 if size <= 16 else max(16, min(256, size // 16))

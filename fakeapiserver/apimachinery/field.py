@@ -42,6 +42,7 @@ _SENTENCE: Final[dict[Reason, str]] = {
     "FieldValueTypeInvalid": "Invalid value",
 }
 # Upstream's Error.ErrorBody shows no bad value for these.
+_JSON_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
@@ -103,8 +104,7 @@ def go_value(value: Any) -> str:
         return go_float(value)
     from fakeapiserver.apimachinery.serializer import json
 
-    text = json.encode(value).decode()
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json.encode(value).decode().translate(_JSON_ESCAPES)
 
 
 def json_text(text: str) -> msgspec.Raw:
@@ -174,7 +174,13 @@ def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
 
 
 def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
-    """`valid` is shown in the order given, each value quoted: who calls upstream's with a set sorts it first."""
+    """`valid` is shown in the order given, each value quoted: who calls upstream's with a set sorts it first. A text is shown as JSON:
+    choices have types of their own in Go, which %q isn't used for."""
+    return not_supported_text(path, json_text(value) if isinstance(value, str) else value, valid)
+
+
+def not_supported_text(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
+    """Where the choices are plain strings in Go, quoted as such."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
     return Error("FieldValueNotSupported", _text(path), value, detail)
 

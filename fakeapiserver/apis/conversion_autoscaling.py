@@ -4,7 +4,7 @@ Upstream: k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go, k8s.io/kubern
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 Object = dict[str, Any]
@@ -118,9 +118,10 @@ def to_v1(obj: Object) -> Object:
     return converted
 
 
-def there_and_back(obj: Object) -> Object:
-    """A v1 object as the internal version leaves it, which remembers what its status meant."""
+def there_and_back(obj: Object, default: Callable[[Object], None]) -> Object:
+    """A v1 object as storage in v2 leaves it, with its `default` of a spec; it remembers what its status meant."""
     meant = to_v2(obj)
+    default(meant["spec"])
     returned = to_v1(meant)
     return {**returned, "status": StatusV1(returned["status"], meant["status"])}
 
@@ -129,7 +130,7 @@ def to_v2(obj: Object) -> Object:
     """A v1 object as v2 says it, but for apiVersion; with no metric at all it gets the CPU one that v1 implies."""
     spec, status = obj.get("spec", {}), obj.get("status", {})
     annotations = obj.get("metadata", {}).get("annotations") or {}
-    metrics = [_metric_v2(metric, SOURCES, "target") for metric in _decoded(annotations, METRICS) or ()]
+    metrics = [_metric_v2(metric, SOURCES, "target") for metric in _items(annotations, METRICS) or ()]
     utilization = spec.get("targetCPUUtilizationPercentage")
     if utilization is None and not metrics:
         utilization = DEFAULT_CPU_UTILIZATION
@@ -167,10 +168,10 @@ def _status_v2(status: Object, annotations: Mapping[str, str]) -> Object:
     kept["currentMetrics"] = None
     if (utilization := status.get("currentCPUUtilizationPercentage")) is not None:
         kept["currentMetrics"] = [_cpu({"current": {"averageUtilization": utilization}})]
-    recorded = _decoded(annotations, CURRENT_METRICS)
+    recorded = _items(annotations, CURRENT_METRICS)
     if recorded is not None:
         kept["currentMetrics"] = [_metric_v2(metric, STATUSES, "current") for metric in recorded]
-    if conditions := _decoded(annotations, CONDITIONS):
+    if conditions := _items(annotations, CONDITIONS):
         kept["conditions"] = conditions
     return kept
 
@@ -228,7 +229,7 @@ def _metric_v1(metric: Object, table: Mapping[str, Rows]) -> Object:
 def _metric_v2(metric: Object, table: Mapping[str, Rows], place: str) -> Object:
     converted: Object = {"type": metric.get("type", "")}
     for key, rows in table.items():
-        if metric.get(key) is not None:
+        if isinstance(metric.get(key), dict):
             converted[key] = _source_v2(metric[key], rows, place)
             if place == "target":
                 _set_target_type(key, converted[key])
@@ -319,3 +320,9 @@ def _decoded(annotations: Mapping[str, str], key: str) -> Any:
         return json.loads(annotations[key])
     except (KeyError, ValueError):
         return None
+
+
+def _items(annotations: Mapping[str, str], key: str) -> list[Object] | None:
+    """The objects that an annotation lists."""
+    found = _decoded(annotations, key)
+    return found if isinstance(found, list) and all(isinstance(item, dict) for item in found) else None

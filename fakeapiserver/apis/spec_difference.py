@@ -24,6 +24,6 @@ def text_difference(before: Object, after: Object) -> str:
 
 def _shown(value: Object) -> list[str]:
     text = json.dumps(value, indent=1, ensure_ascii=False)
-    for character in "<>&":
+    for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text.splitlines()

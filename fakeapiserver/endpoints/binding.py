@@ -53,7 +53,7 @@ def _binding_errors(binding: Object) -> ErrorList:
     target = binding.get("target") or {}
     errors: ErrorList = []
     if target.get("kind") not in (None, "", "Node"):
-        errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+        errors.append(field.not_supported_text("target.kind", target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
         errors.append(field.required("target.name"))
     return errors

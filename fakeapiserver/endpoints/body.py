@@ -160,7 +160,7 @@ def _decode(
         else:
             document, duplicates = decode_body(data, media_type)
         if duplicates and media_type == JSON and not kind.custom:
-            document, in_order = json.with_duplicates_merged(data)
+            document, in_order = json.with_duplicates(data)
         null = kind.custom and isinstance(document, dict) and document.get("apiVersion", "") is None
         obj = checked_type_meta(document, any_case=not kind.custom)
         if kind.custom and not obj.get("kind"):
@@ -188,15 +188,31 @@ def _decode(
     try:
         unknown = kind.decode(obj, empties)
     except ValueError as error:
-        raise cannot_be_handled(obj, kind, str(error)) from None
+        text = _exactly(data, kind) if media_type == JSON and not duplicates else ""
+        raise cannot_be_handled(obj, kind, text or str(error)) from None
+    if in_order:
+        obj = dict(obj)  # which now says everything once
     if kind.custom and obj["kind"] != kind.gvk.kind:
         unknown = about_metadata(unknown)  # nobody knows the schema of what it says it is
     if kind.raw_field and isinstance(value := obj.get(kind.raw_field), dict):
         text = raw_text.text_in(data, kind.raw_field) if media_type == JSON else ""
         obj[kind.raw_field] = raw_text.RawText(value, text or raw_text.rebuilt(value))
     if media_type != CBOR:  # of which upstream tells no unknown fields
-        report_strictly(in_order(unknown) if in_order else duplicates + unknown, kind, validation, warnings)
+        complaints = in_order(unknown) if in_order else duplicates + unknown
+        if kind.raw_field:  # into which upstream doesn't look
+            within = f'duplicate field "{kind.raw_field}.'
+            complaints = [text for text in complaints if not text.startswith(within)]
+        report_strictly(complaints, kind, validation, warnings)
     return obj
+
+
+def _exactly(data: bytes, kind: Kind) -> str:
+    """What is wrong with a body, where it is a number shown as it was written: integers of any size are read as such."""
+    try:
+        kind.decode(json.decode_exactly(data))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _head(data: bytes) -> Object | None:

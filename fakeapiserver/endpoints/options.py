@@ -89,7 +89,7 @@ def _invalid(kind: str, errors: ErrorList) -> StatusError:
 
 def _dry_run_errors(values: list[str]) -> ErrorList:
     if any(value != "All" for value in values):
-        return [field.not_supported("dryRun", values, ["All"])]
+        return [field.not_supported_text("dryRun", values, ["All"])]
     return []
 
 
@@ -124,7 +124,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
     errors += _field_manager_errors(manager)
     errors += _dry_run_errors(dry_run)
     if validation not in _FIELD_VALIDATION:
-        errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
+        errors.append(field.not_supported_text("fieldValidation", validation, _FIELD_VALIDATION))
     if errors:
         raise _invalid(kind, errors)
     return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
@@ -245,7 +245,7 @@ def _list_errors(options: ListOptions) -> ErrorList:
         if options.continue_:
             errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            errors.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+            errors.append(field.not_supported_text(path, match, ["Exact", "NotOlderThan", ""]))
         if match == "Exact" and revision == "0":
             detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
             errors.append(field.forbidden(path, detail))
@@ -266,7 +266,7 @@ def _watch_errors(options: ListOptions) -> ErrorList:
             detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             errors.append(field.forbidden(path, detail))
         if match != "NotOlderThan":
-            errors.append(field.not_supported(path, match, ["NotOlderThan"]))
+            errors.append(field.not_supported_text(path, match, ["NotOlderThan"]))
         if options.continue_:
             errors.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors

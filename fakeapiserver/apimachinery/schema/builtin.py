@@ -46,6 +46,7 @@ from fakeapiserver.apimachinery.schema.go_types import (
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import parse_micro_time, parse_time
 from fakeapiserver.apimachinery.schema.static_default import StaticDefaults
+from fakeapiserver.apimachinery.serializer.go_json import Repeated
 
 __all__ = ["BuiltinType", "DecodeError", "compile_builtin"]
 
@@ -64,6 +65,7 @@ class _Field(Struct, frozen=True):
     always: bool
     omit_zero: bool
     embedded: str
+    add: Callable[[Any, Any], Any]
 
 
 class _Struct:
@@ -93,10 +95,8 @@ class _Struct:
         return self._fields
 
     def decode(self, value: Any, state: State) -> Any:
-        if not isinstance(value, dict):
-            if value is not None:
-                state.save(value, ".".join(self._name.rsplit(".", 2)[1:]))
-            return self.zero()
+        if value.__class__ is not dict:
+            return self._decode_rare(value, state)
         fields = self._fields or self._compile()
         out: dict[str, Any] = {}
         outer = state.struct
@@ -112,6 +112,44 @@ class _Struct:
                 _store(out, key, item, field, state)
                 state.struct = outer
         return self._complete(out)
+
+    def _decode_rare(self, value: Any, state: State) -> Any:
+        if not isinstance(value, dict):
+            if value is not None:
+                state.save(value, ".".join(self._name.rsplit(".", 2)[1:]))
+            return self.zero()
+        if not isinstance(value, Repeated):
+            return self.decode(dict(value), state)
+        if state.repeats == "in the text's order":
+            for key, item in value.pairs:
+                self.decode({key: item}, state)
+            return self.zero()
+        if not state.repeats:
+            # Twice: what is wrong first in the text is told, then what it all adds up to is decoded.
+            empties, state.empties = state.empties, {}
+            state.repeats = "in the text's order"
+            self._decode_rare(value, state)
+            state.repeats, state.empties = "added up", empties
+            decoded = self.decode(self.add({}, value), state)
+            state.repeats = ""
+            return decoded
+        return self.decode(self.add({}, value), state)
+
+    def add(self, value: Any, again: Any) -> Any:
+        """See GoType."""
+        if not isinstance(value, dict) or not isinstance(again, dict):
+            return value if again is None else again
+        fields = self._fields or self._compile()
+        out = self.add({}, value) if isinstance(value, Repeated) else dict(value)
+        for key, item in again.pairs if isinstance(again, Repeated) else again.items():
+            field = fields.get(key)
+            if field is None or key not in out:
+                out[key] = item
+            elif item is not None:
+                out[key] = field.add(out[key], item)
+            elif field.null is nothing:
+                out[key] = None
+        return out
 
 
 def _store(out: dict[str, Any], key: str, item: Any, field: _Field, state: State) -> None:
@@ -154,7 +192,7 @@ class _Compiler:
     def named(self, name: str) -> GoType:
         if name not in self._types:
             struct = _Struct(self, name)
-            self._types[name] = GoType(struct.decode, struct.zero, is_struct=True)
+            self._types[name] = GoType(struct.decode, struct.zero, is_struct=True, add=struct.add)
         return self._types[name]
 
     def fields(self, name: str) -> dict[str, _Field]:
@@ -188,6 +226,7 @@ class _Compiler:
             always=(without_omitempty or by_value) and not omit_zero,
             omit_zero=omit_zero,
             embedded=embedded,
+            add=compiled.add,
         )
 
     def type(self, schema: Schema, go_type: str, *, keeps_empty: bool = False) -> GoType:

@@ -5,13 +5,14 @@ Upstream: sigs.k8s.io/json (internal/golang/encoding/json/decode.go), the Unmars
 
 import base64
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.quantity import canonical_quantity
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
+from fakeapiserver.apimachinery.serializer.go_json import Repeated
 
 
 class DecodeError(ValueError):
@@ -32,7 +33,7 @@ Empties = dict[Steps, Any]
 class State:
     """Where the decoder is and what it found so far."""
 
-    __slots__ = ("empties", "error", "fields", "outer", "path", "struct", "unknown")
+    __slots__ = ("empties", "error", "fields", "outer", "path", "repeats", "struct", "unknown")
 
     def __init__(self, outer: "State | None" = None) -> None:
         """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it."""
@@ -44,6 +45,7 @@ class State:
         self.error = ""
         self.unknown: dict[str, None] = {}
         self.empties: Empties = {}
+        self.repeats: Literal["", "in the text's order", "added up"] = outer.repeats if outer else ""
 
     def unknown_field(self, key: str) -> None:
         path = "".join(self.path)
@@ -83,6 +85,10 @@ def _literal(value: float) -> str:
 Decoder = Callable[[Any, State], Any]
 
 
+def _latter(value: Any, again: Any) -> Any:
+    return value if again is None else again
+
+
 class GoType(Struct, frozen=True):
     """A Go type: how it decodes, what null and absence leave there."""
 
@@ -91,6 +97,8 @@ class GoType(Struct, frozen=True):
     plain: type | None = None
     is_struct: bool = False
     """Go's omitempty never leaves out a struct."""
+    add: Callable[[Any, Any], Any] = _latter
+    """A value and what stands for it further on in the same text, as one value: Go decodes the second into the first."""
 
 
 def nothing() -> None:
@@ -244,7 +252,13 @@ def list_of(element: GoType, go_type: str, *, keeps_empty: bool = False) -> GoTy
             state.none_of(value)
         return out if out or keeps_empty else None
 
-    return GoType(decode, nothing)
+    def add(value: Any, again: Any) -> Any:
+        if not isinstance(value, list) or not isinstance(again, list):
+            return again
+        # What was there is decoded into; more is new.
+        return [element.add(*pair) for pair in zip(value, again, strict=False)] + again[len(value) :]
+
+    return GoType(decode, nothing, add=add)
 
 
 def map_of(element: GoType, go_type: str) -> GoType:
@@ -252,12 +266,12 @@ def map_of(element: GoType, go_type: str) -> GoType:
     decode_element, plain = element.decode, element.plain
 
     def decode(value: Any, state: State) -> Any:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             if value is not None:
                 state.save(value, go_type)
             return None
         path, out = state.path, {}
-        for key, item in value.items():
+        for key, item in value.pairs if isinstance(value, Repeated) else value.items():
             if type(item) is plain:
                 out[key] = item
                 continue
@@ -268,4 +282,7 @@ def map_of(element: GoType, go_type: str) -> GoType:
             state.none_of(value)
         return out or None
 
-    return GoType(decode, nothing)
+    def add(value: Any, again: Any) -> Any:
+        return {**value, **again} if isinstance(value, dict) and isinstance(again, dict) else again
+
+    return GoType(decode, nothing, add=add)

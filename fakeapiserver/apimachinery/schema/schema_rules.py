@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.field import (
     go_quote,
     invalid,
     not_supported,
+    not_supported_text,
     required,
 )
 from fakeapiserver.apimachinery.schema.default_rules import default_errors
@@ -168,7 +169,7 @@ def _standard(schema: Schema, path: Path, place: _Place) -> ErrorList:
     errors: ErrorList = []
     kind = schema.get("type", "")
     if kind and kind not in _TYPES:
-        errors.append(not_supported(path.child("type"), kind, _TYPES))
+        errors.append(not_supported_text(path.child("type"), kind, _TYPES))
     if place.forbidden_default and schema.get("default") is not None:
         errors.append(forbidden(path.child("default"), f"must not be set {place.forbidden_default}"))
     for key in _UNSUPPORTED:

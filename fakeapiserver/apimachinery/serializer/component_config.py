@@ -74,7 +74,7 @@ class ConfigKind(Struct, frozen=True):
             found, unknown = self._read(document, version, kind)
             complaints = [*repeated, *unknown]
         else:
-            document, in_order = json.with_duplicates_merged(data)
+            _, in_order = json.with_duplicates(data)
             found, unknown = self._read(document, version, kind)
             complaints = in_order(unknown)
         if complaints:

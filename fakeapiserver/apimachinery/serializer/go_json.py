@@ -61,11 +61,32 @@ def _one_bad_byte(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("fakeapiserver-go", _one_bad_byte)
 
 
+class Repeated(dict[str, Any]):
+    """An object that has a key more than once: `pairs` are its members in the order of the text. As a map it has objects of one key
+    added up, and of all else the last."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.pairs = list(members.items())
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.pairs.append((key, value))
+        super().__setitem__(key, value)
+
+    def add(self, key: str, value: Any) -> None:
+        """The text's next member."""
+        before = self.get(key)
+        self.pairs.append((key, value))
+        super().__setitem__(key, {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value)
+
+
 class JSONParser:
     """Parses `data` once; `duplicates` then holds the paths of repeated keys (`spec.containers[0].name`), in order.
 
-    With `merge` a repeated object adds to the one before, and `first_at` and `repeated_at` tell where in the text a path's
-    key stands first and where it is first repeated."""
+    With `merge` objects that repeat a key are `Repeated`, and `first_at` and `repeated_at` tell where in the text a path's key
+    stands first and where it is first repeated."""
 
     def __init__(self, data: bytes, *, merge: bool = False) -> None:
         self.data = data
@@ -104,8 +125,10 @@ class JSONParser:
         container = self._containers[-1]
         is_object = isinstance(container, dict)
         if is_object:
-            before = container.get(self._keys[-1]) if self.merge else None
-            container[self._keys[-1]] = _merged(before, value) if isinstance(before, dict) else value
+            if isinstance(container, Repeated):
+                container.add(self._keys[-1], value)
+            else:
+                container[self._keys[-1]] = value
         else:
             container.append(value)
         self._space()
@@ -162,6 +185,8 @@ class JSONParser:
     def _note_duplicate(self) -> None:
         path = self._path()
         self.repeated_at.setdefault(path, self.at)
+        if self.merge and not isinstance(self._containers[-1], Repeated):
+            self._containers[-1] = Repeated(self._containers[-1])
         if path not in self.duplicates and len(self.duplicates) < _MAX_STRICT_ERRORS:
             self.duplicates.append(path)
 
@@ -282,16 +307,6 @@ class JSONParser:
             # At the end Go's scanner is shown a space, which only the inside of a word, number or escape refuses.
             return DecodeError(f"invalid character ' ' {context}" if context.startswith(_WITHIN) else _END)
         return DecodeError(f"invalid character {_quote_char(self.data[self.at])} {context}")
-
-
-def _merged(before: dict[str, Any], value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    merged = dict(before)
-    for key, item in value.items():
-        old = merged.get(key)
-        merged[key] = _merged(old, item) if isinstance(old, dict) else item
-    return merged
 
 
 def _quote_char(code: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser
 
-__all__ = ["DecodeError", "decode", "duplicate_fields", "encode", "encode_pretty", "with_duplicates_merged"]
+__all__ = ["DecodeError", "decode", "decode_exactly", "duplicate_fields", "encode", "encode_pretty", "with_duplicates"]
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -38,6 +38,14 @@ def decode(data: bytes) -> Any:
     return _go_numbers(value) if any(search(data) for search in _LONG_NUMBER) else value
 
 
+def decode_exactly(data: bytes) -> Any:
+    """As `decode`, with integers of any size. DecodeError, not worded as Go's."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DecodeError(str(error)) from None
+
+
 def _go_numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _go_numbers(item) for key, item in value.items()}
@@ -57,9 +65,9 @@ def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
     return [f'duplicate field "{path}"' for path in parser.duplicates]
 
 
-def with_duplicates_merged(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
-    """A body with repeated keys as Go decodes it into structs and maps: a repeated object adds to the first one. Beside it
-    a function that puts `unknown field "x"` texts and those of the repeated keys that are known into the order of the body."""
+def with_duplicates(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
+    """A body with repeated keys: objects that have some are `Repeated`. Beside it a function that puts `unknown field "x"`
+    texts and those of the repeated keys that are known into the order of the body."""
     parser = JSONParser(data, merge=True)
     value = parser.parse()
 

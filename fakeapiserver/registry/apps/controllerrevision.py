@@ -43,8 +43,10 @@ class ControllerRevisionStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))
-        if errors_of_value := immutable_errors(obj.get("data"), old.get("data"), Path("data")):
-            return errors + errors_of_value
+        data = obj.get("data")
+        if immutable_errors(data, old.get("data"), Path("data")):
+            shown = msgspec.Raw(marshalled(data.text).encode()) if isinstance(data, RawText) else data
+            return [*errors, field.invalid(Path("data"), shown, IMMUTABLE)]
         before = self.texts.get(metadata(old)["uid"], _text_of(old))
         # What isn't even looked into, because an apply changes nothing, is the stored one.
         text = (_text_of(obj) or marshalled(before)) if isinstance(obj.get("data"), RawText) else before

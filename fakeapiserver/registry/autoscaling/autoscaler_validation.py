@@ -223,8 +223,7 @@ def _scaling_rules_errors(rules: Object, path: Path) -> ErrorList:
         errors.append(field.invalid(at, window, f"must be less than or equal to {_MAX_WINDOW_SECONDS}"))
     select = rules.get("selectPolicy")
     if select is not None and select not in _SELECT_POLICIES:
-        shown = field.json_text(select)
-        errors.append(field.not_supported(path.child("selectPolicy"), shown, _SELECT_POLICIES))
+        errors.append(field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES))
     policies = rules.get("policies") or ()
     if not policies:
         errors.append(field.required(path.child("policies"), "must specify at least one Policy"))

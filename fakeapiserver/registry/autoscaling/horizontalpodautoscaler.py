@@ -37,7 +37,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         if version == "v1":
             # What v1 has no field for travels in annotations, which the way through the internal version reads and writes anew.
             if type(obj.get("apiVersion")) is str and obj.get("kind"):
-                returned = conversion_autoscaling.there_and_back(obj)
+                returned = conversion_autoscaling.there_and_back(obj, _default_behavior)
                 obj.clear()
                 obj.update(returned)
             return
@@ -45,11 +45,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         if not spec.get("metrics"):
             target = {"type": "Utilization", "averageUtilization": 80}
             spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-        if (behavior := spec.get("behavior")) is not None:
-            up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [dict(_PODS), dict(_PERCENT)]}
-            down = {"selectPolicy": "Max", "policies": [dict(_PERCENT)]}
-            behavior["scaleUp"] = {**up, **(behavior.get("scaleUp") or {})}
-            behavior["scaleDown"] = {**down, **(behavior.get("scaleDown") or {})}
+        _default_behavior(spec)
 
     def prepare_for_create(self, obj: Object) -> None:
         v1 = str(obj.get("apiVersion", "")).endswith("/v1")
@@ -90,6 +86,14 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
             status.get("currentReplicas", 0),
             age(obj, now),
         ]
+
+
+def _default_behavior(spec: Object) -> None:
+    if (behavior := spec.get("behavior")) is not None:
+        up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [dict(_PODS), dict(_PERCENT)]}
+        down = {"selectPolicy": "Max", "policies": [dict(_PERCENT)]}
+        behavior["scaleUp"] = {**up, **(behavior.get("scaleUp") or {})}
+        behavior["scaleDown"] = {**down, **(behavior.get("scaleDown") or {})}
 
 
 def _meant(obj: Object) -> Object:

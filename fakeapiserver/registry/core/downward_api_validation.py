@@ -57,7 +57,7 @@ def field_ref_errors(reference: Object, known: Sequence[str], path: Path) -> Err
     else:
         # An old name, of before v1.
         label = "spec.nodeName" if label == "spec.host" else label
-        return [] if label in known else [field.not_supported(at, label, known)]
+        return [] if label in known else [field.not_supported_text(at, label, known)]
     return [field.invalid(at, label, f"error converting fieldPath: {problem}")]
 
 
@@ -76,7 +76,7 @@ def resource_ref_errors(reference: Object, path: Path, *, in_volume: bool) -> Er
     elif not name:
         errors.append(field.required(path.child("resource")))
     elif name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
-        errors.append(field.not_supported(path.child("resource"), name, _RESOURCES))
+        errors.append(field.not_supported_text(path.child("resource"), name, _RESOURCES))
     return errors + _divisor_errors(name, reference.get("divisor", "0"), path.child("divisor"))
 
 

@@ -43,7 +43,7 @@ def _label_errors(requirement: Object, path: Path, any_value: bool) -> ErrorList
         if len(values) != 1:
             errors.append(field.required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
     else:
-        errors.append(field.invalid(path.child("operator"), operator, _BAD_OPERATOR))
+        errors.append(field.invalid(path.child("operator"), field.json_text(operator), _BAD_OPERATOR))
     errors += name_errors(requirement.get("key", ""), names.is_qualified_name, path.child("key"))
     for i, value in enumerate(() if any_value else values):
         errors += name_errors(value, names.is_valid_label_value, at.index(i))
@@ -56,7 +56,7 @@ def _field_errors(requirement: Object, path: Path) -> ErrorList:
     at = path.child("values")
     errors: ErrorList = []
     if operator not in ("In", "NotIn"):
-        errors.append(field.invalid(path.child("operator"), operator, _BAD_OPERATOR))
+        errors.append(field.invalid(path.child("operator"), field.json_text(operator), _BAD_OPERATOR))
     elif len(values) != 1:
         detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         errors.append(field.required(at, detail))

@@ -5,11 +5,14 @@ Upstream: pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList), k8s.io/apimac
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import Quantity, parse
 
 _NUMBER: Final = re.compile(r"([+-]?[0-9.]+)(.*)")
 _BINARY: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
@@ -19,6 +22,10 @@ _POWERS: Final = {
     **{suffix: Decimal(1000) ** (6 - i) for i, suffix in enumerate(_DECIMAL)},
 }
 _FINE: Final = ("n", "u")
+_INT64: Final = 2**63
+_SMALL_DIGITS: Final = 18
+# No amount that is let in has more digits, so that what is computed here is exact.
+_EXACT: Final = Context(prec=4000)
 
 
 @lru_cache(maxsize=4096)
@@ -28,25 +35,48 @@ def quantity(text: str) -> Decimal:
     if not match:
         return Decimal(0)
     power = _POWERS.get(match[2])
-    return Decimal(match[1]) * power if power is not None else Decimal(f"{match[1]}{match[2]}")
+    return _EXACT.multiply(Decimal(match[1]), power) if power is not None else Decimal(f"{match[1]}{match[2]}")
 
 
 def is_whole(text: str) -> bool:
-    """Whether a quantity is a whole number, whatever its size."""
-    found = quantity(text)
-    return found == found.to_integral_value()
+    """Whether a quantity is a whole number, as upstream asks: of its thousandths in 64 bits."""
+    return _scaled(text, 1000) % 1000 == 0
+
+
+def int64_value(text: str) -> int:
+    """A quantity rounded up, in 64 bits."""
+    return _scaled(text, 1)
+
+
+def _scaled(text: str, factor: int) -> int:
+    """Rounded up. What doesn't fit into 64 bits is 0 where Go has the quantity in as many, and wraps around elsewhere."""
+    whole = int(_EXACT.multiply(quantity(text), factor).to_integral_value(ROUND_CEILING))
+    if -_INT64 <= whole < _INT64:
+        return whole
+    return 0 if _is_small(text) else (whole + _INT64) % (2 * _INT64) - _INT64
+
+
+def _is_small(text: str) -> bool:
+    """Whether upstream's parser keeps a quantity as a 64-bit integer and a power of ten."""
+    match = _NUMBER.fullmatch(text)
+    digits, suffix = (match[1].lstrip("+-"), match[2]) if match else ("", "")
+    if suffix in _BINARY:
+        return "." not in digits and 14 - len(digits) - (6 - _BINARY.index(suffix)) * 3 >= 0
+    return len(digits.replace(".", "")) <= _SMALL_DIGITS
 
 
 def total(quantities: Iterable[str]) -> str:
     """The sum, written in the family of suffixes of the first one that isn't zero."""
     texts = list(quantities)
-    found = sum((quantity(text) for text in texts), Decimal(0))
+    found = Decimal(0)
+    for text in texts:
+        found = _EXACT.add(found, quantity(text))
     first = next((text for text in texts if quantity(text)), "")
     if first.endswith("i") and found == int(found):
         kibi = int(found)
         suffix = next((s for s in _BINARY if kibi % int(_POWERS[s]) == 0), "")
         return f"{kibi // int(_POWERS[suffix])}{suffix}"
-    return _milli(int((found * 1000).to_integral_value(ROUND_CEILING)))
+    return _milli(int(_EXACT.multiply(found, 1000).to_integral_value(ROUND_CEILING)))
 
 
 def _whole(number: int) -> str:
@@ -67,8 +97,11 @@ def round_up_resources(owner: Object | None, names: Iterable[str] = ("limits", "
 def round_up(quantities: dict[str, str]) -> None:
     """Rounds the quantities of one list up to thousandths, in place."""
     for name, text in quantities.items():
-        if text.endswith(_FINE):
-            quantities[name] = _milli(int((quantity(text) * 1000).to_integral_value(ROUND_CEILING)))
+        if "e-" in text or "E-" in text:
+            exact = parse(text)
+            quantities[name] = str(Quantity(Fraction(ceil(exact.amount * 1000), 1000), exact.family))
+        elif text.endswith(_FINE):
+            quantities[name] = _milli(int(_EXACT.multiply(quantity(text), 1000).to_integral_value(ROUND_CEILING)))
 
 
 def _milli(milli: int) -> str:

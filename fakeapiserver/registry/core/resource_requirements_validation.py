@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.core.resource_list import is_whole, quantity
+from fakeapiserver.registry.core.resource_list import int64_value, is_whole, quantity
 
 NameRule = Callable[[str, Path], ErrorList]
 HUGE_PAGES: Final = "hugepages-"
@@ -97,7 +97,8 @@ def _overcommit_errors(name: str, amount: str, limits: Object, path: Path) -> Er
 def _huge_page_errors(name: str, amount: str, path: Path) -> ErrorList:
     if not name.startswith(HUGE_PAGES):
         return []
-    size = quantity(name.removeprefix(HUGE_PAGES))
-    if size > 0 and size == int(size) and quantity(amount) % size == 0:
+    size = name.removeprefix(HUGE_PAGES)
+    unit = int64_value(size) if quantity(size) > 0 and is_whole(size) else 0
+    if unit and int64_value(amount) % unit == 0:
         return []
     return [field.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")]

@@ -169,16 +169,18 @@ def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, st
         scope, operator = expression.get("scopeName", ""), expression.get("operator", "")
         values = expression.get("values") or []
         if scope not in _OF_SCOPE:
-            errors.append(field.invalid(path.child("scopeName"), scope, "unsupported scope"))
+            errors.append(field.invalid(path.child("scopeName"), field.json_text(scope), "unsupported scope"))
         shown = internal_form(spec["scopeSelector"], "ScopeSelector")
         errors += [field.invalid(path, shown, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
         if scope in _PLAIN and operator != "Exists":
-            errors.append(field.invalid(path.child("operator"), operator, _PLAIN_ONLY))
+            errors.append(field.invalid(path.child("operator"), field.json_text(operator), _PLAIN_ONLY))
         if operator in ("In", "NotIn"):
             if not values:
                 errors.append(field.required(path.child("values"), _SOME_VALUE))
         elif operator not in ("Exists", "DoesNotExist"):
-            errors.append(field.invalid(path.child("operator"), operator, "not a valid selector operator"))
+            errors.append(
+                field.invalid(path.child("operator"), field.json_text(operator), "not a valid selector operator")
+            )
         elif values:
             errors.append(field.invalid(path.child("values"), values, _NO_VALUE))
     scopes = {expression.get("scopeName", "") for expression in expressions}

@@ -267,7 +267,7 @@ def _traffic_errors(spec: Object) -> ErrorList:
         errors.append(field.not_supported(path, policy, TRAFFIC_POLICIES))
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
-        errors.append(field.not_supported(_SPEC.child("trafficDistribution"), distribution, _DISTRIBUTIONS))
+        errors.append(field.not_supported_text(_SPEC.child("trafficDistribution"), distribution, _DISTRIBUTIONS))
     return errors
 
 

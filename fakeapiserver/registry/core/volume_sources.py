@@ -96,7 +96,7 @@ def host_path_errors(source: Object, path: Path) -> ErrorList:
     kind = source.get("type", "")
     errors = no_backsteps_errors(source["path"], path.child("path"))
     if kind not in HOST_PATH_TYPES:
-        errors.append(field.not_supported(path.child("type"), field.json_text(kind), HOST_PATH_TYPES))
+        errors.append(field.not_supported(path.child("type"), kind, HOST_PATH_TYPES))
     return errors
 
 
@@ -200,7 +200,7 @@ def _azure_disk_errors(source: Object, path: Path) -> ErrorList:
     if (kind := source.get("kind")) is not None:
         begins, shown = ("/subscriptions/", _MANAGED_DISK) if kind == "Managed" else ("https://", _BLOB_DISK)
         if not uri.startswith(begins):
-            errors.append(field.not_supported(path.child("diskURI"), uri, (shown,)))
+            errors.append(field.not_supported_text(path.child("diskURI"), uri, (shown,)))
     return errors
 
 

@@ -33,7 +33,7 @@ def _requirement_errors(requirement: Object, path: Path) -> ErrorList:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             errors.append(field.forbidden(path.child("values"), detail))
     else:
-        errors.append(field.invalid(path.child("operator"), operator, "not a valid selector operator"))
+        errors.append(field.invalid(path.child("operator"), field.json_text(operator), "not a valid selector operator"))
     key = requirement.get("key", "")
     errors += [field.invalid(path.child("key"), key, problem) for problem in names.is_qualified_name(key)]
     for i, value in enumerate(values):

@@ -54,7 +54,7 @@ def _parameters_errors(parameters: Object, path: Path) -> ErrorList:
     errors = reference_errors(parameters, path)
     scope, namespace, at = parameters["scope"], parameters.get("namespace"), path.child("namespace")
     if scope not in _SCOPES:
-        errors.append(field.not_supported(path.child("scope"), scope, _SCOPES))
+        errors.append(field.not_supported_text(path.child("scope"), scope, _SCOPES))
     elif scope == "Namespace":
         if namespace is None:
             errors.append(field.required(at, "`parameters.scope` is set to 'Namespace'"))

@@ -33,9 +33,9 @@ class RoleBindingStrategy(Strategy, kw_only=True):
     def validate(self, obj: Object) -> ErrorList:
         reference, errors = obj["roleRef"], ErrorList()
         if reference["apiGroup"] != _GROUP:
-            errors.append(field.not_supported(_ROLE_REF.child("apiGroup"), reference["apiGroup"], (_GROUP,)))
+            errors.append(field.not_supported_text(_ROLE_REF.child("apiGroup"), reference["apiGroup"], (_GROUP,)))
         if reference["kind"] not in self.roles:
-            errors.append(field.not_supported(_ROLE_REF.child("kind"), reference["kind"], self.roles))
+            errors.append(field.not_supported_text(_ROLE_REF.child("kind"), reference["kind"], self.roles))
         if not reference["name"]:
             errors.append(field.required(_ROLE_REF.child("name")))
         elif not self.features.at_least("v1.36"):
@@ -75,12 +75,12 @@ def _subject_errors(subject: Object, path: Path, namespaced: bool) -> ErrorList:
     kind, group = subject.get("kind", ""), subject.get("apiGroup", "")
     errors: ErrorList = [] if subject.get("name") else [field.required(path.child("name"))]
     if kind not in _KINDS:
-        return [*errors, field.not_supported(path.child("kind"), kind, _KINDS)]
+        return [*errors, field.not_supported_text(path.child("kind"), kind, _KINDS)]
     if kind == "ServiceAccount" and subject.get("name"):
         errors += name_errors(subject["name"], names.is_dns1123_subdomain, path.child("name"))
     wanted = "" if kind == "ServiceAccount" else _GROUP
     if group != wanted:
-        errors.append(field.not_supported(path.child("apiGroup"), group, (wanted,)))
+        errors.append(field.not_supported_text(path.child("apiGroup"), group, (wanted,)))
     if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
         errors.append(field.required(path.child("namespace")))
     return errors

@@ -214,7 +214,7 @@ def _driver_spec_errors(spec: Object, path: Path) -> ErrorList:
     errors: ErrorList = []
     policy, modes = spec["fsGroupPolicy"], spec["volumeLifecycleModes"]
     if policy not in _POLICIES:
-        errors.append(field.not_supported(path.child("fsGroupPolicy"), field.json_text(policy), _POLICIES))
+        errors.append(field.not_supported(path.child("fsGroupPolicy"), policy, _POLICIES))
     errors += _token_errors(spec.get("tokenRequests") or (), path.child("tokenRequests"))
     at = path.child("volumeLifecycleModes")
     errors += [field.not_supported(at, mode, _LIFECYCLES) for mode in modes if mode not in _LIFECYCLES]

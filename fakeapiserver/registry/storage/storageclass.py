@@ -35,7 +35,7 @@ class StorageClassStrategy(Strategy, kw_only=True):
         errors += parameter_errors(obj.get("parameters") or {}, Path("parameters"))
         for name, choices in _CHOICES.items():
             if obj[name] not in choices and (obj[name] or name != "reclaimPolicy"):
-                errors.append(field.not_supported(name, field.json_text(obj[name]), choices))
+                errors.append(field.not_supported(name, obj[name], choices))
         return errors + _topology_errors(obj.get("allowedTopologies") or (), Path("allowedTopologies"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:

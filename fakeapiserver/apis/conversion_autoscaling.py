@@ -118,10 +118,12 @@ def to_v1(obj: Object) -> Object:
     return converted
 
 
-def there_and_back(obj: Object, default: Callable[[Object], None]) -> Object:
-    """A v1 object as storage in v2 leaves it, with its `default` of a spec; it remembers what its status meant."""
+def there_and_back(obj: Object, default: Callable[[Object], None] | None = None) -> Object:
+    """A v1 object as the internal version leaves it, or with v2's `default` of a spec as storage does; it remembers what its status
+    meant."""
     meant = to_v2(obj)
-    default(meant["spec"])
+    if default is not None:
+        default(meant["spec"])
     returned = to_v1(meant)
     return {**returned, "status": StatusV1(returned["status"], meant["status"])}
 

@@ -43,7 +43,7 @@ def internal_form(value: Object, name: str) -> Object:
         if field:
             out[field] = _value(found, kind)
         else:
-            out |= {part: _sorted(found[part]) for part in _METADATA if found and part in found}
+            out |= {part: _sorted(found[part]) for part in _METADATA if found and found.get(part)}
     return out
 
 

@@ -54,6 +54,8 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 # Types that keep whatever JSON they are given.
 _RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
+# Lists whose defaults tell an empty one from none, and which are never stored empty.
+_TOLD_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
 _SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
 
 
@@ -203,6 +205,7 @@ class _Compiler:
                 prop,
                 recorded.get(key) or prop.get("x-go-type") or expected_go_type(prop, key in required),
                 name.startswith(_API),
+                (name, key) in _TOLD_EMPTY,
             )
             for key, prop in schema.get("properties", {}).items()
         }
@@ -211,18 +214,18 @@ class _Compiler:
                 found[key] = replace(found[key], embedded="TypeMeta")
         return found
 
-    def _field(self, schema: Schema, marked: str, as_json: bool) -> _Field:
-        """`as_json`: upstream stores the kind as JSON, which knows empty lists."""
+    def _field(self, schema: Schema, marked: str, as_json: bool, told_empty: bool) -> _Field:
+        """`as_json`: upstream stores the kind as JSON, which knows empty lists; `told_empty`: this one is kept for what comes next."""
         marked, _, embedded = marked.partition(" @")
         go_type = marked.strip("*!~")
         pointer, without_omitempty, omit_zero = marked[0] == "*", "!" in marked, "~" in marked
-        compiled = self.type(schema, go_type, keeps_empty=as_json and without_omitempty)
+        compiled = self.type(schema, go_type, keeps_empty=told_empty or (as_json and without_omitempty))
         by_value = compiled.is_struct and not pointer and not omit_zero
         return _Field(
             decode=compiled.decode,
             plain=compiled.plain,
             null=nothing if pointer else compiled.zero,
-            keep_empty=pointer or compiled.is_struct or without_omitempty,
+            keep_empty=pointer or compiled.is_struct or without_omitempty or told_empty,
             always=(without_omitempty or by_value) and not omit_zero,
             omit_zero=omit_zero,
             embedded=embedded,

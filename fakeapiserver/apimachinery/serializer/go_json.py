@@ -62,8 +62,7 @@ codecs.register_error("fakeapiserver-go", _one_bad_byte)
 
 
 class Repeated(dict[str, Any]):
-    """An object that has a key more than once: `pairs` are its members in the order of the text. As a map it has objects of one key
-    added up, and of all else the last."""
+    """An object that has a key more than once: `pairs` are its members in the order of the text. As a map it has the last of each."""
 
     __slots__ = ("pairs",)
 
@@ -74,12 +73,6 @@ class Repeated(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         self.pairs.append((key, value))
         super().__setitem__(key, value)
-
-    def add(self, key: str, value: Any) -> None:
-        """The text's next member."""
-        before = self.get(key)
-        self.pairs.append((key, value))
-        super().__setitem__(key, {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value)
 
 
 class JSONParser:
@@ -125,10 +118,7 @@ class JSONParser:
         container = self._containers[-1]
         is_object = isinstance(container, dict)
         if is_object:
-            if isinstance(container, Repeated):
-                container.add(self._keys[-1], value)
-            else:
-                container[self._keys[-1]] = value
+            container[self._keys[-1]] = value
         else:
             container.append(value)
         self._space()

@@ -37,7 +37,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         if version == "v1":
             # What v1 has no field for travels in annotations, which the way through the internal version reads and writes anew.
             if type(obj.get("apiVersion")) is str and obj.get("kind"):
-                returned = conversion_autoscaling.there_and_back(obj, _default_behavior)
+                returned = conversion_autoscaling.there_and_back(obj)
                 obj.clear()
                 obj.update(returned)
             return
@@ -54,6 +54,11 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         return self._worded(spec_errors(_meant(obj)["spec"]))
+
+    def canonicalize(self, obj: Object) -> None:
+        """Storage in v2 fills in what is missing of a behavior."""
+        if conversion_autoscaling.BEHAVIOR in (metadata(obj).get("annotations") or ()):
+            obj.update(conversion_autoscaling.there_and_back(obj, _default_behavior))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self._worded(spec_errors(_meant(obj)["spec"], _meant(old)["spec"]))

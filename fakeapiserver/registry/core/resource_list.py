@@ -24,6 +24,7 @@ _POWERS: Final = {
 _FINE: Final = ("n", "u")
 _INT64: Final = 2**63
 _SMALL_DIGITS: Final = 18
+_IN_ONE_STEP: Final = (0, 1, 2, 3, 6, 9)
 # No amount that is let in has more digits, so that what is computed here is exact.
 _EXACT: Final = Context(prec=4000)
 
@@ -49,20 +50,22 @@ def int64_value(text: str) -> int:
 
 
 def _scaled(text: str, factor: int) -> int:
-    """Rounded up. What doesn't fit into 64 bits is 0 where Go has the quantity in as many, and wraps around elsewhere."""
+    """Rounded up. What doesn't fit into 64 bits wraps around, but where Go multiplies by ten until it notices: there it is 0."""
     whole = int(_EXACT.multiply(quantity(text), factor).to_integral_value(ROUND_CEILING))
     if -_INT64 <= whole < _INT64:
         return whole
-    return 0 if _is_small(text) else (whole + _INT64) % (2 * _INT64) - _INT64
+    return 0 if _multiplies_by_ten(text, factor) else (whole + _INT64) % (2 * _INT64) - _INT64
 
 
-def _is_small(text: str) -> bool:
-    """Whether upstream's parser keeps a quantity as a 64-bit integer and a power of ten."""
+def _multiplies_by_ten(text: str, factor: int) -> bool:
+    """Whether Go keeps a quantity as a 64-bit integer and a power of ten (math.go, positiveScaleInt64)."""
     match = _NUMBER.fullmatch(text)
-    digits, suffix = (match[1].lstrip("+-"), match[2]) if match else ("", "")
-    if suffix in _BINARY:
-        return "." not in digits and 14 - len(digits) - (6 - _BINARY.index(suffix)) * 3 >= 0
-    return len(digits.replace(".", "")) <= _SMALL_DIGITS
+    if not match or match[2] in _BINARY:
+        return False
+    whole, _, fraction = match[1].lstrip("+-").partition(".")
+    exponent = 18 - 3 * _DECIMAL.index(match[2]) if match[2] in _DECIMAL else int(match[2][1:])
+    shift = exponent - len(fraction) + (3 if factor == 1000 else 0)
+    return len(whole + fraction) <= _SMALL_DIGITS and shift not in _IN_ONE_STEP
 
 
 def total(quantities: Iterable[str]) -> str:

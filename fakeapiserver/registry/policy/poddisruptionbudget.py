@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
-from fakeapiserver.registry.generic.label_selector import label_selector_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors, shown_selector
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
@@ -64,7 +64,7 @@ def _go_spec(spec: Object) -> Object:
     """How messages show the spec: as Go's internal type, which has no names for JSON."""
     return {
         "MinAvailable": spec.get("minAvailable"),
-        "Selector": spec.get("selector"),
+        "Selector": shown_selector(spec.get("selector")),
         "MaxUnavailable": spec.get("maxUnavailable"),
         "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
     }

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import fakeapiserver
 from fakeapiserver.apimachinery.schema.builtin import BuiltinType, DecodeError, compile_builtin
+from fakeapiserver.apimachinery.serializer import json as json_serializer
 
 DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
 CASES = json.loads(Path(__file__).with_name("builtin_cases.json").read_bytes())
@@ -92,6 +93,49 @@ def test_the_first_mismatch_is_told_and_a_malformed_scalar_ends_the_reading() ->
     pod = {"spec": {"hostNetwork": 1, "overhead": {"cpu": "x"}}}
     with pytest.raises(DecodeError, match=r"^quantities must match"):
         kind("core.v1.Pod").decode(pod)
+
+
+@pytest.mark.parametrize(
+    ("spec", "decoded"),
+    [
+        # lists element by element, of which null leaves what is there; what is beyond the second one's end is gone
+        (
+            '"containers":[{"name":"a","image":"x"},{"name":"b"}],"containers":[{"image":"y"}]',
+            {"name": "a", "image": "y"},
+        ),
+        ('"containers":[{"name":"a","command":["x","y"],"command":[null]}]', {"name": "a", "command": ["x"]}),
+        (
+            '"containers":[{"name":"a","command":["x"],"command":[null,null,"z"]}]',
+            {"name": "a", "command": ["x", "", "z"]},
+        ),
+        # null leaves scalars, and empties what may be absent
+        ('"containers":[{"name":"a","name":null,"tty":true,"tty":null}]', {"name": "a", "tty": True}),
+        ('"containers":[{"name":"a","lifecycle":{"preStop":{}},"lifecycle":null}]', {"name": "a"}),
+        ('"containers":[{"name":"a","command":["x"],"command":null}]', {"name": "a"}),
+        # structs add up, at any depth
+        (
+            '"containers":[{"name":"a","lifecycle":{"preStop":{"sleep":{}}},"lifecycle":{"preStop":{"sleep":{"seconds":3}}}}]',
+            {"name": "a", "lifecycle": {"preStop": {"sleep": {"seconds": 3}}}},
+        ),
+        # maps get more keys
+        (
+            '"containers":[{"name":"a","resources":{"limits":{"cpu":"1"},"limits":{"memory":"1"}}}]',
+            {"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1"}}},
+        ),
+    ],
+)
+def test_a_key_that_stands_twice_is_decoded_into_what_is_there(spec: str, decoded: Any) -> None:
+    obj, _ = json_serializer.with_duplicates(f'{{"spec":{{{spec}}}}}'.encode())
+    kind("core.v1.Pod").decode(obj)
+    container = obj["spec"]["containers"][0]
+    assert {key: value for key, value in container.items() if value or key != "resources"} == decoded
+    assert len(obj["spec"]["containers"]) == 1
+
+
+def test_of_keys_that_stand_twice_the_first_mismatch_in_the_text_is_told() -> None:
+    obj, _ = json_serializer.with_duplicates(b'{"spec":{"hostNetwork":true,"hostname":5,"hostNetwork":"x"}}')
+    with pytest.raises(DecodeError, match=r"number into Go struct field PodSpec\.spec\.hostname of type string"):
+        kind("core.v1.Pod").decode(obj)
 
 
 def test_at_most_a_hundred_unknown_fields_are_told() -> None:

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.registry.core.field_formats import descending_path_errors, name_errors
+from fakeapiserver.registry.core.field_formats import descending_path_errors
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS
 
 APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -188,15 +188,20 @@ def _windows_option_errors(options: Object | None, path: Path) -> ErrorList:
     errors: ErrorList = []
     name, spec, user = (options.get(key) for key in ("gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName"))
     if name is not None:
-        errors += name_errors(name, names.is_dns1123_subdomain, path.child("gmsaCredentialSpecName"))
+        errors += _pointer_errors(name, names.is_dns1123_subdomain(name), path.child("gmsaCredentialSpecName"))
     if spec is not None and not 0 < len(spec) <= _LARGEST_CREDENTIALS:
         detail = (
             "gmsaCredentialSpec size must be under 64 KiB" if spec else "gmsaCredentialSpec cannot be an empty string"
         )
-        errors.append(field.invalid(path.child("gmsaCredentialSpec"), spec, detail))
+        errors += _pointer_errors(spec, [detail], path.child("gmsaCredentialSpec"))
     if user is None:
         return errors
-    return errors + name_errors(user, _user_name_problems, path.child("runAsUserName"))
+    return errors + _pointer_errors(user, _user_name_problems(user), path.child("runAsUserName"))
+
+
+def _pointer_errors(text: str, problems: Sequence[str], path: Path) -> ErrorList:
+    """Messages show the text as JSON, since Go has a pointer to it."""
+    return [field.invalid(path, field.json_text(text), problem) for problem in problems]
 
 
 def _user_name_problems(name: str) -> list[str]:

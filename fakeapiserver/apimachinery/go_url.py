@@ -1,11 +1,11 @@
-"""What Go's URL parser says of a text that is no URL.
+"""How Go reads and writes URLs, and what its parser says of a text that is none.
 
 Upstream: net/url/url.go
 """
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_address import address_problem
@@ -18,13 +18,38 @@ _NOT_OF_HOST: Final = re.compile(r"[^A-Za-z0-9\x80-\U0010ffff$\-_.+!*'(),&=;:%<>
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
 
 
+# What EscapedPath leaves as it is, beside letters and digits; and what a path may be written with by others.
+PATH_SAFE: Final = "/$&+,:;=@-_.~"
+_VALID_PATH: Final = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]|%[0-9a-fA-F]{2})*")
+
+
 class URL(NamedTuple):
-    """What a URL says. `authority` is `user:password@host:port`."""
+    """What a URL says. `authority` is `user:password@host:port`, `path` as it is written, and all that follows the scheme where that
+    isn't the beginning of a path."""
 
     scheme: str
     authority: str
     query: str
     fragment: str
+    path: str = ""
+
+    @property
+    def is_absolute(self) -> bool:
+        """It says where on its server it leads."""
+        return self.path.startswith("/")
+
+    def text(self) -> str:
+        """As Go writes it: what isn't valid in a path is escaped."""
+        path = self.path if _VALID_PATH.fullmatch(self.path) else escaped_path(unquote_to_bytes(self.path))
+        scheme = f"{self.scheme}:" if self.scheme else ""
+        authority = f"//{self.authority}" if self.authority else ""
+        query = f"?{self.query}" if self.query else ""
+        return f"{scheme}{authority}{path}{query}{f'#{self.fragment}' if self.fragment else ''}"
+
+
+def escaped_path(path: str | bytes) -> str:
+    """Of a path without escapes (upstream: URL.EscapedPath)."""
+    return quote(path, safe=PATH_SAFE)
 
 
 def parse(text: str) -> URL:
@@ -36,7 +61,8 @@ def parse(text: str) -> URL:
     rest, _, query = rest[found.end() if found else 0 :].partition("?")
     is_path = not rest.startswith("//") or (not found and rest.startswith("///"))
     authority = "" if is_path else rest[2:].partition("/")[0]
-    return URL(found.group(1).lower() if found else "", authority, query, fragment)
+    path = rest if is_path else rest[2 + len(authority) :]
+    return URL(found.group(1).lower() if found else "", authority, query, fragment, path)
 
 
 def path_unescape(text: str) -> str:

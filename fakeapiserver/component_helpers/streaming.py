@@ -3,6 +3,7 @@
 Upstream: k8s.io/cri-streaming/pkg/streaming/server.go (Runtime), pkg/kubelet/server/server.go (HostInterface).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -56,6 +57,9 @@ class Runtime(Protocol):
         """Its exit code."""
 
     async def attach(self, pod: Object, container: str, streams: Streams) -> None: ...
+
+    async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the port. OSError: nobody listens."""
 
     async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
         """Until the connection to the port ends."""

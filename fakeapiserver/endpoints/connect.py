@@ -1,12 +1,10 @@
-"""What a kubelet answers: logs, exec, attach, port-forward, proxies. Simulated nodes have one in this process; others are asked at their
+"""What a kubelet answers: logs, exec, attach, port-forward. Simulated nodes have one in this process; others are asked at their
 addresses (server/kubelet_client.py).
 
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
 """
 
-import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlencode
 
@@ -17,7 +15,6 @@ from fakeapiserver.apimachinery.errors import (
     new_internal_error,
     new_invalid,
     new_not_found,
-    new_service_unavailable,
     status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList
@@ -33,14 +30,10 @@ from fakeapiserver.endpoints.connect_options import admitted, is_true
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.endpoints.subresource import not_built
 from fakeapiserver.transport.pipe import Pipe
 
 _PODS: Final = GroupResource("", "pods")
 _NODES: Final = GroupResource("", "nodes")
-_SERVICES: Final = GroupResource("", "services")
-_ENDPOINTS: Final = GroupResource("", "endpoints")
-_NUMBER: Final = re.compile("[+-]?[0-9]+")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -49,12 +42,12 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     respond.accepted(request, scope)
     if errors := log_option_errors(request):
         raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
-    pod = await _found(request, scope, request.info.name)
+    pod = await found_object(request, scope, request.info.name)
     container = _container(pod, request.param("container"))
     node_name = pod["spec"].get("nodeName")
     if not node_name:
         return Response(204, content_type="")
-    node = await _node(node_name, scopes, _PODS)
+    node = await found_node(node_name, scopes, _PODS)
     try:
         runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
         if runtime is None:
@@ -130,12 +123,12 @@ async def _into_pod(
     another process)."""
     options = await admitted(request, scope, scopes)
     await _check_may_create(request, scopes)
-    pod = await _found(request, scope, request.info.name)
+    pod = await found_object(request, scope, request.info.name)
     container = "" if request.info.subresource == "portforward" else _container(pod, options.get("container") or "")
     node_name = pod["spec"].get("nodeName")
     if not node_name:
         raise new_bad_request(f"pod {request.info.name} does not have a host assigned")
-    node = await _node(node_name, scopes, _PODS)
+    node = await found_node(node_name, scopes, _PODS)
     scopes.kubelet_client.check_addresses(node)
     if not any(b"upgrade" in value.lower() for name, value in request.headers if name == b"connection"):
         raise new_bad_request("Upgrade request required")
@@ -168,64 +161,6 @@ async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
         raise new_forbidden(GroupResource(info.group, info.resource), info.name, reason)
 
 
-async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    await admitted(request, scope, scopes)
-    name, _ = _name_and_port("pod", request.info.name)
-    pod = await _found(request, scope, name)
-    if not _is_global_unicast((pod.get("status") or {}).get("podIP") or ""):
-        raise new_bad_request("address not allowed")
-    raise not_built(scope, "proxy")
-
-
-async def service_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    await admitted(request, scope, scopes)
-    name, port = _name_and_port("service", request.info.name)
-    if port and _NUMBER.fullmatch(port):
-        service = await _found(request, scope, name)
-        ports = service["spec"].get("ports") or ()
-        if not any(found["port"] == int(port) for found in ports):
-            raise new_service_unavailable(f"no service port {int(port)} found for service {field.go_quote(name)}")
-    endpoints = scopes.store_for(_ENDPOINTS)
-    assert endpoints is not None
-    found = await endpoints.storage.get(endpoints.key(request.info.namespace, name))
-    if found is None:
-        raise new_not_found(_SERVICES, name)
-    if not endpoints.decode(found.value).get("subsets"):
-        raise new_service_unavailable(f"no endpoints available for service {field.go_quote(name)}")
-    raise not_built(scope, "proxy")
-
-
-async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    await admitted(request, scope, scopes)
-    name, port = _name_and_port("node", request.info.name)
-    node = await _node(name, scopes, _NODES)
-    scopes.kubelet_client.check_addresses(node)
-    host, own_port = scopes.kubelet_client.address(node)
-    if not _is_proxyable(host):
-        raise new_bad_request("address not allowed")
-    prefix = f"/nodes/{request.info.name}/proxy"
-    _, _, path = request.path.partition(prefix)
-    if port and port != str(own_port):
-        scheme = "https" if request.info.name.startswith("https:") else "http"
-        return await scopes.kubelet_client.proxy(request, node, path or "/", scheme, _integer_port(port))
-    return await scopes.kubelet_client.proxy(request, node, path or "/", "https", own_port)
-
-
-def _integer_port(text: str) -> int:
-    if not _NUMBER.fullmatch(text) or not 0 < int(text) < 1 << 16:
-        raise new_bad_request(f"invalid port {field.go_quote(text)}")
-    return int(text)
-
-
-def _is_proxyable(host: str) -> bool:
-    """No address that leads back to this machine; a name may lead anywhere (upstream: proxyutil.IsProxyableHostname)."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return host != "localhost"
-    return _is_global_unicast(host)
-
-
 def _stream_path(kind: str, pod: Object, container: str, options: Object) -> str:
     """What the kubelet is asked for (upstream: streamLocation)."""
     metadata = pod["metadata"]
@@ -236,16 +171,7 @@ def _stream_path(kind: str, pod: Object, container: str, options: Object) -> str
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _name_and_port(what: str, text: str) -> tuple[str, str]:
-    """Of `name`, `name:port` or `scheme:name:port` (upstream: SplitSchemeNamePort)."""
-    parts = text.split(":")
-    scheme, name, port = ("", *parts, "")[:3] if len(parts) < 3 else parts[:3]
-    if len(parts) > 3 or not name or scheme not in ("", "http", "https"):
-        raise new_bad_request(f"invalid {what} request {field.go_quote(text)}")
-    return name, port
-
-
-async def _found(request: Request, scope: RequestScope, name: str) -> Object:
+async def found_object(request: Request, scope: RequestScope, name: str) -> Object:
     assert scope.store is not None
     return scope.store.decode((await scope.store.get(request.info.namespace, name)).value)
 
@@ -262,22 +188,13 @@ def _container(pod: Object, wanted: str) -> str:
     return wanted or str(pod["spec"]["containers"][0]["name"])
 
 
-def _is_global_unicast(text: str) -> bool:
-    """Upstream: net.IP.IsGlobalUnicast."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return False
-    return not (address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified)
-
-
 def container_names(spec: Object) -> Iterator[str]:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             yield container["name"]
 
 
-async def _node(name: str, scopes: RequestScopes, told: GroupResource) -> Object:
+async def found_node(name: str, scopes: RequestScopes, told: GroupResource) -> Object:
     """StatusError 404 where it isn't there; upstream says of a pod's node that the pod isn't."""
     nodes = scopes.store_for(_NODES)
     assert nodes is not None

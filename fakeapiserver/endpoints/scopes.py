@@ -34,6 +34,7 @@ from fakeapiserver.storage.interface import Compacted, Storage
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.component_helpers.streaming import Kubelets
+    from fakeapiserver.endpoints.proxy import Location
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -72,6 +73,13 @@ class TokenIssuer(Struct, frozen=True):
     jwks_uri: str = ""
 
 
+class Proxy(Protocol):
+    """To pods and services, and to nodes' ports that aren't the kubelet's."""
+
+    async def serve(self, request: Request, location: "Location") -> Response:
+        """StatusError 503, 500: it can't be reached."""
+
+
 class KubeletClient(Protocol):
     """Kubelets in other processes, at the addresses that their nodes tell."""
 
@@ -89,13 +97,20 @@ class KubeletClient(Protocol):
     async def upgrade(self, request: Request, node: Object, path: str) -> Response:
         """Bytes to and fro once the kubelet switches protocols. StatusError 500: it can't be reached."""
 
-    async def proxy(self, request: Request, node: Object, path: str, scheme: str, port: int) -> Response: ...
+    async def proxy(self, request: Request, location: "Location") -> Response:
+        """To a kubelet. StatusError 503, 500: it can't be reached."""
+
+
+class KubeletServer(Protocol):
+    """What the kubelets in this process answer over HTTP."""
+
+    async def handle(self, request: Request) -> Response: ...
 
 
 class RequestScopes(Struct, kw_only=True):
     """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first,
     `allocations` who hands out what its objects hold; `make_custom` makes the scope of a custom resource; `kubelets` let the pods
-    of simulated nodes live."""
+    of simulated nodes live, and `kubelet_server` answers for these nodes."""
 
     table: ResourceTable
     storage: Storage
@@ -110,8 +125,11 @@ class RequestScopes(Struct, kw_only=True):
     token_issuer: TokenIssuer | None = None
     make_custom: Callable[[APIResource], RequestScope] | None = None
     kubelets: "Kubelets | None" = None
+    kubelet_server: KubeletServer | None = None
     make_kubelet_client: Callable[[], KubeletClient] | None = None
+    make_proxy: Callable[[], Proxy] | None = None
     _kubelet_client: KubeletClient | None = None
+    _proxy: Proxy | None = None
     instruments: Instruments = field(default_factory=Instruments)
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
@@ -124,6 +142,14 @@ class RequestScopes(Struct, kw_only=True):
             assert self.make_kubelet_client is not None
             self._kubelet_client = self.make_kubelet_client()
         return self._kubelet_client
+
+    @property
+    def proxy(self) -> Proxy:
+        """Made when it is first needed."""
+        if self._proxy is None:
+            assert self.make_proxy is not None
+            self._proxy = self.make_proxy()
+        return self._proxy
 
     def lookup(self, group: str, version: str, resource: str) -> RequestScope | None:
         """None for what isn't served."""

@@ -26,16 +26,16 @@ Connecter = Callable[[Request, RequestScope, RequestScopes], Awaitable[Response]
 
 # (resource, subresource) -> module and function; imported with the first request that needs it.
 _CONNECTERS: Final[Mapping[tuple[GroupResource, str], tuple[str, str]]] = {
-    (GroupResource("", "nodes"), "proxy"): ("connect", "node_proxy"),
+    (GroupResource("", "nodes"), "proxy"): ("proxy", "node_proxy"),
     (GroupResource("", "pods"), "attach"): ("connect", "attach"),
     (GroupResource("", "pods"), "binding"): ("binding", "bind"),
     (GroupResource("", "pods"), "eviction"): ("eviction", "evict"),
     (GroupResource("", "pods"), "exec"): ("connect", "exec_"),
     (GroupResource("", "pods"), "log"): ("connect", "log"),
     (GroupResource("", "pods"), "portforward"): ("connect", "port_forward"),
-    (GroupResource("", "pods"), "proxy"): ("connect", "pod_proxy"),
+    (GroupResource("", "pods"), "proxy"): ("proxy", "pod_proxy"),
     (GroupResource("", "serviceaccounts"), "token"): ("token_request", "token"),
-    (GroupResource("", "services"), "proxy"): ("connect", "service_proxy"),
+    (GroupResource("", "services"), "proxy"): ("proxy", "service_proxy"),
 }
 
 
@@ -48,7 +48,8 @@ async def subresource(
     if scope.kind.custom and info.verb not in row.verbs:
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
     takes_head = scope.kind.custom or info.subresource == "proxy"
-    if info.verb not in row.verbs or (request.method == "HEAD" and not takes_head):
+    is_verb = info.verb in row.verbs or (info.subresource == "proxy" and request.method == "OPTIONS")
+    if not is_verb or (request.method == "HEAD" and not takes_head):
         raise new_generic_method_not_allowed()
     if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
         return await connecter(request, scope, scopes)

@@ -4,12 +4,14 @@ Upstream: pkg/kubelet/kubelet_pods.go (GetKubeletContainerLogs, GetExec, GetAtta
 """
 
 import asyncio
+import errno
 import inspect
 import io
 import logging
+import os
 import socket
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -52,6 +54,7 @@ class SimulatedRuntime:
     def __init__(self, simulation: Simulation, clock: Timers) -> None:
         self._simulation = simulation
         self._clock = clock
+        self._serving: set[asyncio.Future[None]] = set()
 
     async def logs(self, pod: Object, container: str, options: LogOptions) -> AsyncGenerator[bytes, None]:
         """KubeletError: there is no log of it."""
@@ -113,10 +116,26 @@ class SimulatedRuntime:
             echoing.cancel()
             await asyncio.gather(echoing, return_exceptions=True)
 
+    async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to whom the scripts name. OSError: nobody listens."""
+        found = self._port(pod, port)
+        if found is None or (pod.get("status") or {}).get("phase") != "Running":
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        if isinstance(found, str):
+            host, _, number = found.rpartition(":")
+            return await asyncio.open_connection(host.strip("[]") or "127.0.0.1", int(number))
+        near, far = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=near)
+        serving = asyncio.ensure_future(
+            _serve_while_open(_saying(found) if isinstance(found, bytes) else found, far, writer)
+        )
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+        return reader, writer
+
     async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
         """KubeletError: nobody listens."""
-        found = self._port(pod, port)
-        if found is None:
+        if self._port(pod, port) is None:
             namespace = f"/var/run/netns/cni-{pod['metadata']['uid']}"
             refused = (
                 f"IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused "
@@ -124,23 +143,11 @@ class SimulatedRuntime:
             )
             told = f'failed to connect to localhost:{port} inside namespace "{namespace}", {refused}'
             raise KubeletError(500, f'failed to execute portforward in network namespace "{namespace}": {told}')
-        if isinstance(found, bytes):
-            if await received.read():
-                await write(found)
-            return
-        if isinstance(found, str):
-            host, _, number = found.rpartition(":")
-            ours, theirs = await asyncio.open_connection(host.strip("[]") or "127.0.0.1", int(number)), None
-        else:
-            near, far = socket.socketpair()
-            ours, theirs = await asyncio.open_connection(sock=near), asyncio.ensure_future(_serve(found, far))
+        reader, writer = await self.dial(pod, port)
         try:
-            await _relay(*ours, received, write)
+            await _relay(reader, writer, received, write)
         finally:
-            ours[1].close()
-            if theirs is not None:
-                theirs.cancel()
-                await asyncio.gather(theirs, return_exceptions=True)
+            writer.close()
 
     def _port(self, pod: Object, port: int) -> Port | None:
         """What a container says of it goes before what any says of every other."""
@@ -293,6 +300,25 @@ async def _all(write: Write, data: bytes) -> None:
 
 
 # ------------------------------------------------------------------------- ports
+
+
+def _saying(answer: bytes) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    """A server with one answer, once something was said."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await reader.read(_PIECE):
+            writer.write(answer)
+            await writer.drain()
+
+    return serve
+
+
+async def _serve_while_open(function: Callable[..., Any], far: socket.socket, near: asyncio.StreamWriter) -> None:
+    serving, closing = asyncio.ensure_future(_serve(function, far)), asyncio.ensure_future(near.wait_closed())
+    await asyncio.wait((serving, closing), return_when=asyncio.FIRST_COMPLETED)
+    for task in (serving, closing):
+        task.cancel()
+    await asyncio.gather(serving, closing, return_exceptions=True)
 
 
 async def _serve(function: Callable[..., Any], connection: socket.socket) -> None:

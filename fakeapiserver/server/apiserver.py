@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.endpoints.scopes import KubeletClient
     from fakeapiserver.nodes.simulation import Simulation
+    from fakeapiserver.server.resource_proxy import ResourceProxy
     from fakeapiserver.transport.webhook import Idle
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
@@ -107,6 +108,13 @@ def _kubelet_client(config: Config) -> "KubeletClient":
     )
 
 
+def _proxy() -> "ResourceProxy":
+    from fakeapiserver.server.resource_proxy import ResourceProxy
+    from fakeapiserver.transport.round_trip import Transport
+
+    return ResourceProxy(Transport())
+
+
 async def _turn() -> None:
     await asyncio.sleep(0)
 
@@ -152,6 +160,7 @@ class APIServer:
             media_types=self.media_types,
             instruments=self.metrics.instruments,
             make_kubelet_client=lambda: _kubelet_client(config),
+            make_proxy=_proxy,
         )
         self.objects = ObjectGetter(self.scopes)
         rbac = RBAC(self.objects)

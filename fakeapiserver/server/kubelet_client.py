@@ -16,25 +16,23 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.proxy import Location
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.server.aggregator.proxy import (
+from fakeapiserver.server.resource_proxy import ResourceProxy
+from fakeapiserver.server.reverse_proxy import (
+    UpgradeError,
     body_chunks,
+    credential_free,
     forwarded_for,
-    framed_body,
     head_of,
-    is_upgrade,
-    parsed_head,
-    relayed,
+    upgraded,
     while_connected,
-    without_hops,
 )
 from fakeapiserver.transport.certificates import KeyPair
-from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
+from fakeapiserver.transport.round_trip import Target, Transport, TransportError
 
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _PORT: Final = 10250
-_CREDENTIALS: Final = frozenset((b"authorization", b"host"))
 _MAX_TEXT: Final = 50_000
 
 
@@ -47,6 +45,7 @@ class KubeletClient:
     ) -> None:
         self._transport = Transport(client)
         self._ca_bundle = ca_bundle
+        self._proxy = ResourceProxy(self._transport, ca_bundle)
         self._address_types = address_types
 
     def check_addresses(self, node: Object) -> None:
@@ -87,71 +86,22 @@ class KubeletClient:
 
     async def upgrade(self, request: Request, node: Object, path: str) -> Response:
         """Bytes to and fro once the kubelet switches protocols. StatusError 500: it can't be reached."""
-        return await self._upgraded(request, self._target(node), path)
+        target = self._target(node)
+        headers = [(b"host", target.authority.encode()), *credential_free(request.headers)]
+        headers = [(name, value) for name, value in headers if name != b"x-forwarded-for"]
+        headers.append((b"x-forwarded-for", forwarded_for(request)))
+        try:
+            return await upgraded(request, self._transport, target, head_of(request.method, path, headers))
+        except UpgradeError as error:
+            raise status_error(500, "", str(error)) from None
 
-    async def proxy(self, request: Request, node: Object, path: str, scheme: str, port: int) -> Response:
-        """Whatever it is."""
-        kubelet = self._target(node)
-        target = Target(
-            kubelet.host, port, kubelet.server_name, self._ca_bundle, not self._ca_bundle, plain=scheme == "http"
-        )
-        query = request.scope["query_string"].decode("latin-1")
-        path = path + (f"?{query}" if query else "")
-        if is_upgrade(request):
-            return await self._upgraded(request, target, path)
-        read = asyncio.Event()
-        body = framed_body(request, read)
-        if body is None:
-            read.set()
-        headers = without_hops(self._foreign(request))
-        if request.header(b"transfer-encoding"):
-            headers.append((b"transfer-encoding", b"chunked"))
-        head = head_of(request.method, path, [(b"host", target.authority.encode()), *headers])
-        try:
-            answer = await while_connected(
-                request, self._transport.round_trip(target, head, request.method, body), read
-            )
-        except TransportError as error:
-            return respond.text(502, f"error trying to reach service: {error}\n")
-        return _handed_on(answer)
-
-    async def _upgraded(self, request: Request, target: Target, path: str) -> Response:
-        body = await request.body()
-        try:
-            connection = await self._transport.connect(target)
-        except TransportError as error:
-            raise status_error(500, "", f"error dialing backend: {error}") from None
-        try:
-            headers = [(b"host", target.authority.encode()), *self._foreign(request)]
-            headers = [(name, value) for name, value in headers if name != b"x-forwarded-for"]
-            headers.append((b"x-forwarded-for", forwarded_for(request)))
-            connection.writer.write(head_of(request.method, path, headers) + body)
-            status, answered = parsed_head(await connection.reader.readuntil(b"\r\n\r\n"))
-        except (OSError, EOFError, asyncio.LimitOverrunError, ValueError) as error:
-            connection.close()
-            raise status_error(500, "", str(error) if isinstance(error, ValueError) else "unexpected EOF") from None
-        except BaseException:
-            connection.close()
-            raise
-        return relayed(connection, status, answered)
+    async def proxy(self, request: Request, location: Location) -> Response:
+        """Whatever it is. StatusError 503, 500: it can't be reached."""
+        return await self._proxy.serve(request, location)
 
     def _target(self, node: Object) -> Target:
         host, port = self.address(node)
         return Target(host, port, host, self._ca_bundle, insecure=not self._ca_bundle)
-
-    @staticmethod
-    def _foreign(request: Request) -> Headers:
-        """The client's headers without its credentials."""
-        return [
-            (name, value)
-            for name, value in request.headers
-            if name not in _CREDENTIALS and not name.startswith(b"impersonate-")
-        ]
-
-
-def _handed_on(answer: Answer) -> Response:
-    headers = [(name.lower(), value) for name, value in without_hops(answer.headers)]
-    return Response(answer.status, b"", "", headers, stream=body_chunks(answer, None))
 
 
 def _set(event: asyncio.Event) -> asyncio.Event:

@@ -197,6 +197,7 @@ class LocalServer:
             from fakeapiserver.nodes.runtime import SimulatedKubelets
             from fakeapiserver.nodes.simulation import Simulation
             from fakeapiserver.nodes.stages import sources
+            from fakeapiserver.server.kubelet_server import KubeletServer
 
             simulation = self.simulation = api.simulation = Simulation(
                 self.config.nodes, dual_stack="," in self.config.service_cluster_ip_range
@@ -204,6 +205,7 @@ class LocalServer:
             simulation.kubelet_version = api.table.scheme.facts["version"]["gitVersion"]
             simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
+            api.scopes.kubelet_server = KubeletServer(simulation, self.clock)
             found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
             found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))

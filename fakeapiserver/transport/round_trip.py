@@ -8,7 +8,7 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,11 +20,14 @@ from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.webhook import check_host, reason, trusting
 
 Headers = list[tuple[bytes, bytes]]
+# Connects in a way of its own. OSError.
+Dial = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 _CHUNK: Final = 65536
 _BUFFER: Final = 1 << 20  # twice as much is read ahead of who takes a body, no more
 # Seconds until a quiet peer is asked, seconds between questions, and how many may go unanswered (upstream: net.KeepAliveConfig).
 _KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 9}
+_CONNECT_SECONDS: Final = 30.0
 _BODILESS: Final = frozenset((204, 304))
 
 
@@ -38,7 +41,7 @@ class TransportError(Exception):
 
 class Target(Struct, frozen=True):
     """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM). `plain` is
-    without TLS. `proxy` is the URL of a proxy (http, https or socks5), empty for none."""
+    without TLS. `proxy` is the URL of a proxy (http, https or socks5), empty for none. `dial`: how to connect; None: by TCP."""
 
     host: str
     port: int
@@ -47,6 +50,7 @@ class Target(Struct, frozen=True):
     insecure: bool = False
     plain: bool = False
     proxy: str = ""
+    dial: Dial | None = None
 
     @property
     def authority(self) -> str:
@@ -116,7 +120,10 @@ class Transport:
     async def connect(self, target: Target) -> Connection:
         """A connection of one's own. TransportError."""
         try:
-            reader, writer = await self._open(target)
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                reader, writer = await self._open(target)
+        except TimeoutError:
+            raise TransportError(f"dial tcp {target.authority}: i/o timeout") from None
         except (OSError, EOFError, ValueError) as error:
             raise TransportError(reason(_as_os_error(error), target.host, target.port)) from error
         try:
@@ -125,10 +132,16 @@ class Transport:
         except OSError as error:
             writer.close()
             raise TransportError(str(error)) from error
-        _ask_whether_alive(writer.get_extra_info("socket"))
+        if target.dial is None:
+            _ask_whether_alive(writer.get_extra_info("socket"))
         return Connection(reader, writer)
 
     async def _open(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if target.dial is not None:
+            reader, writer = await target.dial()
+            if not target.plain:
+                await writer.start_tls(self._context(target), server_hostname=target.server_name)
+            return reader, writer
         if not target.proxy:
             context = None if target.plain else self._context(target)
             name = None if target.plain else target.server_name
@@ -181,7 +194,7 @@ class Transport:
             except (OSError, EOFError) as error:
                 raise TransportError(str(error)) from error
             finally:
-                if reader.reusable:
+                if reader.reusable and target.dial is None:
                     self._idle.keep(target, connection)
                 else:
                     connection.close()

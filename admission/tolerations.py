@@ -3,6 +3,7 @@
 Upstream: pkg/apis/core/validation/validation.go (ValidateTolerations), pkg/util/tolerations/tolerations.go.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,10 +13,15 @@ from fakeapiserver.apimachinery.meta import Object
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+_DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_NOT_DECIMAL: Final = "must be a valid decimal integer in canonical form"
+_COMPARING: Final = ("Lt", "Gt")
 _ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
 
-def toleration_errors(tolerations: Sequence[Object], path: Path) -> ErrorList:
+def toleration_errors(tolerations: Sequence[Object], path: Path, *, comparing: bool = False) -> ErrorList:
+    """`comparing`: whether Lt and Gt are allowed (TaintTolerationComparisonOperators)."""
     errors: ErrorList = []
     for i, toleration in enumerate(tolerations):
         at, key, operator = path.index(i), toleration.get("key", ""), toleration.get("operator", "")
@@ -30,8 +36,10 @@ def toleration_errors(tolerations: Sequence[Object], path: Path) -> ErrorList:
         if operator in ("Equal", ""):
             if problems := names.is_valid_label_value(value):
                 errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))
+        elif operator in _COMPARING and comparing:
+            errors += _number_errors(value, at.child("value"))
         elif operator != "Exists":
-            # Lt and Gt belong to a feature that is off.
+            # Without the feature they are told of, but not allowed.
             known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
             errors.append(field.not_supported(at.child("operator"), operator, known))
         elif value:
@@ -39,6 +47,21 @@ def toleration_errors(tolerations: Sequence[Object], path: Path) -> ErrorList:
             errors.append(field.invalid(at.child("operator"), value, detail))
         if effect:
             errors += [] if effect in _EFFECTS else [field.not_supported(at.child("effect"), effect, _EFFECTS)]
+    return errors
+
+
+def _number_errors(value: str, path: Path) -> ErrorList:
+    """A whole number of 64 bits as Go writes it; both rules tell of what isn't one."""
+    errors: ErrorList = []
+    if not value:
+        errors.append(field.invalid(path, value, "must be non-empty"))
+    elif not _DECIMAL.fullmatch(value):
+        errors.append(field.invalid(path, value, _NOT_DECIMAL))
+    start = f"strconv.ParseInt: parsing {field.go_quote(value)}: "
+    if not _INTEGER.fullmatch(value):
+        errors.append(field.invalid(path, value, f"{start}invalid syntax"))
+    elif not -(2**63) <= int(value) < 2**63:
+        errors.append(field.invalid(path, value, f"{start}value out of range"))
     return errors
 
 

@@ -44,6 +44,7 @@ _WITH_STATUS: Final = frozenset(
         "jobs",
         "namespaces",
         "nodes",
+        "podgroups",
         "persistentvolumeclaims",
         "persistentvolumes",
         "poddisruptionbudgets",
@@ -99,7 +100,20 @@ class Score:
 
 
 class Comparison:
-    def __init__(self, oracle: Client, server: Client, seed: int, count: int, *, quiet: bool) -> None:
+    """`rich`, `small`: collection -> its objects, and its smallest one."""
+
+    def __init__(
+        self,
+        oracle: Client,
+        server: Client,
+        seed: int,
+        count: int,
+        *,
+        quiet: bool,
+        rich: Mapping[str, list[dict[str, Any]]] = RICH,
+        small: Mapping[str, dict[str, Any]] = OBJECTS,
+    ) -> None:
+        self._rich, self._small = rich, small
         self._clients = (oracle, server)
         self._types = Types(oracle)
         self._seed = seed
@@ -118,8 +132,8 @@ class Comparison:
 
     def kind(self, collection: str) -> None:
         score = self.scores[collection] = Score()
-        minimal = OBJECTS.get(collection)
-        for number, obj in enumerate([*([minimal] if minimal is not None else []), *RICH.get(collection, ())]):
+        minimal = self._small.get(collection)
+        for number, obj in enumerate([*([minimal] if minimal is not None else []), *self._rich.get(collection, ())]):
             named = _named(collection, obj, f"k{number}")
             for request in _life(collection, named):
                 expected, got = self._send(request)
@@ -130,7 +144,7 @@ class Comparison:
                 if request["method"] == "POST" and expected["status"] != 201:
                     print(f"refused: {collection} {number}: {_message(expected)}")
         schema, schemas = self._types.schema(collection)
-        for number, obj in enumerate(RICH.get(collection, ())):
+        for number, obj in enumerate(self._rich.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
             named = _named(collection, obj, f"b{number}")
             at = f"{collection}/{named['metadata']['name']}"
@@ -162,7 +176,9 @@ class Comparison:
     def _let_go(self, collection: str) -> None:
         """Without controllers nobody takes the finalizers away that admission gives; the next run needs the names."""
         patch = {"metadata": {"finalizers": None}}
-        for name in (f"{letter}{number}" for letter in "kb" for number in range(len(RICH.get(collection, ())) + 1)):
+        for name in (
+            f"{letter}{number}" for letter in "kb" for number in range(len(self._rich.get(collection, ())) + 1)
+        ):
             path = f"{collection}/{name}"
             self._send({"method": "PATCH", "path": path, "type": "application/merge-patch+json", "body": patch})
 
@@ -271,12 +287,16 @@ def main() -> int:
                        "causes": [s.causes.equal, s.causes.of]} for path, s in comparison.scores.items()}  # fmt: skip
         print(json.dumps(rows, indent=1))
         return 0
+    summarize(comparison)
+    return 0
+
+
+def summarize(comparison: Comparison) -> None:
     scores = comparison.scores.values()
     for what in ("valid", "status", "causes"):
         shares = [getattr(score, what) for score in scores]
         equal, of = sum(share.equal for share in shares), sum(share.of for share in shares)
         print(f"{what}: {equal} of {of} ({100 * equal / max(of, 1):.1f} %)")
-    return 0
 
 
 if __name__ == "__main__":

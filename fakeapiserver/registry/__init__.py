@@ -31,9 +31,7 @@ def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) 
         reset_fields=found.reset_fields if found.reset_fields is not None else _status_of(resource),
         returns_deleted_object=resource.returns_deleted,
         features=features,
-        disabled_fields=tuple(
-            path for gate, paths in found.gated_fields.items() if not features.enabled(gate) for path in paths
-        ),
+        disabled_fields=tuple(paths for gate, paths in found.gated_fields.items() if not features.enabled(gate)),
     )
 
 

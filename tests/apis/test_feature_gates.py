@@ -1,10 +1,17 @@
 """--feature-gates and --runtime-config: what they switch, and how they are refused."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 
+from fakeapiserver import registry
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.feature_gates import feature_gates
+from fakeapiserver.apis.recorded import read_table
+from fakeapiserver.registry.core import pod_options
+from fakeapiserver.server.config import FEATURE_GATES
 
 
 @pytest.mark.parametrize(
@@ -92,3 +99,16 @@ def test_versions_and_resources_are_served_as_asked(
 def test_what_cannot_be_meant_is_refused(runtime_config: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scheme.serving("v1.36", {}, runtime_config)
+
+
+def test_every_gate_that_is_looked_at_is_known_to_have_an_effect() -> None:
+    """What isn't in the list is warned of."""
+    tables = [
+        import_module(f"fakeapiserver.registry.{name.name}") for name in iter_modules(registry.__path__) if name.ispkg
+    ]
+    gates = {gate for table in tables for row in getattr(table, "RESOURCES", {}).values() for gate in row.gated_fields}
+    gates.update(pod_options.GATES.values())
+    recorded = read_table("v1.36", "feature_gates.json")
+    gates.update(gate for gate, row in recorded.items() if row.get("resources"))
+    assert {gate for gate in gates if not recorded[gate].get("locked")} <= set(FEATURE_GATES)
+    assert not [gate for gate in FEATURE_GATES if gate not in recorded or recorded[gate].get("locked")]

@@ -136,8 +136,8 @@ def test_upstreams_other_flags_are_accepted_with_a_warning() -> None:
 
 
 def test_gates_that_change_nothing_are_accepted_with_a_warning() -> None:
-    parsed = parse(["--feature-gates=CBORServingAndStorage=true,AllAlpha=false"])
-    assert parsed.warnings == ["--feature-gates: AllAlpha has no effect here"]
+    parsed = parse(["--feature-gates=CBORServingAndStorage=true,AllAlpha=false,GangScheduling=false"])
+    assert parsed.warnings == ["--feature-gates: GangScheduling has no effect here"]
 
 
 def test_a_port_in_use_exits_with_1_and_one_line() -> None:

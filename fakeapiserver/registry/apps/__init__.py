@@ -10,6 +10,7 @@ from fakeapiserver.registry.core.pod_template import gated_pod_fields
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _TEMPLATE = gated_pod_fields("spec", "template", "spec")
+_REPLICAS = {**_TEMPLATE, "DeploymentReplicaSetTerminatingReplicas": [("status", "terminatingReplicas")]}
 
 RESOURCES: dict[str, Strategy] = {
     "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
@@ -20,9 +21,9 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         status_reset_fields=("spec", "metadata.labels"),
         blank_spec={"replicas": 0},
-        gated_fields=_TEMPLATE,
+        gated_fields=_REPLICAS,
     ),
-    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}, gated_fields=_TEMPLATE),
+    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}, gated_fields=_REPLICAS),
     "statefulsets": StatefulSetStrategy(
         has_generation=True,
         blank_spec={"replicas": 0},

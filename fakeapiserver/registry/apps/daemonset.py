@@ -10,6 +10,7 @@ from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
@@ -21,7 +22,7 @@ from fakeapiserver.registry.generic.label_selector import (
     label_selector_errors,
     shown_selector,
 )
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -32,7 +33,7 @@ _MORE_COUNTS = (
 )
 
 
-class DaemonSetStrategy(Strategy, kw_only=True):
+class DaemonSetStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
@@ -68,7 +69,7 @@ class DaemonSetStrategy(Strategy, kw_only=True):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj) if _template_generation(obj) != _template_generation(old) else []
 
-    def validate(self, obj: Object) -> ErrorList:
+    def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         spec = obj["spec"]
         selector = spec.get("selector")
         errors = label_selector_errors(selector, SPEC.child("selector"))
@@ -79,7 +80,7 @@ class DaemonSetStrategy(Strategy, kw_only=True):
                     SPEC.child("selector"), shown_selector(selector), "empty selector is invalid for daemonset"
                 )
             )
-        errors += pod_template_errors(spec["template"], SPEC.child("template"))
+        errors += pod_template_errors(spec["template"], SPEC.child("template"), options)
         errors += endless_pod_errors(spec, "DaemonSet")
         errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
         errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
@@ -87,7 +88,9 @@ class DaemonSetStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
-        return immutable_selector_errors(new, before, SPEC.child("selector")) + self.validate(obj)
+        return immutable_selector_errors(new, before, SPEC.child("selector")) + self.judge(
+            obj, self.pod_options.beside(old["spec"]["template"])
+        )
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status = obj.get("status") or {}

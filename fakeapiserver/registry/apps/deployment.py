@@ -11,11 +11,12 @@ from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
 from fakeapiserver.registry.generic.label_selector import immutable_selector_errors, parsed
-from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
+from fakeapiserver.registry.generic.strategy import Cells, copy_field
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _COUNTS = (
@@ -28,7 +29,7 @@ _NAME_ADVICE = (
 )
 
 
-class DeploymentStrategy(Strategy, kw_only=True):
+class DeploymentStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
@@ -59,11 +60,11 @@ class DeploymentStrategy(Strategy, kw_only=True):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return updated_template_warnings(obj, old, obj["spec"]["template"], SPEC.child("template"))
 
-    def validate(self, obj: Object) -> ErrorList:
+    def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         spec = obj["spec"]
         errors = non_negative_errors(spec["replicas"], SPEC.child("replicas"))
         errors += selector_errors(spec.get("selector"), "deployment")
-        errors += replica_template_errors(spec)
+        errors += replica_template_errors(spec, options)
         errors += _strategy_errors(spec["strategy"], SPEC.child("strategy"))
         for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
             errors += non_negative_errors(spec.get(name, 0), SPEC.child(name))
@@ -75,7 +76,9 @@ class DeploymentStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         new, before = obj["spec"].get("selector"), old["spec"].get("selector")
-        return self.validate(obj) + immutable_selector_errors(new, before, SPEC.child("selector"))
+        return self.judge(obj, self.pod_options.beside(old["spec"]["template"])) + immutable_selector_errors(
+            new, before, SPEC.child("selector")
+        )
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status = obj.get("status") or {}

@@ -13,6 +13,7 @@ from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_o
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
 from fakeapiserver.registry.core.persistentvolumeclaim import claim_spec_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import (
@@ -22,7 +23,7 @@ from fakeapiserver.registry.core.pod_warnings import (
 )
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
 from fakeapiserver.registry.generic.label_selector import parsed, shown_selector
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _COUNTS: Final = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
@@ -46,12 +47,19 @@ _NEGATIVE_LIMIT: Final = (
 )
 
 
-class StatefulSetStrategy(Strategy, kw_only=True):
+class StatefulSetStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
         spec.setdefault("podManagementPolicy", "OrderedReady")
-        _default_update_strategy(spec.setdefault("updateStrategy", {}))
+        updating = spec.setdefault("updateStrategy", {})
+        _default_update_strategy(updating)
+        if (
+            updating["type"] == "RollingUpdate"
+            and "rollingUpdate" in updating
+            and self.features.enabled("MaxUnavailableStatefulSet")
+        ):
+            updating["rollingUpdate"].setdefault("maxUnavailable", 1)
         retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for event in ("whenDeleted", "whenScaled"):
             if not retention.get(event):
@@ -76,10 +84,10 @@ class StatefulSetStrategy(Strategy, kw_only=True):
         return found + _own_warnings(obj["spec"], "Spec")
 
     def validate(self, obj: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], is_new=True)
+        return _spec_errors(obj["spec"], self.pod_options, is_new=True)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"])
+        errors = _spec_errors(obj["spec"], self.pod_options.beside(old["spec"]["template"]))
         if _immutable_part(obj["spec"]) != _immutable_part(old["spec"]):
             errors.append(field.forbidden(SPEC, _IMMUTABLE))
         return errors
@@ -117,7 +125,7 @@ def _immutable_part(spec: Object) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _MUTABLE}
 
 
-def _spec_errors(spec: Object, *, is_new: bool = False) -> ErrorList:
+def _spec_errors(spec: Object, options: PodOptions, *, is_new: bool = False) -> ErrorList:
     """What is fixed from the start is looked at in new ones only."""
     errors: ErrorList = []
     order = spec["podManagementPolicy"]
@@ -138,10 +146,10 @@ def _spec_errors(spec: Object, *, is_new: bool = False) -> ErrorList:
     if is_new and (name := spec.get("serviceName")):
         errors += name_errors(name, names.is_dns1123_label, SPEC.child("serviceName"))
     errors += selector_errors(spec.get("selector"), "statefulset")
-    return errors + _template_errors(spec)
+    return errors + _template_errors(spec, options)
 
 
-def _template_errors(spec: Object) -> ErrorList:
+def _template_errors(spec: Object, options: PodOptions) -> ErrorList:
     if parsed(spec.get("selector")) is None:
         return [
             field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), ""),
@@ -150,7 +158,7 @@ def _template_errors(spec: Object) -> ErrorList:
     errors = mismatch_errors(spec)
     template = _with_claims(spec)
     path = SPEC.child("template")
-    errors += pod_template_errors(template, path)
+    errors += pod_template_errors(template, path, options)
     errors += names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
     errors += names.validate_annotations(metadata(template).get("annotations") or {}, path.child("annotations"))
     return errors + endless_pod_errors(spec, "StatefulSet")

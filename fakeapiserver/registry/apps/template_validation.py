@@ -8,6 +8,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.generic.label_selector import is_empty, label_selector_errors, parsed, shown_selector
 
@@ -54,10 +55,10 @@ def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
     return errors
 
 
-def replica_template_errors(spec: Object) -> ErrorList:
+def replica_template_errors(spec: Object, options: PodOptions) -> ErrorList:
     """The selector's match and the template, as replica sets judge it (ValidatePodTemplateSpecForReplicaSet)."""
     if parsed(spec.get("selector")) is None:
         return [field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), "invalid label selector")]
     errors = mismatch_errors(spec)
-    errors += pod_template_errors(spec["template"], SPEC.child("template"))
+    errors += pod_template_errors(spec["template"], SPEC.child("template"), options)
     return errors + endless_pod_errors(spec, "ReplicaSet")

@@ -3,4 +3,10 @@
 from fakeapiserver.registry.autoscaling.horizontalpodautoscaler import HorizontalPodAutoscalerStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
-RESOURCES: dict[str, Strategy] = {"horizontalpodautoscalers": HorizontalPodAutoscalerStrategy()}
+RESOURCES: dict[str, Strategy] = {
+    "horizontalpodautoscalers": HorizontalPodAutoscalerStrategy(
+        gated_fields={
+            "HPAConfigurableTolerance": [("spec", "behavior", name, "tolerance") for name in ("scaleUp", "scaleDown")]
+        },
+    )
+}

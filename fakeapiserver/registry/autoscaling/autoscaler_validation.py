@@ -23,9 +23,11 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 
 
-def spec_errors(spec: Object, old: Object | None = None) -> ErrorList:
-    """`old`: the spec before an update. What was accepted then stays: no replicas at all, versions that are none."""
-    errors = _replica_errors(spec, lowest=0 if old is not None and old.get("minReplicas") == 0 else 1)
+def spec_errors(spec: Object, old: Object | None = None, *, to_zero: bool = False) -> ErrorList:
+    """`old`: the spec before an update. What was accepted then stays: no replicas at all (which `to_zero` allows anyway),
+    versions that are none."""
+    had_none = old is not None and old.get("minReplicas") == 0
+    errors = _replica_errors(spec, lowest=0 if to_zero or had_none else 1)
     target, before = spec.get("scaleTargetRef") or {}, (old or {}).get("scaleTargetRef") or {}
     errors += _reference_errors(target, _SPEC.child("scaleTargetRef"))
     if old is None or any(target.get(name, "") != before.get(name, "") for name in ("apiVersion", "kind")):

@@ -16,6 +16,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 
 _UNKNOWN: Final = "<unknown>"
+_TO_ZERO: Final = "HPAScaleToZero"
 _SHOWN: Final = 2
 _PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": 15}
 _PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": 15}
@@ -53,7 +54,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         obj["status"]["desiredReplicas"] = 0
 
     def validate(self, obj: Object) -> ErrorList:
-        return self._worded(spec_errors(_meant(obj)["spec"]))
+        return self._worded(spec_errors(_meant(obj)["spec"], to_zero=self.features.enabled(_TO_ZERO)))
 
     def canonicalize(self, obj: Object) -> None:
         """Storage in v2 fills in what is missing of a behavior."""
@@ -61,7 +62,9 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
             obj.update(conversion_autoscaling.there_and_back(obj, _default_behavior))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self._worded(spec_errors(_meant(obj)["spec"], _meant(old)["spec"]))
+        return self._worded(
+            spec_errors(_meant(obj)["spec"], _meant(old)["spec"], to_zero=self.features.enabled(_TO_ZERO))
+        )
 
     def _worded(self, errors: ErrorList) -> ErrorList:
         """Older versions say the same of no replicas and of negative ones."""

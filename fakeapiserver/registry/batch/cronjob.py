@@ -14,9 +14,10 @@ from fakeapiserver.registry.batch.job import default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.generic.label_selector import format_label_selector, shown_selector
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import NONE, age, container_cells
 
 _SPEC: Final = Path("spec")
@@ -32,7 +33,7 @@ _LOCAL_ZONE: Final = "timeZone must be an explicit time zone as defined in https
 _ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 
 
-class CronJobStrategy(Strategy, kw_only=True):
+class CronJobStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec["jobTemplate"]["spec"])
@@ -54,14 +55,15 @@ class CronJobStrategy(Strategy, kw_only=True):
         return [*found, _ZONE_WARNING] if "TZ" in obj["spec"].get("schedule", "") else found
 
     def validate(self, obj: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"], {})
+        errors = _spec_errors(obj["spec"], {}, self.pod_options)
         name = str(metadata(obj).get("name", ""))
         if len(name) > _MAX_NAME:
             errors.append(field.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], old["spec"])
+        template = old["spec"]["jobTemplate"]["spec"]["template"]
+        return _spec_errors(obj["spec"], old["spec"], self.pod_options.beside(template))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -80,13 +82,13 @@ class CronJobStrategy(Strategy, kw_only=True):
         ]
 
 
-def _spec_errors(spec: Object, old: Object) -> ErrorList:
+def _spec_errors(spec: Object, old: Object, options: PodOptions) -> ErrorList:
     errors = _schedule_errors(spec, zone_allowed="TZ" in old.get("schedule", ""))
     errors += non_negative_errors(spec.get("startingDeadlineSeconds", 0), _SPEC.child("startingDeadlineSeconds"))
     if "timeZone" in spec and spec["timeZone"] != old.get("timeZone"):
         errors += _zone_errors(spec["timeZone"])
     errors += choice_errors(spec["concurrencyPolicy"], _POLICIES, _SPEC.child("concurrencyPolicy"))
-    errors += _template_errors(spec["jobTemplate"]["spec"], _SPEC.child("jobTemplate", "spec"))
+    errors += _template_errors(spec["jobTemplate"]["spec"], _SPEC.child("jobTemplate", "spec"), options)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += non_negative_errors(spec[name], _SPEC.child(name))
     return errors
@@ -122,8 +124,8 @@ def _zone_errors(zone: str) -> ErrorList:
     return errors
 
 
-def _template_errors(job: Object, path: Path) -> ErrorList:
-    errors = job_spec_errors(job, path)
+def _template_errors(job: Object, path: Path, options: PodOptions) -> ErrorList:
+    errors = job_spec_errors(job, path, options)
     if job.get("selector") is not None:
         errors.append(
             field.invalid(path.child("selector"), shown_selector(job["selector"]), "`selector` will be auto-generated")

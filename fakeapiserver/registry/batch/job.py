@@ -12,10 +12,11 @@ from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.batch.job_status_validation import job_status_update_errors
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
+from fakeapiserver.registry.core.pod_options import WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.generic.label_selector import format_label_selector
 from fakeapiserver.registry.generic.printing import human_duration
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
@@ -26,7 +27,7 @@ _ENDED: Final = (("Complete", "Complete"), ("Failed", "Failed"))
 _ENDING: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-class JobStrategy(Strategy, kw_only=True):
+class JobStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec)
@@ -64,10 +65,13 @@ class JobStrategy(Strategy, kw_only=True):
         return job_spec_warnings(obj["spec"], Path("spec"))
 
     def validate(self, obj: Object) -> ErrorList:
-        return job_errors(obj)
+        return job_errors(obj, self.pod_options)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return job_update_errors(obj, old)
+        options = self.pod_options.beside(old["spec"]["template"])
+        directives = self.features.enabled("MutableSchedulingDirectivesForSuspendedJobs")
+        resources = self.features.enabled("MutablePodResourcesForSuspendedJobs")
+        return job_update_errors(obj, old, options, mutable_directives=directives, mutable_resources=resources)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return job_status_update_errors(obj, old)

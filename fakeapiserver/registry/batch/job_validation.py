@@ -17,6 +17,7 @@ from fakeapiserver.registry.batch.job_policy_validation import (
     success_policy_errors,
 )
 from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.generic.label_selector import (
     IMMUTABLE,
@@ -26,6 +27,7 @@ from fakeapiserver.registry.generic.label_selector import (
     parsed,
     shown_selector,
 )
+from fakeapiserver.registry.generic.strategy import copy_field
 
 _SPEC: Final = Path("spec")
 _TEMPLATE_META: Final = _SPEC.child("template", "metadata")
@@ -52,10 +54,10 @@ _SHOWN: Final[Mapping[str, Callable[[Any], object]]] = {
 _SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
-def job_errors(obj: Object) -> ErrorList:
+def job_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """A new job."""
     spec = obj["spec"]
-    errors = _generated_selector_errors(obj) + _with_selector_errors(spec)
+    errors = _generated_selector_errors(obj) + _with_selector_errors(spec, options)
     if spec["completionMode"] == "Indexed" and spec.get("completions", 0) > 0:
         name = str(metadata(obj).get("name", ""))
         host = f"{name}-{spec['completions'] - 1}"
@@ -65,12 +67,22 @@ def job_errors(obj: Object) -> ErrorList:
     return errors
 
 
-def job_update_errors(obj: Object, old: Object) -> ErrorList:
-    """A job may only change its counts and whether it runs; one that waits may change what its pods want of nodes."""
+def job_update_errors(
+    obj: Object,
+    old: Object,
+    options: PodOptions = DEFAULT_OPTIONS,
+    *,
+    mutable_directives: bool = True,
+    mutable_resources: bool = True,
+) -> ErrorList:
+    """A job may only change its counts and whether it runs; one that waits may change what its pods want of nodes, one that
+    was suspended too, and resources, as far as the features allow it."""
     spec, before = obj["spec"], old["spec"]
-    errors = _with_selector_errors(spec) + _completions_update_errors(spec, before)
+    errors = _with_selector_errors(spec, options) + _completions_update_errors(spec, before)
     errors += immutable_selector_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
-    errors += _template_update_errors(spec["template"], before, old.get("status") or {})
+    errors += _template_update_errors(
+        spec["template"], before, old.get("status") or {}, mutable_directives, mutable_resources
+    )
     for name in _IMMUTABLE:
         shown = _SHOWN.get(name, _as_it_is)
         if spec.get(name) != before.get(name):
@@ -82,23 +94,28 @@ def _as_it_is(value: object) -> object:
     return value
 
 
-def _template_update_errors(template: Object, before: Object, status: Object) -> ErrorList:
-    waits = bool(before.get("suspend")) and not status.get("active")
-    suspended = any(
+def _template_update_errors(
+    template: Object, before: Object, status: Object, directives: bool, resources: bool
+) -> ErrorList:
+    """`directives`, `resources`: whether a job that was suspended may change them as one that never ran."""
+    suspended = bool(before.get("suspend"))
+    stopped = any(
         row.get("type") == "Suspended" and row.get("status") == "True" for row in status.get("conditions") or ()
     )
-    known: Object = before["template"]
-    mutable = waits and (status.get("startTime") is None or suspended)
-    if not mutable:
+    fresh = suspended and status.get("startTime") is None
+    waits = suspended and not status.get("active") and (fresh or stopped)
+    expected: Object = before["template"]
+    if waits if directives else fresh:
+        expected = _with_scheduling_of(expected, template)
+    if not (waits and resources):
         shown = internal_form(template, "PodTemplateSpec")
-        return [] if template == known else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
-    pod = _with_resources_of(_with_scheduling_of(known, template)["spec"], template["spec"])
-    if pod == template["spec"]:
+        return [] if template == expected else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
+    if _with_resources_of(expected["spec"], template["spec"]) == template["spec"]:
         return []
     return [field.invalid(_SPEC.child("template.spec"), internal_form(template["spec"], "PodSpec"), IMMUTABLE)]
 
 
-def job_spec_errors(spec: Object, path: Path) -> ErrorList:
+def job_spec_errors(spec: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """A JobSpec, of a job or in a cron job (validateJobSpec)."""
     errors: ErrorList = []
     for name in _COUNTS:
@@ -117,7 +134,7 @@ def job_spec_errors(spec: Object, path: Path) -> ErrorList:
         elif "completions" in spec:
             errors += success_policy_errors(spec, at)
     errors += _replacement_errors(spec, path.child("podReplacementPolicy"))
-    errors += pod_template_errors(spec["template"], path.child("template"))
+    errors += pod_template_errors(spec["template"], path.child("template"), options)
     return errors + _restart_errors(spec, path.child("template", "spec", "restartPolicy"))
 
 
@@ -189,8 +206,8 @@ def _restart_errors(spec: Object, path: Path) -> ErrorList:
     return []
 
 
-def _with_selector_errors(spec: Object) -> ErrorList:
-    errors = job_spec_errors(spec, _SPEC)
+def _with_selector_errors(spec: Object, options: PodOptions) -> ErrorList:
+    errors = job_spec_errors(spec, _SPEC, options)
     selector = spec.get("selector")
     if selector is None:
         errors.append(field.required(_SPEC.child("selector")))
@@ -250,16 +267,17 @@ def _completions_update_errors(spec: Object, before: Object) -> ErrorList:
 
 
 def _with_scheduling_of(known: Object, template: Object) -> Object:
-    """The old template with what the new one may say about where its pods go."""
+    """The old template with what the new one may say about where its pods go, and what they are called."""
     pod = {**known["spec"]}
     for key in _SCHEDULING:
-        pod.pop(key, None)
-        if key in template["spec"]:
-            pod[key] = template["spec"][key]
+        copy_field(key, template["spec"], pod)
     affinity = _with_nodes_of(pod.pop("affinity", None), template["spec"].get("affinity"))
     if affinity is not None:
         pod["affinity"] = affinity
-    return {**known, "spec": pod}
+    meta = {**metadata(known)}
+    for key in ("annotations", "labels"):
+        copy_field(key, metadata(template), meta)
+    return {**known, "spec": pod, **({"metadata": meta} if meta or "metadata" in known else {})}
 
 
 def _with_nodes_of(known: Object | None, affinity: Object | None) -> Object | None:

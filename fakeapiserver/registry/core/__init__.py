@@ -13,7 +13,7 @@ from fakeapiserver.registry.core.node import NodeStrategy
 from fakeapiserver.registry.core.persistentvolume import PersistentVolumeStrategy
 from fakeapiserver.registry.core.persistentvolumeclaim import PersistentVolumeClaimStrategy
 from fakeapiserver.registry.core.pod import PodStrategy
-from fakeapiserver.registry.core.pod_template import gated_pod_fields
+from fakeapiserver.registry.core.pod_template import GATED_STATUS, gated_pod_fields
 from fakeapiserver.registry.core.podtemplate import PodTemplateStrategy
 from fakeapiserver.registry.core.replicationcontroller import ReplicationControllerStrategy
 from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
@@ -45,7 +45,9 @@ RESOURCES = {
         selectable_fields={"status.phase": "status.phase"},
     ),
     "nodes": NodeStrategy(
-        update_meta_checks=("create", "spec", "update"), selectable_fields={"spec.unschedulable": "spec.unschedulable"}
+        update_meta_checks=("create", "spec", "update"),
+        selectable_fields={"spec.unschedulable": "spec.unschedulable"},
+        gated_fields={"NodeDeclaredFeatures": [("status", "declaredFeatures")]},
     ),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(
         validated_twice_until="v1.34", returns_deleted_object=True, update_meta_checks=("update", "create")
@@ -60,7 +62,7 @@ RESOURCES = {
         returns_deleted_object=True,
         update_meta_checks=("update", "create"),
         selectable_fields=pod.FIELDS,
-        gated_fields=gated_pod_fields("spec"),
+        gated_fields={**gated_pod_fields("spec"), **GATED_STATUS},
     ),
     "podtemplates": PodTemplateStrategy(
         has_generation=True, returns_deleted_object=True, gated_fields=gated_pod_fields("template", "spec")

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.node_selector_validation import node_selector_errors, node_term_errors
+from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.generic.label_selector import label_selector_errors
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -88,6 +89,19 @@ def _label_key_errors(term: Object, path: Path) -> ErrorList:
     return errors
 
 
+def _unmerged_key_errors(constraint: Object, path: Path) -> ErrorList:
+    """matchLabelKeys that don't become part of the selector (ValidateMatchLabelKeysInTopologySpread)."""
+    keys, selector = constraint.get("matchLabelKeys") or (), constraint.get("labelSelector")
+    errors = [field.forbidden(path, _NO_SELECTOR)] if keys and selector is None else ErrorList()
+    known = set((selector or {}).get("matchLabels") or ())
+    known.update(row.get("key", "") for row in (selector or {}).get("matchExpressions") or ())
+    for i, key in enumerate(keys):
+        errors += name_errors(key, names.is_qualified_name, path.index(i))
+        if key in known:
+            errors.append(field.invalid(path.index(i), key, "exists in both matchLabelKeys and labelSelector"))
+    return errors
+
+
 def _merged_key_errors(selector: Object, matched: Sequence[str], path: Path) -> ErrorList:
     """The keys are in the selector already; who finds one a second time has said it in both."""
     places = {key: i for i, key in enumerate(matched)}
@@ -105,7 +119,7 @@ def _merged_key_errors(selector: Object, matched: Sequence[str], path: Path) -> 
 # -------------------------------------------------------------------- topology spread
 
 
-def spread_errors(constraints: Sequence[Object], path: Path) -> ErrorList:
+def spread_errors(constraints: Sequence[Object], path: Path, options: PodOptions) -> ErrorList:
     errors: ErrorList = []
     for i, constraint in enumerate(constraints):
         at, action, skew = path.index(i), constraint.get("whenUnsatisfiable", ""), constraint.get("maxSkew", 0)
@@ -124,7 +138,10 @@ def spread_errors(constraints: Sequence[Object], path: Path) -> ErrorList:
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if (policy := constraint.get(name)) is not None and policy not in _POLICIES:
                 errors.append(field.not_supported(at.child(name), policy, _POLICIES))
-        errors += _label_key_errors(constraint, at)
+        if options.spread_label_keys and options.merged_label_keys:
+            errors += _label_key_errors(constraint, at)
+        else:
+            errors += _unmerged_key_errors(constraint, at.child("matchLabelKeys"))
         errors += label_selector_errors(constraint.get("labelSelector"), at.child("labelSelector"))
     return errors
 

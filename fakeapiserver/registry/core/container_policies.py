@@ -3,12 +3,13 @@
 Upstream: pkg/apis/core/validation/validation.go (validateResizePolicy, validateContainerRestartPolicy, validateResourceClaimNames).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 
 _RESIZED: Final = ("cpu", "memory")
 _RESIZES: Final = ("NotRequired", "RestartContainer")
@@ -49,7 +50,9 @@ def init_resize_policy_errors(container: Object, path: Path) -> ErrorList:
     ]
 
 
-def restart_policy_errors(container: Object, path: Path, *, is_init: bool = False) -> ErrorList:
+def restart_policy_errors(
+    container: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS, *, is_init: bool = False
+) -> ErrorList:
     """Of containers and init containers: a policy of their own, and rules that go before it."""
     rules = container.get("restartPolicyRules") or []
     policy = container.get("restartPolicy")
@@ -59,21 +62,29 @@ def restart_policy_errors(container: Object, path: Path, *, is_init: bool = Fals
         errors.append(field.required(path.child("restartPolicy"), detail))
         if is_init:
             return errors
+    elif is_init and policy == "Always" and not (options.restart_rules and options.restart_all):
+        known = "restartPolicyRules are not allowed for init containers with restart policy Always"
+        return [field.forbidden(path.child("restartPolicyRules"), known)] if options.restart_rules and rules else []
+    elif policy is not None and not options.restart_rules:
+        at = path.child("restartPolicy")
+        if is_init:
+            return [field.not_supported(at, policy, _RESTARTS[:1])]
+        return [field.forbidden(at, "may not be set for non-init containers")]
     elif policy is not None and policy not in _RESTARTS:
         errors.append(field.not_supported(path.child("restartPolicy"), policy, _RESTARTS))
     at = path.child("restartPolicyRules")
     if len(rules) > _MOST_RULES:
         errors.append(field.too_many(at, len(rules), _MOST_RULES))
     for i, rule in enumerate(rules):
-        errors += _rule_errors(rule, at.index(i))
+        errors += _rule_errors(rule, at.index(i), _ACTIONS if options.restart_all else _ACTIONS[:1])
     return errors
 
 
-def _rule_errors(rule: Object, path: Path) -> ErrorList:
+def _rule_errors(rule: Object, path: Path, actions: Sequence[str]) -> ErrorList:
     errors: ErrorList = []
     action, codes = rule.get("action", ""), rule.get("exitCodes")
-    if action not in _ACTIONS:
-        errors.append(field.not_supported(path.child("action"), action, _ACTIONS))
+    if action not in actions:
+        errors.append(field.not_supported(path.child("action"), action, actions))
     if codes is None:
         return [*errors, field.required(path.child("exitCodes"), "must be specified")]
     operator, values = codes.get("operator", ""), codes.get("values") or []

@@ -27,6 +27,7 @@ from fakeapiserver.registry.core.field_formats import (
     protocol_errors,
     required_label_errors,
 )
+from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_security_validation import security_context_errors
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
 
@@ -50,7 +51,7 @@ _PRIVILEGED: Final = "Bidirectional mount propagation is available only to privi
 _NOT_A_CLAIM: Final = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 
 
-def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Path) -> ErrorList:
+def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Path, options: PodOptions) -> ErrorList:
     """Containers of all three kinds; `volumes` are those that they may mount, by name."""
     containers: list[Object] = spec.get("containers") or []
     at = path.child("containers")
@@ -58,21 +59,22 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
     seen: set[str] = set()
     grace = spec.get("terminationGracePeriodSeconds")
     for i, container in enumerate(containers):
-        errors += _container_errors(container, spec, volumes, at.index(i))
+        errors += _container_errors(container, spec, volumes, at.index(i), options)
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
-        errors += lifecycle_errors(container, grace, at.index(i)) + restart_policy_errors(container, at.index(i))
+        errors += lifecycle_errors(container, grace, at.index(i))
+        errors += restart_policy_errors(container, at.index(i), options)
     errors += _host_port_errors(containers, at)
     at = path.child("initContainers")
     for i, container in enumerate(spec.get("initContainers") or ()):
-        errors += _container_errors(container, spec, volumes, at.index(i))
-        errors += restart_policy_errors(container, at.index(i), is_init=True)
+        errors += _container_errors(container, spec, volumes, at.index(i), options)
+        errors += restart_policy_errors(container, at.index(i), options, is_init=True)
         if container.get("name"):
             errors += duplicate_errors(container["name"], seen, at.index(i).child("name"))
         # Upstream looks at each as the first one of a list of its own.
         errors += _host_port_errors([container], at) + _init_errors(container, grace, at.index(i))
     at, others = path.child("ephemeralContainers"), set(seen)
     for i, container in enumerate(spec.get("ephemeralContainers") or ()):
-        errors += _container_errors(container, spec, volumes, at.index(i))
+        errors += _container_errors(container, spec, volumes, at.index(i), options)
         errors += image_space_errors(container, at.index(i))
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
         errors += _ephemeral_errors(container, others, at.index(i))
@@ -109,7 +111,9 @@ def _init_errors(container: Object, grace: int | None, path: Path) -> ErrorList:
     return errors + init_resize_policy_errors(container, path)
 
 
-def _container_errors(container: Object, spec: Object, volumes: Mapping[str, Object], path: Path) -> ErrorList:
+def _container_errors(
+    container: Object, spec: Object, volumes: Mapping[str, Object], path: Path, options: PodOptions
+) -> ErrorList:
     """What all kinds have in common (validateContainerCommon)."""
     errors = required_label_errors(container.get("name", ""), path.child("name"))
     if not container.get("image"):
@@ -118,7 +122,7 @@ def _container_errors(container: Object, spec: Object, volumes: Mapping[str, Obj
     errors += choice_errors(policy, _MESSAGE_POLICIES, path.child("terminationMessagePolicy"))
     errors += _port_list_errors(container.get("ports") or [], path.child("ports"))
     if variables := container.get("env"):
-        errors += env_errors(variables, path.child("env"))
+        errors += env_errors(variables, path.child("env"), options)
     if sources := container.get("envFrom"):
         errors += env_from_errors(sources, path.child("envFrom"))
     if "volumeMounts" in container:

@@ -17,6 +17,7 @@ from fakeapiserver.registry.core.field_formats import (
     no_backsteps_errors,
     required_label_errors,
 )
+from fakeapiserver.registry.core.pod_options import PodOptions
 
 _FIELDS: Final = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
@@ -25,11 +26,12 @@ _FIELDS: Final = (
 _NO_SOURCE: Final = (
     "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 )
+_NO_SOURCE_BUT_FILES: Final = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
 _SEVERAL: Final = "may not have more than one field specified at a time"
 _NAMED: Final = ("configMapRef", "secretRef")
 
 
-def env_errors(variables: Sequence[Object], path: Path) -> ErrorList:
+def env_errors(variables: Sequence[Object], path: Path, options: PodOptions) -> ErrorList:
     errors: ErrorList = []
     for i, variable in enumerate(variables):
         at, name = path.index(i), variable.get("name", "")
@@ -38,15 +40,15 @@ def env_errors(variables: Sequence[Object], path: Path) -> ErrorList:
         else:
             errors += name_errors(name, is_environment_variable_name, at.child("name"))
         if (source := variable.get("valueFrom")) is not None:
-            errors += _source_errors(source, variable.get("value", ""), at.child("valueFrom"))
+            errors += _source_errors(source, variable.get("value", ""), at.child("valueFrom"), options)
     return errors
 
 
-def _source_errors(source: Object, value: str, path: Path) -> ErrorList:
+def _source_errors(source: Object, value: str, path: Path, options: PodOptions) -> ErrorList:
     given = [kind for kind in _SOURCES if kind in source]
     errors = [error for kind in given for error in _SOURCES[kind](source[kind], path.child(kind))]
     if not given:
-        errors.append(field.invalid(path, "", _NO_SOURCE))
+        errors.append(field.invalid(path, "", _NO_SOURCE if options.env_files else _NO_SOURCE_BUT_FILES))
     elif value:
         errors.append(field.invalid(path, "", "may not be specified when `value` is not empty"))
     elif len(given) > 1:

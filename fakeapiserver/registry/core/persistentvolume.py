@@ -119,7 +119,8 @@ class PersistentVolumeStrategy(Strategy, kw_only=True):
             errors.append(
                 field.invalid("volumeMode", field.json_text(spec.get("volumeMode", "")), "field is immutable")
             )
-        errors += _affinity_update_errors(spec.get("nodeAffinity"), before.get("nodeAffinity"))
+        if not self.features.enabled("MutablePVNodeAffinity"):
+            errors += _affinity_update_errors(spec.get("nodeAffinity"), before.get("nodeAffinity"))
         if "volumeAttributesClassName" in before and "volumeAttributesClassName" not in spec:
             detail = "update from non-nil value to nil is forbidden"
             errors.append(field.forbidden(_SPEC.child("volumeAttributesClassName"), detail))

@@ -54,14 +54,14 @@ class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         # Upstream leaves the phase to the defaults of the next read, which its answer already shows.
         obj["status"] = {"phase": "Pending"}
-        _settle_data_source(obj["spec"], {})
+        _settle_data_source(obj["spec"], {}, self.features.enabled("CrossNamespaceVolumeDataSource"))
 
     def shows_more_than_stored(self, obj: Object) -> bool:
         return True
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
-        _settle_data_source(obj["spec"], old.get("spec") or {})
+        _settle_data_source(obj["spec"], old.get("spec") or {}, self.features.enabled("CrossNamespaceVolumeDataSource"))
 
     def validate(self, obj: Object) -> ErrorList:
         return claim_spec_errors(obj.get("spec") or {}, _SPEC)
@@ -215,11 +215,11 @@ def _take(name: str, source: Object, target: Object) -> None:
         target[name] = source[name]
 
 
-def _settle_data_source(spec: Object, before: Object) -> None:
+def _settle_data_source(spec: Object, before: Object, crossing: bool) -> None:
     """dataSource takes claims and snapshots only; what is said in one of the two fields is shown in both."""
     known = "dataSource" in before or "dataSourceRef" in before
     if not known:
-        _drop_unknown_source(spec)
+        _drop_unknown_source(spec, crossing)
     source, target = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and target is None:
         spec["dataSourceRef"] = dict(source)
@@ -227,9 +227,9 @@ def _settle_data_source(spec: Object, before: Object) -> None:
         spec["dataSource"] = {key: value for key, value in target.items() if key != "namespace"}
 
 
-def _drop_unknown_source(spec: Object) -> None:
-    # Data sources of other namespaces are behind a feature gate that is off.
-    if (spec.get("dataSourceRef") or {}).get("namespace"):
+def _drop_unknown_source(spec: Object, crossing: bool) -> None:
+    """`crossing`: whether claims may be filled from another namespace."""
+    if not crossing and (spec.get("dataSourceRef") or {}).get("namespace"):
         del spec["dataSourceRef"]
     source = spec.get("dataSource")
     if source is None or "dataSourceRef" in spec:

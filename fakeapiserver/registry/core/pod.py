@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.apparmor_annotations import add_apparmor_annotations
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod_status_validation import status_update_errors
 from fakeapiserver.registry.core.pod_template import default_pod_spec, drop_init_container_annotations
@@ -23,7 +24,7 @@ from fakeapiserver.registry.core.pod_validation import (
 )
 from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, Strategy, copy_field, keep_metadata
+from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, copy_field, keep_metadata
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -35,19 +36,18 @@ FIELDS: Final = {
     "status.nominatedNodeName": "status.nominatedNodeName",
 }
 _ENDED: Final = ("Failed", "Succeeded")
-# Of a feature that is off.
-_GATED_STATUS: Final = "nodeAllocatableResourceClaimStatuses"
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
-class PodStrategy(Strategy, kw_only=True):
+class PodStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         drop_init_container_annotations(obj)
         for name in ("containers", "initContainers"):
             for container in spec.get(name) or ():
                 _default_requests(container)
-        pod_qos.default_pod_resources(spec)
+        if self.pod_options.pod_level_resources:
+            pod_qos.default_pod_resources(spec)
         spec.setdefault("enableServiceLinks", True)
         if spec.get("hostNetwork"):
             _default_host_ports(spec)
@@ -58,11 +58,11 @@ class PodStrategy(Strategy, kw_only=True):
 
     def prepare_for_create(self, obj: Object) -> None:
         # A class that the client has put there is taken for one computed before.
-        quality = (obj.get("status") or {}).get("qosClass") or pod_qos.qos_class(obj["spec"])
+        quality = (obj.get("status") or {}).get("qosClass") or pod_qos.qos_class(obj["spec"], self.pod_options)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]
-        _merge_label_keys(obj)
+        _merge_label_keys(obj, self.pod_options)
         if not self.features.at_least("v1.34"):
             add_apparmor_annotations(obj)
         for _, container, profile in deprecated_profiles(obj):
@@ -79,8 +79,6 @@ class PodStrategy(Strategy, kw_only=True):
         copy_field("deletionTimestamp", metadata(old), metadata(obj))
         copy_field("ownerReferences", metadata(old), metadata(obj))
         status, old_status = obj.setdefault("status", {}), old.get("status") or {}
-        if _GATED_STATUS not in old_status:
-            status.pop(_GATED_STATUS, None)
         if "qosClass" in old_status:
             status.setdefault("qosClass", old_status["qosClass"])
         _keep_observed_generation(status, old_status)
@@ -94,7 +92,7 @@ class PodStrategy(Strategy, kw_only=True):
         elif subresource == "resize":
             if _containers_differ(obj["spec"], old["spec"]):
                 return  # for validation to refuse
-            obj["spec"] = _resized(obj["spec"], old["spec"])
+            obj["spec"] = _resized(obj["spec"], old["spec"], self.pod_options)
         else:
             return
         _set_or_drop(obj, "status", old.get("status"))
@@ -109,23 +107,24 @@ class PodStrategy(Strategy, kw_only=True):
         return [f"metadata.name: {text}: [{' '.join(problems)}]", *found]
 
     def validate(self, obj: Object) -> ErrorList:
-        return pod_errors(obj)
+        return pod_errors(obj, self.pod_options)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return pod_update_errors(obj, old)
+        return pod_update_errors(obj, old, self.pod_options)
 
     def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
         return self.status_meta_checks if subresource == "status" else self.update_meta_checks
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
-        return pod_subresource_errors(obj, old, subresource)
+        return pod_subresource_errors(obj, old, subresource, self.pod_options)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, before = obj.get("status") or {}, old.get("status") or {}
+        options = self.pod_options.beside(old)
         errors = mirror_update_errors(obj, old)
         if annotations(obj) != annotations(old):
-            errors += annotation_change_errors(obj, old)
-        return errors + status_update_errors(status, before, obj["spec"])
+            errors += annotation_change_errors(obj, old, options)
+        return errors + status_update_errors(status, before, obj["spec"], options)
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
         """Without a node or after the end there is nothing to wait for."""
@@ -164,7 +163,7 @@ def _containers_differ(spec: Object, before: Object) -> bool:
     return any(len(spec.get(name) or ()) != len(before.get(name) or ()) for name in ("containers", "initContainers"))
 
 
-def _resized(spec: Object, before: Object) -> Object:
+def _resized(spec: Object, before: Object, options: PodOptions) -> Object:
     """The old spec with the new resources; a list whose names don't match stays new, for validation to refuse."""
     resized = dict(before)
     for name in ("containers", "initContainers"):
@@ -172,7 +171,8 @@ def _resized(spec: Object, before: Object) -> Object:
         same = all(a.get("name") == b.get("name") for a, b in zip(then, now, strict=True))
         if then:
             resized[name] = [_with_resources(*pair) for pair in zip(then, now, strict=True)] if same else now
-    _set_or_drop(resized, "resources", spec.get("resources"))
+    if options.pod_level_resize:
+        _set_or_drop(resized, "resources", spec.get("resources"))
     return resized
 
 
@@ -236,7 +236,7 @@ def _keep_observed_generation(status: Object, old: Object) -> None:
             condition.setdefault("observedGeneration", generation)
 
 
-def _merge_label_keys(obj: Object) -> None:
+def _merge_label_keys(obj: Object, options: PodOptions) -> None:
     """matchLabelKeys and mismatchLabelKeys become expressions on the pod's own labels."""
     labels = metadata(obj).get("labels") or {}
     affinity: Object = obj["spec"].get("affinity") or {}
@@ -246,6 +246,8 @@ def _merge_label_keys(obj: Object) -> None:
             _merge_keys(weighted.get("podAffinityTerm") or {}, labels)
         for term in terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
             _merge_keys(term, labels)
+    if not (options.spread_label_keys and options.merged_label_keys):
+        return
     for constraint in obj["spec"].get("topologySpreadConstraints") or ():
         _merge_keys(constraint, labels)
 

@@ -8,15 +8,16 @@ from decimal import Decimal
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.resource_list import quantity, total
 
 _COMPUTE: Final = ("cpu", "memory")
 _HUGE_PAGES: Final = "hugepages-"
 
 
-def qos_class(spec: Object) -> str:
+def qos_class(spec: Object, options: PodOptions = DEFAULT_OPTIONS) -> str:
     """Guaranteed: everything is limited to what it asks for; BestEffort: nothing asks; else Burstable."""
-    if "resources" in spec:
+    if "resources" in spec and options.pod_level_resources:
         owners = [spec["resources"]]
     else:
         containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, resource_list
 from fakeapiserver.registry.core.container_policies import claim_errors
+from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_qos import qos_class
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors, resource_name_errors
 
@@ -20,6 +21,11 @@ _LISTS: Final = ("requests", "limits")
 _SPEC: Final = Path("spec")
 _RESTARTS: Final = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
 _MUTABLE: Final = "only cpu and memory resources are mutable"
+_FIXED_BEFORE: Final = "resources for non-sidecar init containers are immutable"
+_NO_POD_LEVEL_RESIZE: Final = (
+    "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is "
+    "disabled"
+)
 _MUTABLE_BEFORE: Final = "only cpu and memory resources for init or sidecar containers are mutable"
 
 
@@ -65,24 +71,29 @@ def _inconsistencies(spec: Object, resources: Object, path: Path) -> Iterator[fi
 # ------------------------------------------------------------------------------- resize
 
 
-def resize_errors(obj: Object, old: Object, errors: ErrorList) -> ErrorList:
+def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptions) -> ErrorList:
     """`errors` are those of the new pod itself."""
     spec, before = obj["spec"], old["spec"]
     if (before.get("os") or {}).get("name") == "windows":
         return [field.forbidden("[]", "windows pods cannot be resized")]
     status = old.get("status") or {}
-    if (status.get("qosClass") or qos_class(before)) != qos_class(spec):
+    if (status.get("qosClass") or qos_class(before, options)) != qos_class(spec, options):
         quality = (obj.get("status") or {}).get("qosClass", "")
         errors.append(field.invalid(_SPEC, quality, "Pod QOS Class may not change as a result of resizing"))
     if not _is_supported(status):
         errors.append(field.forbidden(_SPEC, "Pod running on node without support for resize"))
+    if (_is_set(spec) or _is_set(before)) and not options.pod_level_resize:
+        return [*errors, field.forbidden("[]", _NO_POD_LEVEL_RESIZE)]
     errors += _pod_level_resize_errors(spec, before)
+    if status.get("nodeAllocatableResourceClaimStatuses"):
+        errors.append(field.forbidden(_SPEC, "pods with node allocatable resource claims cannot be resized"))
     if moved := list(_moved(spec, before)):
         return errors + moved
     errors += [
         error
         for key in ("initContainers", "containers")
         for i, (new, then) in enumerate(_pairs(spec, before, key))
+        if key == "containers" or _is_resizable(then, options)
         for error in _removed(new, then, _SPEC.child(key).index(i).child("resources"))
     ]
     for new, then in _pairs(spec, before, "containers"):
@@ -90,6 +101,10 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList) -> ErrorList:
             errors.append(field.forbidden(_SPEC, _MUTABLE))
     for i, (new, then) in enumerate(_pairs(spec, before, "initContainers")):
         at = _SPEC.child("initContainers").index(i)
+        if not _is_resizable(new, options):
+            if new != then:
+                errors.append(field.forbidden(_SPEC, _FIXED_BEFORE))
+            continue
         if not _only_compute_differs(new, then):
             errors.append(field.forbidden(at, _MUTABLE_BEFORE))
         if new != then and new.get("restartPolicy") != "Always":
@@ -102,6 +117,11 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList) -> ErrorList:
 
 def _pairs(spec: Object, before: Object, key: str) -> Iterator[tuple[Object, Object]]:
     return zip(spec.get(key) or (), before.get(key) or (), strict=True)
+
+
+def _is_resizable(container: Object, options: PodOptions) -> bool:
+    """Whether an init container's resources can change."""
+    return options.init_resize or container.get("restartPolicy") == "Always"
 
 
 def _is_supported(status: Object) -> bool:

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import descending_path_errors
+from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS
 
 APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -107,7 +108,7 @@ def security_context_errors(context: Object | None, path: Path, host_users: bool
     return errors + apparmor_errors(context.get("appArmorProfile"), path.child("appArmorProfile"))
 
 
-def pod_security_context_errors(spec: Object, path: Path) -> ErrorList:
+def pod_security_context_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
     """That of a whole pod; `path` is the spec's."""
     context: Object = spec.get("securityContext") or {}
     at = path.child("securityContext")
@@ -125,8 +126,8 @@ def pod_security_context_errors(spec: Object, path: Path) -> ErrorList:
     errors += _one_of(
         context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), at.child("supplementalGroupsPolicy")
     )
-    # MountOption belongs to a feature that is off.
-    errors += _one_of(context.get("seLinuxChangePolicy"), ("Recursive",), at.child("seLinuxChangePolicy"))
+    policies = ("MountOption", "Recursive") if options.selinux_mount else ("Recursive",)
+    errors += _one_of(context.get("seLinuxChangePolicy"), policies, at.child("seLinuxChangePolicy"))
     return errors
 
 
@@ -258,14 +259,14 @@ def _dotted(name: str) -> str:
 # ----------------------------------------------------------------------- hosts, systems
 
 
-def host_errors(spec: Object, path: Path) -> ErrorList:
+def host_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
     """Processes of a Windows host, and users of one's own, which don't go with other parts of the host."""
     errors = _host_process_errors(spec, path)
     if spec.get("hostUsers") is not False:
         return errors
     detail = "when `hostUsers` is false"
     for name, told in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
-        if spec.get(name):
+        if spec.get(name) and not (name == "hostNetwork" and options.host_network_users):
             errors.append(field.forbidden(path.child(told), detail))
     return errors + [
         field.forbidden(at.child("volumeDevices"), detail)
@@ -330,10 +331,11 @@ def system_errors(spec: Object, path: Path) -> ErrorList:
 # --------------------------------------------------------------------------- annotations
 
 
-def annotation_errors(annotations: Mapping[str, str], spec: Object, path: Path) -> ErrorList:
+def annotation_errors(annotations: Mapping[str, str], spec: Object, path: Path, options: PodOptions) -> ErrorList:
     """Those of a pod or template that aren't a mirror's; `path` is the annotations'."""
     errors: ErrorList = []
-    if (cost := annotations.get(_DELETION_COST)) is not None and not _is_int32(cost):
+    cost = annotations.get(_DELETION_COST) if options.deletion_cost else None
+    if cost is not None and not _is_int32(cost):
         errors.append(field.invalid(path.key(_DELETION_COST), cost, "must be a 32bit integer"))
     for key in sorted(annotations, key=lambda key: (key != _SECCOMP_POD, key)):
         if key == _SECCOMP_POD or key.startswith(_SECCOMP):

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import duplicate_errors, ip_errors, name_errors
 from fakeapiserver.registry.core.pod_claim_validation import claim_status_errors, extended_claim_status_errors
+from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.pod_security_validation import id_errors
 
 _STATUS: Final = Path("status")
@@ -26,8 +27,10 @@ _LISTS: Final = (
     ("initContainerStatuses", "initContainers"),
     ("ephemeralContainerStatuses", "ephemeralContainers"),
 )
+_PLACES: Final = {kind: name for name, kind in _LISTS}
 _HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
 _LONGEST_MESSAGE: Final = 1024
+_LONGEST_REFERENCE: Final = 256
 _NO_CLAIM: Final = (
     "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' "
     "if request is empty"
@@ -35,16 +38,17 @@ _NO_CLAIM: Final = (
 _NO_REQUEST: Final = "must match one of the container's resource requests"
 
 
-def status_update_errors(status: Object, old: Object, spec: Object) -> ErrorList:
+def status_update_errors(status: Object, old: Object, spec: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     errors = _condition_errors(status.get("conditions") or ())
-    errors += _nominated_errors(status.get("nominatedNodeName", ""), old.get("nominatedNodeName", ""), spec)
+    node = spec.get("nodeName", "") if options.binding_clears_nomination else ""
+    errors += _nominated_errors(status.get("nominatedNodeName", ""), old.get("nominatedNodeName", ""), node)
     if (observed := status.get("observedGeneration", 0)) < 0:
         errors.append(field.invalid(_STATUS.child("observedGeneration"), observed, _NEGATIVE))
     if status.get("qosClass") != old.get("qosClass"):
         errors.append(field.invalid(_STATUS.child("qosClass"), status.get("qosClass"), "field is immutable"))
     for name, kind in _LISTS:
         if name in old:
-            errors += _restart_errors(status.get(name) or (), old[name], spec, kind, _STATUS.child(name))
+            errors += _restart_errors(status.get(name) or (), old[name], spec, kind, options)
     claims = spec.get("resourceClaims") or ()
     errors += claim_status_errors(
         status.get("resourceClaimStatuses") or (), claims, _STATUS.child("resourceClaimStatuses")
@@ -61,6 +65,8 @@ def status_update_errors(status: Object, old: Object, spec: Object) -> ErrorList
         errors += _user_errors(status.get(name) or (), (spec.get("os") or {}).get("name", "linux"), _STATUS.child(name))
     for name, kind in _LISTS:
         errors += _device_errors(status.get(name) or (), spec, kind, _STATUS.child(name))
+    if options.volume_digests:
+        errors += _digest_errors(status)
     return errors
 
 
@@ -78,12 +84,13 @@ def _condition_errors(conditions: Sequence[Object]) -> ErrorList:
     return errors
 
 
-def _nominated_errors(node: str, before: str, spec: Object) -> ErrorList:
+def _nominated_errors(node: str, before: str, bound: str) -> ErrorList:
+    """`bound`: where the pod runs, after which nothing can be nominated."""
     if not node or node == before:
         return []
     path = _STATUS.child("nominatedNodeName")
     errors = name_errors(node, names.is_dns1123_subdomain, path)
-    if spec.get("nodeName"):
+    if bound:
         errors.append(field.forbidden(path, "may not be set on pods that are already bound to a node"))
     return errors
 
@@ -91,11 +98,14 @@ def _nominated_errors(node: str, before: str, spec: Object) -> ErrorList:
 # --------------------------------------------------------------------------- restarts
 
 
-def _restart_errors(now: Sequence[Object], then: Sequence[Object], spec: Object, kind: str, path: Path) -> ErrorList:
+def _restart_errors(
+    now: Sequence[Object], then: Sequence[Object], spec: Object, kind: str, options: PodOptions
+) -> ErrorList:
     """What has ended for good doesn't run again; errors stand where the old status stood."""
     ended = [(i, row) for i, row in enumerate(then) if (row.get("state") or {}).get("terminated") is not None]
-    if not ended or (kind != "ephemeralContainers" and _all_may_restart(spec)):
+    if not ended or (kind != "ephemeralContainers" and options.restart_all and _all_may_restart(spec)):
         return []
+    path = _STATUS.child(_PLACES[kind])
     running = [row.get("name", "") for row in now if (row.get("state") or {}).get("terminated") is None]
     errors: ErrorList = []
     for i, row in ended:
@@ -105,7 +115,7 @@ def _restart_errors(now: Sequence[Object], then: Sequence[Object], spec: Object,
             continue
         if kind != "ephemeralContainers":
             container = next((c for c in spec.get(kind) or () if c.get("name") == name), None)
-            if container is not None and _may_restart(container, spec, code):
+            if container is not None and _may_restart(container, spec, code, options):
                 continue
         errors.append(field.forbidden(path.index(i).child("state"), _ENDED))
     return errors
@@ -120,10 +130,13 @@ def _all_may_restart(spec: Object) -> bool:
     )
 
 
-def _may_restart(container: Object, spec: Object, code: int) -> bool:
-    own = container.get("restartPolicy")
-    if own is not None and any(_matches(rule, code) for rule in container.get("restartPolicyRules") or ()):
-        return True
+def _may_restart(container: Object, spec: Object, code: int, options: PodOptions) -> bool:
+    own = container.get("restartPolicy") if options.restart_rules else None
+    if own is not None:
+        rules = container.get("restartPolicyRules") or ()
+        first = next((rule.get("action") for rule in rules if _matches(rule, code)), None)
+        if first == "Restart" or (first == "RestartAllContainers" and options.restart_all):
+            return True
     policy = own or spec.get("restartPolicy")
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
@@ -220,4 +233,22 @@ def _health_errors(resources: Sequence[Object], path: Path) -> ErrorList:
         elif message is not None and len(message.encode()) > _LONGEST_MESSAGE:
             errors.append(field.too_long(at.child("message"), _LONGEST_MESSAGE))
         errors += duplicate_errors(resource.get("resourceID", ""), seen, at.child("resourceID"))
+    return errors
+
+
+def _digest_errors(status: Object) -> ErrorList:
+    """Of mounted images, what they are."""
+    errors: ErrorList = []
+    for name, _ in _LISTS:
+        for i, row in enumerate(status.get(name) or ()):
+            for j, mount in enumerate(row.get("volumeMounts") or ()):
+                image = (mount.get("volumeStatus") or {}).get("image")
+                if image is None:
+                    continue
+                at = _STATUS.child(name).index(i).child("volumeMounts").index(j).child("volumeStatus")
+                reference, path = image.get("imageRef", ""), at.child("imageVolumeStatus", "imageRef")
+                if not reference:
+                    errors.append(field.required(path, "imageRef must not be empty"))
+                if len(reference.encode()) > _LONGEST_REFERENCE:
+                    errors.append(field.too_long(path, _LONGEST_REFERENCE))
     return errors

@@ -24,9 +24,31 @@ _SPEC_DEFAULTS: Final = {
 # Feature gate -> what of a PodSpec belongs to it (pkg/api/pod/util.go, DropDisabledPodFields).
 _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
     "ClusterTrustBundleProjection": [("volumes", "*", "projected", "sources", "*", "clusterTrustBundle")],
+    "ContainerRestartRules": [
+        ("initContainers", "*", "restartPolicy!Always"),
+        *((containers, "*", "restartPolicy") for containers in CONTAINER_LISTS[1:]),
+        *((containers, "*", "restartPolicyRules") for containers in CONTAINER_LISTS),
+    ],
     "ContainerStopSignals": [(containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS],
+    "EnvFiles": [(containers, "*", "env", "*", "valueFrom", "fileKeyRef") for containers in CONTAINER_LISTS],
     "GenericWorkload": [("schedulingGroup",)],
+    "HostnameOverride": [("hostnameOverride",)],
+    "MatchLabelKeysInPodTopologySpread": [("topologySpreadConstraints", "*", "matchLabelKeys")],
     "PodCertificateRequest": [("volumes", "*", "projected", "sources", "*", "podCertificate")],
+    "PodLevelResources": [("resources",)],
+}
+# Feature gate -> what of a PodStatus belongs to it (dropDisabledPodStatusFields).
+_STATUS_LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_DEVICES: Final = "allocatedResourcesStatus"
+GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
+    "DRAExtendedResource": [("status", "extendedResourceClaimStatus")],
+    "DRANodeAllocatableResources": [("status", "nodeAllocatableResourceClaimStatuses")],
+    "ImageVolumeWithDigest": [("status", rows, "*", "volumeMounts", "*", "volumeStatus") for rows in _STATUS_LISTS],
+    "InPlacePodLevelResourcesVerticalScaling": [("status", "resources"), ("status", "allocatedResources")],
+    "ResourceHealthStatus": [("status", rows, "*", _DEVICES) for rows in _STATUS_LISTS],
+    "ResourceHealthStatusMessage": [
+        ("status", rows, "*", _DEVICES, "*", "resources", "*", "message") for rows in _STATUS_LISTS
+    ],
 }
 _MODE_0644: Final = 0o644
 # Annotations of clients from before initContainers was a field.

@@ -27,6 +27,7 @@ from fakeapiserver.registry.core.pod_network_validation import (
     host_alias_errors,
     hostname_override_errors,
 )
+from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.pod_resources_validation import pod_resource_errors, resize_errors
 from fakeapiserver.registry.core.pod_security_validation import (
     annotation_errors,
@@ -56,10 +57,10 @@ _UPDATABLE: Final = ",".join(
 )
 
 
-def pod_errors(obj: Object) -> ErrorList:
+def pod_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """A new pod."""
     spec = obj["spec"]
-    errors = _whole_errors(obj)
+    errors = _whole_errors(obj, options)
     if spec.get("ephemeralContainers"):
         errors.append(field.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
@@ -68,21 +69,23 @@ def pod_errors(obj: Object) -> ErrorList:
     return errors + annotations_and_fields_errors(metadata(obj).get("annotations") or {}, spec, SPEC)
 
 
-def _whole_errors(obj: Object) -> ErrorList:
+def _whole_errors(obj: Object, options: PodOptions) -> ErrorList:
     """What pods are checked for whenever they are written (validatePodMetadataAndSpec)."""
     spec = obj["spec"]
-    errors = mirror_errors(obj) + annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS)
-    return errors + pod_spec_errors(spec, SPEC, metadata(obj)) + _token_errors(spec) + _image_space_errors(spec)
+    errors = mirror_errors(obj)
+    errors += annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS, options)
+    errors += pod_spec_errors(spec, SPEC, metadata(obj), options)
+    return errors + _token_errors(spec) + _image_space_errors(spec)
 
 
-def pod_template_errors(template: Object, path: Path) -> ErrorList:
+def pod_template_errors(template: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """A PodTemplateSpec, wherever it stands (ValidatePodTemplateSpec)."""
     errors = names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
     annotations = metadata(template).get("annotations") or {}
     errors += names.validate_annotations(annotations, path.child("annotations"))
     spec = template.get("spec") or {}
-    errors += annotation_errors(annotations, spec, path.child("annotations"))
-    errors += pod_spec_errors(spec, path.child("spec"))
+    errors += annotation_errors(annotations, spec, path.child("annotations"), options)
+    errors += pod_spec_errors(spec, path.child("spec"), options=options)
     errors += annotations_and_fields_errors(annotations, spec, path.child("spec"))
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
@@ -90,18 +93,22 @@ def pod_template_errors(template: Object, path: Path) -> ErrorList:
     return errors
 
 
-def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> ErrorList:
+def pod_spec_errors(
+    spec: Object, path: Path, meta: Object | None = None, options: PodOptions = DEFAULT_OPTIONS
+) -> ErrorList:
     """A PodSpec, of a pod or of a template; `meta` is the metadata of the pod."""
     volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"), meta)
     if claims := spec.get("resourceClaims"):
         errors += resource_claim_errors(claims, path.child("resourceClaims"), is_static=is_mirror({"metadata": meta}))
-    errors += container_list_errors(spec, volumes, path)
-    errors += pod_resource_errors(spec, path) + _host_network_errors(spec, path)
+    errors += container_list_errors(spec, volumes, path, options)
+    if options.pod_level_resources:
+        errors += pod_resource_errors(spec, path)
+    errors += _host_network_errors(spec, path)
     errors += choice_errors(spec.get("restartPolicy", ""), _RESTART, path.child("restartPolicy"))
     errors += choice_errors(spec.get("dnsPolicy", ""), _DNS, path.child("dnsPolicy"))
     if selector := spec.get("nodeSelector"):
         errors += names.validate_labels(selector, path.child("nodeSelector"))
-    errors += pod_security_context_errors(spec, path)
+    errors += pod_security_context_errors(spec, path, options)
     if affinity := spec.get("affinity"):
         errors += affinity_errors(affinity, path.child("affinity"))
     errors += dns_config_errors(spec, path.child("dnsConfig"))
@@ -111,8 +118,8 @@ def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> Err
     if gates := spec.get("schedulingGates"):
         errors += _gate_name_errors(gates, path.child("schedulingGates"))
     if constraints := spec.get("topologySpreadConstraints"):
-        errors += spread_errors(constraints, path.child("topologySpreadConstraints"))
-    errors += host_errors(spec, path) + hostname_override_errors(spec, path.child("hostnameOverride"))
+        errors += spread_errors(constraints, path.child("topologySpreadConstraints"), options)
+    errors += host_errors(spec, path, options) + hostname_override_errors(spec, path.child("hostnameOverride"))
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_subdomain, path.child(name))
@@ -124,7 +131,7 @@ def pod_spec_errors(spec: Object, path: Path, meta: Object | None = None) -> Err
         if spec.get(name):
             errors += name_errors(spec[name], names.is_dns1123_label, path.child(name))
     if tolerations := spec.get("tolerations"):
-        errors += toleration_errors(tolerations, path.child("tolerations"))
+        errors += toleration_errors(tolerations, path.child("tolerations"), comparing=options.comparing_tolerations)
     return errors + _rarely_set_errors(spec, path)
 
 
@@ -191,10 +198,12 @@ def _image_space_errors(spec: Object) -> ErrorList:
 # ------------------------------------------------------------------------------ updates
 
 
-def pod_update_errors(obj: Object, old: Object) -> ErrorList:
+def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
-    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + annotation_change_errors(obj, old)
+    options = given.beside(old)
+    errors = _whole_errors(obj, options) + mirror_update_errors(obj, old)
+    errors += annotation_change_errors(obj, old, options)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
@@ -208,7 +217,7 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     errors += deadline
     if final:
         return errors
-    errors += _tolerations_update_errors(spec, before) + _gate_errors(spec, before)
+    errors += _tolerations_update_errors(spec, before, options) + _gate_errors(spec, before)
     if spec == before:
         return errors
     if before.get("schedulingGates"):
@@ -220,24 +229,30 @@ def pod_update_errors(obj: Object, old: Object) -> ErrorList:
     return errors
 
 
-def annotation_change_errors(obj: Object, old: Object) -> ErrorList:
+def annotation_change_errors(obj: Object, old: Object, options: PodOptions) -> ErrorList:
     now, then = (metadata(owner).get("annotations") or {} for owner in (obj, old))
     # What they must be like is told a second time, as upstream does.
-    return annotation_update_errors(now, then, _ANNOTATIONS) + annotation_errors(now, obj["spec"], _ANNOTATIONS)
+    return annotation_update_errors(now, then, _ANNOTATIONS) + annotation_errors(
+        now, obj["spec"], _ANNOTATIONS, options
+    )
 
 
-def pod_subresource_errors(obj: Object, old: Object, subresource: str) -> ErrorList:
+def pod_subresource_errors(
+    obj: Object, old: Object, subresource: str, given: PodOptions = DEFAULT_OPTIONS
+) -> ErrorList:
     """What ephemeral containers and resizes change."""
     if errors := subresource_errors(old, subresource):
         return errors
+    options = given.beside(old)
     if subresource == "ephemeralcontainers":
-        return _ephemeral_containers_errors(obj, old)
-    return resize_errors(obj, old, _whole_errors(obj)) if subresource == "resize" else []
+        return _ephemeral_containers_errors(obj, old, options)
+    return resize_errors(obj, old, _whole_errors(obj, options), options) if subresource == "resize" else []
 
 
-def _ephemeral_containers_errors(obj: Object, old: Object) -> ErrorList:
+def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) -> ErrorList:
     """They can be added only (ValidatePodEphemeralContainersUpdate)."""
-    errors = _whole_errors(obj) + mirror_update_errors(obj, old) + annotation_change_errors(obj, old)
+    errors = _whole_errors(obj, options) + mirror_update_errors(obj, old)
+    errors += annotation_change_errors(obj, old, options)
     path = SPEC.child("ephemeralContainers")
     known = {container["name"]: container for container in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
@@ -263,10 +278,12 @@ def _deadline_errors(now: int | None, then: int | None) -> tuple[ErrorList, bool
     return [], False
 
 
-def _tolerations_update_errors(spec: Object, before: Object) -> ErrorList:
+def _tolerations_update_errors(spec: Object, before: Object, options: PodOptions) -> ErrorList:
     now = [_without_seconds(toleration) for toleration in spec.get("tolerations") or ()]
     if all(_without_seconds(toleration) in now for toleration in before.get("tolerations") or ()):
-        return toleration_errors(spec.get("tolerations") or [], SPEC.child("tolerations"))
+        return toleration_errors(
+            spec.get("tolerations") or [], SPEC.child("tolerations"), comparing=options.comparing_tolerations
+        )
     detail = "existing toleration can not be modified except its tolerationSeconds"
     return [field.forbidden(SPEC.child("tolerations"), detail)]
 

@@ -5,22 +5,23 @@ Upstream: pkg/registry/core/podtemplate/strategy.go.
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import container_cells, format_labels
 
 
-class PodTemplateStrategy(Strategy, kw_only=True):
+class PodTemplateStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         default_pod_template(obj.setdefault("template", {}))
 
-    def validate(self, obj: Object) -> ErrorList:
-        return pod_template_errors(obj["template"], Path("template"))
+    def judge(self, obj: Object, options: PodOptions) -> ErrorList:
+        return pod_template_errors(obj["template"], Path("template"), options)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return self.judge(obj, self.pod_options.beside(old["template"]))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return pod_template_warnings(obj["template"], Path("template"))

@@ -9,11 +9,12 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
+from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
 _SPEC: Final = Path("spec")
@@ -23,7 +24,7 @@ _IN_HOSTNAMES: Final = (
 )
 
 
-class ReplicationControllerStrategy(Strategy, kw_only=True):
+class ReplicationControllerStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
@@ -37,7 +38,7 @@ class ReplicationControllerStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"replicas": 0}
 
-    def validate(self, obj: Object) -> ErrorList:
+    def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         spec = obj["spec"]
         errors = non_negative_errors(spec.get("minReadySeconds", 0), _SPEC.child("minReadySeconds"))
         if not spec.get("selector"):
@@ -46,10 +47,10 @@ class ReplicationControllerStrategy(Strategy, kw_only=True):
         template = spec.get("template")
         if template is None:
             return [*errors, field.required(_SPEC.child("template"))]
-        return errors + _template_errors(template, spec.get("selector") or {})
+        return errors + _template_errors(template, spec.get("selector") or {}, options)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return self.judge(obj, self.pod_options.beside(old["spec"].get("template")))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         found = []
@@ -84,13 +85,13 @@ class ReplicationControllerStrategy(Strategy, kw_only=True):
         ]
 
 
-def _template_errors(template: Object, selector: dict[str, str]) -> ErrorList:
+def _template_errors(template: Object, selector: dict[str, str], options: PodOptions) -> ErrorList:
     errors: ErrorList = []
     labels = metadata(template).get("labels")
     if not selector.items() <= (labels or {}).items():
         detail = "`selector` does not match template `labels`"
         errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), labels, detail))
-    errors += pod_template_errors(template, _TEMPLATE)
+    errors += pod_template_errors(template, _TEMPLATE, options)
     spec = template["spec"]
     if spec["restartPolicy"] != "Always":
         path = _TEMPLATE.child("spec", "restartPolicy")

@@ -5,6 +5,7 @@ Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/c
 
 from typing import Final
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.service_ports import needs_health_check, node_ports
@@ -16,13 +17,17 @@ from fakeapiserver.registry.core.service_validation import (
     service_update_errors,
 )
 from fakeapiserver.registry.core.service_warnings import load_balancer_warnings, service_warnings
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _AFFINITY_SECONDS: Final = 10800
 
 
 class ServiceStrategy(Strategy, kw_only=True):
+    def name_rule(self, obj: Object) -> NameFunction:
+        relaxed = self.features.enabled("RelaxedServiceNameValidation")
+        return self.validate_name if relaxed else names.name_is_dns1035_label
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         kind = spec.setdefault("type", "ClusterIP")

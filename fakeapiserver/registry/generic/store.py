@@ -57,7 +57,7 @@ from fakeapiserver.registry.generic.empties import as_sent, restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_error
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_fields
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_disabled_fields
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -322,7 +322,7 @@ class Store:
 
     async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
         self.strategy.record_user(obj, request.user)
-        drop_fields(obj, self.strategy.disabled_fields)
+        drop_disabled_fields(obj, None, self.strategy.disabled_fields)
         if request.subresource:
             self.strategy.prepare_for_status_create(obj)
         else:
@@ -733,7 +733,8 @@ class Store:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
             raises = self.strategy.generation_counts_disabled and self.strategy.raises_generation(new, old)
-            drop_fields(new, self.strategy.disabled_fields)
+        drop_disabled_fields(new, old, self.strategy.disabled_fields)
+        if not request.subresource:
             self.strategy.prepare_for_update(new, old)
         meta = metadata(new)
         if not meta.get("uid"):

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/r
 A resource without a file of its own gets `Strategy` as it stands.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
@@ -80,11 +80,12 @@ class Strategy(Struct, kw_only=True):
     deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
-    # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is).
+    # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is),
+    # unless the stored object has one of them.
     gated_fields: Mapping[str, Sequence[FieldPath]] = field(default_factory=dict)
-    # The features of the server, and those of `gated_fields` that it drops.
+    # The features of the server, and those of `gated_fields` that it drops, gate by gate.
     features: FeatureGates = DEFAULT_GATES
-    disabled_fields: tuple[FieldPath, ...] = ()
+    disabled_fields: tuple[Sequence[FieldPath], ...] = ()
     # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
     # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
@@ -282,28 +283,68 @@ def keep_metadata(obj: Object, old: Object) -> None:
         copy_field(name, metadata(old), metadata(obj))
 
 
+def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Sequence[FieldPath]]) -> None:
+    """Removes the fields of features that are off, in place; a feature that the stored object uses is left alone."""
+    for paths in disabled:
+        if any(True for path in paths for _ in _values(obj, path)) and not _in_use(old, paths):
+            drop_fields(obj, paths)
+
+
 def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
-    """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty."""
+    """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty,
+    "x!v" an x that isn't v."""
     for path in paths:
         _drop(obj, path)
 
 
-def _drop(value: object, path: tuple[str, ...]) -> None:
+def _in_use(old: Object | None, paths: Sequence[FieldPath]) -> bool:
+    return old is not None and any(value not in ([], {}) for path in paths for value in _values(old, path))
+
+
+def _values(value: object, path: FieldPath) -> Iterator[object]:
+    """What drop_fields would remove."""
     head, rest = path[0], path[1:]
     if head == "*":
-        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        for item in items:
+        for item in _items(value):
+            yield from _values(item, rest)
+        return
+    found = _named(value, head)
+    if found is not None:
+        if rest:
+            yield from _values(found, rest)
+        else:
+            yield found
+
+
+def _drop(value: object, path: FieldPath) -> None:
+    head, rest = path[0], path[1:]
+    if head == "*":
+        for item in _items(value):
             _drop(item, rest)
         return
-    name = head.removesuffix("?")
-    found = value.get(name) if isinstance(value, dict) else None
+    found = _named(value, head)
     if found is None:
         return
     had = bool(found)
     if rest:
         _drop(found, rest)
-    if not rest or (head != name and had and not found):
-        del value[name]  # type: ignore[attr-defined]
+    if not rest or (head[-1] == "?" and had and not found):
+        del value[head.rstrip("?").partition("!")[0]]  # type: ignore[attr-defined]
+
+
+def _items(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _named(value: object, step: str) -> object:
+    """The value of a step's field, None if there is none to remove."""
+    if not isinstance(value, dict):
+        return None
+    if step in value:
+        return value[step]
+    name, _, kept = step.rstrip("?").partition("!")
+    found = value.get(name)
+    return None if kept and found == kept else found
 
 
 def copy_field(name: str, source: Object, target: Object) -> None:

@@ -3,6 +3,7 @@
 Upstream: pkg/registry/networking/ingress/strategy.go, pkg/apis/networking/validation/validation.go.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -21,6 +22,7 @@ _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _FORBIDDEN_ENDS: Final = ("/..", "/.")
 _SHOWN_HOSTS: Final = 3
 _CLASS: Final = "kubernetes.io/ingress.class"
+_RELAXED: Final = "RelaxedServiceNameValidation"
 
 
 class IngressStrategy(Strategy, kw_only=True):
@@ -37,7 +39,7 @@ class IngressStrategy(Strategy, kw_only=True):
         return load_balancer_warnings(obj)
 
     def validate(self, obj: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"])
+        errors = _spec_errors(obj["spec"], None, self.features.enabled(_RELAXED))
         named, spec = (metadata(obj).get("annotations") or {}).get(_CLASS), obj["spec"]
         if named is not None and spec.get("ingressClassName", named) != named:
             detail = "must match `ingressClassName` when both are specified"
@@ -45,7 +47,7 @@ class IngressStrategy(Strategy, kw_only=True):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], old["spec"])
+        return _spec_errors(obj["spec"], old["spec"], self.features.enabled(_RELAXED))
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         known = {point.get("ip", "") for point in _points(old)}
@@ -106,24 +108,25 @@ def _secret_errors(tls: Object, path: Path) -> ErrorList:
     return name_errors(name, names.is_dns1123_subdomain, path.child("secretName")) if name else []
 
 
-def _spec_errors(spec: Object, old: Object | None = None) -> ErrorList:
+def _spec_errors(spec: Object, old: Object | None, relaxed: bool) -> ErrorList:
     """`old`: the spec before an update. What older servers accepted then is tolerated: names of secrets that are none, and
     whatever follows a host with a star."""
     errors: ErrorList = []
     before = old or {}
+    relaxed = relaxed or any(map(_is_relaxed, _services(before)))
     any_secret = any(_secret_errors(tls, _SPEC) for tls in before.get("tls") or ())
     any_rule = any("*" in rule.get("host", "") and _paths_errors(rule, _SPEC) for rule in before.get("rules") or ())
     rules, backend = spec.get("rules"), spec.get("defaultBackend")
     if not rules and backend is None:
         errors.append(field.invalid(_SPEC, rules, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
-        errors += _backend_errors(backend, _SPEC.child("defaultBackend"))
+        errors += _backend_errors(backend, _SPEC.child("defaultBackend"), relaxed)
     for i, rule in enumerate(rules or ()):
         path = _SPEC.child("rules").index(i)
         if host := rule.get("host", ""):
             errors += _no_address_errors(host, path.child("host")) + _host_errors(host, path.child("host"))
         if not (any_rule and "*" in host):
-            errors += _paths_errors(rule, path)
+            errors += _paths_errors(rule, path, relaxed)
     for i, tls in enumerate(spec.get("tls") or ()):
         path = _SPEC.child("tls").index(i)
         for j, host in enumerate(tls.get("hosts") or ()):
@@ -135,18 +138,32 @@ def _spec_errors(spec: Object, old: Object | None = None) -> ErrorList:
     return errors
 
 
-def _paths_errors(rule: Object, path: Path) -> ErrorList:
+def _services(spec: Object) -> Iterator[str]:
+    """The names of the Services behind it."""
+    rules = spec.get("rules") or ()
+    backends = [spec.get("defaultBackend") or {}]
+    backends += [path.get("backend") or {} for rule in rules for path in (rule.get("http") or {}).get("paths") or ()]
+    for backend in backends:
+        if (service := backend.get("service")) is not None:
+            yield service.get("name", "")
+
+
+def _is_relaxed(name: str) -> bool:
+    return not names.is_dns1123_label(name) and bool(names.is_dns1035_label(name))
+
+
+def _paths_errors(rule: Object, path: Path, relaxed: bool = True) -> ErrorList:
     if "http" not in rule:
         return []
     at = path.child("http", "paths")
     paths = rule["http"].get("paths") or ()
     errors: ErrorList = [] if paths else [field.required(at)]
     for i, item in enumerate(paths):
-        errors += _path_errors(item, at.index(i))
+        errors += _path_errors(item, at.index(i), relaxed)
     return errors
 
 
-def _path_errors(item: Object, at: Path) -> ErrorList:
+def _path_errors(item: Object, at: Path, relaxed: bool) -> ErrorList:
     kind, path = item.get("pathType"), item.get("path", "")
     if kind is None:
         return [field.required(at.child("pathType"), "pathType must be specified")]
@@ -159,10 +176,11 @@ def _path_errors(item: Object, at: Path) -> ErrorList:
         found = [f"must not contain '{part}'" for part in _FORBIDDEN_PARTS if part in path]
         found += [f"cannot end with '{end}'" for end in _FORBIDDEN_ENDS if path.endswith(end)]
         errors += [field.invalid(at.child("path"), path, detail) for detail in found]
-    return errors + _backend_errors(item.get("backend") or {}, at.child("backend"))
+    return errors + _backend_errors(item.get("backend") or {}, at.child("backend"), relaxed)
 
 
-def _backend_errors(backend: Object, path: Path) -> ErrorList:
+def _backend_errors(backend: Object, path: Path, relaxed: bool = True) -> ErrorList:
+    """`relaxed`: whether a Service may have any name that is a label (RelaxedServiceNameValidation)."""
     service, resource = backend.get("service"), backend.get("resource")
     if service is not None and resource is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]
@@ -174,7 +192,9 @@ def _backend_errors(backend: Object, path: Path) -> ErrorList:
     if not service.get("name"):
         errors: ErrorList = [field.required(at.child("name"))]
     else:
-        errors = name_errors(service["name"], names.is_dns1123_label, at.child("name"))
+        errors = name_errors(
+            service["name"], names.is_dns1123_label if relaxed else names.is_dns1035_label, at.child("name")
+        )
     return errors + _backend_port_errors(service.get("port") or {}, path)
 
 

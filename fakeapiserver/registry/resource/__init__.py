@@ -1,13 +1,35 @@
 """The resource.k8s.io group."""
 
+from collections.abc import Sequence
+
 from fakeapiserver.apimachinery import names
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy import FieldPath, Strategy
 from fakeapiserver.registry.resource.device import (
     DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
 )
+
+_REQUESTS = (("requests", "*", "exactly"), ("requests", "*", "firstAvailable", "*"))
+
+
+def _gated_claim_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
+    """Of a ResourceClaimSpec, wherever it stands (pkg/api/resourceclaimspec/util.go)."""
+    devices = (*spec, "devices")
+    return {
+        "DRAConsumableCapacity": [
+            (*devices, "constraints", "*", "distinctAttribute"),
+            *((*devices, *request, "capacity") for request in _REQUESTS),
+        ],
+        "DRADeviceTaints": [(*devices, *request, "tolerations") for request in _REQUESTS],
+        "DRAPrioritizedList": [(*devices, "requests", "*", "firstAvailable")],
+    }
+
+
+_CLAIM = _gated_claim_fields("spec")
+_RESULTS = ("status", "allocation", "devices", "results", "*")
+_DEVICES = ("spec", "devices", "*")
 
 RESOURCES: dict[str, Strategy] = {
     "deviceclasses": DeviceClassStrategy(
@@ -16,24 +38,51 @@ RESOURCES: dict[str, Strategy] = {
         validate_name=names.name_is_long,
         validates_generate_name=False,
         update_meta_checks=("create", "update"),
+        gated_fields={"DRAExtendedResource": [("spec", "extendedResourceName")]},
     ),
     "resourceclaims": ResourceClaimStrategy(
         status_reset_fields=("spec", "metadata"),
         returns_deleted_object=True,
         update_meta_checks=("create", "update"),
+        gated_fields={
+            **_CLAIM,
+            "DRAConsumableCapacity": [
+                *_CLAIM["DRAConsumableCapacity"],
+                (*_RESULTS, "shareID"),
+                (*_RESULTS, "consumedCapacity"),
+                ("status", "devices", "*", "shareID"),
+            ],
+            "DRADeviceBindingConditions": [(*_RESULTS, "bindingConditions"), (*_RESULTS, "bindingFailureConditions")],
+            "DRAResourceClaimDeviceStatus": [("status", "devices")],
+        },
     ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
-        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
+        returns_deleted_object=True,
+        update_meta_checks=("create", "spec", "update"),
+        gated_fields=_gated_claim_fields("spec", "spec"),
     ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         generation_counts_disabled=True,
         returns_deleted_object=True,
         gated_fields={
-            "DRAListTypeAttributes": [
-                ("spec", "devices", "*", "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")
+            "DRAConsumableCapacity": [
+                (*_DEVICES, "allowMultipleAllocations"),
+                (*_DEVICES, "capacity", "*", "requestPolicy"),
             ],
-            "DRANodeAllocatableResources": [("spec", "devices", "*", "nodeAllocatableResourceMappings")],
+            "DRADeviceBindingConditions": [
+                (*_DEVICES, name) for name in ("bindingConditions", "bindingFailureConditions", "bindsToNode")
+            ],
+            "DRADeviceTaints": [(*_DEVICES, "taints")],
+            "DRAListTypeAttributes": [
+                (*_DEVICES, "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")
+            ],
+            "DRANodeAllocatableResources": [(*_DEVICES, "nodeAllocatableResourceMappings")],
+            "DRAPartitionableDevices": [
+                ("spec", "sharedCounters"),
+                ("spec", "perDeviceNodeSelection"),
+                *((*_DEVICES, name) for name in ("consumesCounters", "nodeName", "nodeSelector", "allNodes")),
+            ],
         },
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
         unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",

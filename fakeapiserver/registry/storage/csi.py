@@ -49,6 +49,8 @@ class CSIDriverStrategy(Strategy, kw_only=True):
         spec.setdefault("attachRequired", True)
         for name in _FLAGS:
             spec.setdefault(name, False)
+        if self.features.enabled("VolumeLimitScaling"):
+            spec.setdefault("preventPodSchedulingIfMissing", False)
         spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]

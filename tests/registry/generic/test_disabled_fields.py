@@ -1,0 +1,34 @@
+"""Fields of features that are off (upstream: dropDisabledFields in every strategy)."""
+
+import copy
+
+import pytest
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.generic.strategy import FieldPath, drop_disabled_fields
+
+_LISTS: list[FieldPath] = [("spec", "rows", "*", "a"), ("spec", "rows", "*", "b")]
+
+
+@pytest.mark.parametrize(
+    ("obj", "old", "paths", "left"),
+    [
+        ({"spec": {"a": 1, "b": 2}}, None, [("spec", "a")], {"spec": {"b": 2}}),
+        ({"spec": {"a": 1}}, {"spec": {"a": 3}}, [("spec", "a")], {"spec": {"a": 1}}),
+        ({"spec": {"a": 1}}, {"spec": {"a": {}}}, [("spec", "a")], {"spec": {}}),
+        ({"spec": {"a": 1}}, {"spec": {"a": False}}, [("spec", "a")], {"spec": {"a": 1}}),
+        # One field in use keeps all of the feature's.
+        ({"spec": {"rows": [{"a": 1}]}}, {"spec": {"rows": [{"b": 1}]}}, _LISTS, {"spec": {"rows": [{"a": 1}]}}),
+        ({"spec": {"rows": [{"a": 1, "b": 1}]}}, {"spec": {"rows": [{}]}}, _LISTS, {"spec": {"rows": [{}]}}),
+        ({"x": {"y": 1}}, None, [("x?", "y")], {}),
+        ({"x": {"y": 1, "z": 1}}, None, [("x?", "y")], {"x": {"z": 1}}),
+        ({"x": [{"y": "keep"}, {"y": "other"}]}, None, [("x", "*", "y!keep")], {"x": [{"y": "keep"}, {}]}),
+        ({"x": "text"}, None, [("x", "y"), ("x", "*")], {"x": "text"}),
+    ],
+)
+def test_fields_are_dropped_unless_in_use(
+    obj: Object, old: Object | None, paths: list[FieldPath], left: Object
+) -> None:
+    before = copy.deepcopy(old)
+    drop_disabled_fields(obj, old, [paths])
+    assert (obj, old) == (left, before)

@@ -3,6 +3,7 @@
 Upstream: pkg/registry/batch/job/strategy.go, pkg/apis/batch/v1/defaults.go.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -91,7 +92,7 @@ class JobStrategy(WithPods, kw_only=True):
         spec = obj.get("spec") or {}
         return [
             metadata(obj).get("name", ""),
-            _state(obj),
+            _state(obj, _ENDING if self.features.at_least("v1.34") else _ENDING[:2]),
             _completions(spec, (obj.get("status") or {}).get("succeeded", 0)),
             _duration(obj.get("status") or {}, now),
             age(obj, now),
@@ -128,7 +129,8 @@ def _generate_selector(obj: Object) -> None:
     spec["selector"] = selector
 
 
-def _state(obj: Object) -> str:
+def _state(obj: Object, ending: Sequence[str]) -> str:
+    """`ending`: conditions of a job that is over soon, as far as the version tells them."""
     conditions: dict[str, bool] = {}
     for condition in (obj.get("status") or {}).get("conditions") or ():
         conditions.setdefault(condition.get("type", ""), condition.get("status") == "True")
@@ -137,7 +139,7 @@ def _state(obj: Object) -> str:
             return text
     if is_terminating(obj):
         return "Terminating"
-    return next((kind for kind in _ENDING if conditions.get(kind)), "Running")
+    return next((kind for kind in ending if conditions.get(kind)), "Running")
 
 
 def _completions(spec: Object, succeeded: int) -> str:

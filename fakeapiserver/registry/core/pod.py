@@ -145,7 +145,7 @@ class PodStrategy(WithPods, kw_only=True):
         return {**super().field_labels(namespaced), **more}
 
     def table_row(self, obj: Object, now: float) -> Cells:
-        return pod_row(obj, now)
+        return pod_row(obj, now, tells_errors=self.features.at_least("v1.35"))
 
     def table_conditions(self, obj: Object) -> list[Object]:
         return pod_conditions(obj)

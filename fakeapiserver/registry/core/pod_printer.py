@@ -27,11 +27,12 @@ class _Summary(Struct):
         self.restarted_at = max(self.restarted_at, terminated.get("finishedAt") or "")
 
 
-def pod_row(obj: Object, now: float) -> list[object]:
-    """The cells of name, ready, status, restarts, age, IP, node, nominated node and readiness gates."""
+def pod_row(obj: Object, now: float, *, tells_errors: bool = True) -> list[object]:
+    """The cells of name, ready, status, restarts, age, IP, node, nominated node and readiness gates. `tells_errors`: of
+    containers that have failed beside one that has completed (since 1.35)."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     sidecars = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
-    summary = _summarize(spec, status, sidecars)
+    summary = _summarize(spec, status, sidecars, tells_errors)
     restarts = str(summary.restarts)
     if summary.restarts and summary.restarted_at:
         restarts += f" ({translate_timestamp_since(summary.restarted_at, now)} ago)"
@@ -65,7 +66,7 @@ def _ending(obj: Object, status: Object) -> str:
     return "" if status.get("phase") in _ENDED else "Terminating"
 
 
-def _summarize(spec: Object, status: Object, sidecars: set[str | None]) -> _Summary:
+def _summarize(spec: Object, status: Object, sidecars: set[str | None], tells_errors: bool) -> _Summary:
     reason = status.get("reason") or status.get("phase", "")
     if any(c.get("type") == "PodScheduled" and c.get("reason") == "SchedulingGated" for c in _conditions(status)):
         reason = "SchedulingGated"
@@ -74,7 +75,7 @@ def _summarize(spec: Object, status: Object, sidecars: set[str | None]) -> _Summ
     if initializing and not _condition_is_true(status, "Initialized"):
         return before
     of_sidecars.reason, of_sidecars.ready = before.reason, before.ready
-    _run(of_sidecars, status)
+    _run(of_sidecars, status, tells_errors)
     return of_sidecars
 
 
@@ -105,7 +106,7 @@ def _initialize(
     return False
 
 
-def _run(summary: _Summary, status: Object) -> None:
+def _run(summary: _Summary, status: Object, tells_errors: bool) -> None:
     running, error = False, ""
     for container in reversed(status.get("containerStatuses") or ()):
         summary.count(container)
@@ -114,7 +115,7 @@ def _run(summary: _Summary, status: Object) -> None:
             summary.reason = waiting
         elif (terminated := state.get("terminated")) is not None:
             summary.reason = _how_it_ended(terminated)
-            error = summary.reason if terminated.get("exitCode") else error
+            error = summary.reason if terminated.get("exitCode") and tells_errors else error
         elif container.get("ready") and state.get("running") is not None:
             running = True
             summary.ready += 1

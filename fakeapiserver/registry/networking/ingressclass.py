@@ -45,7 +45,7 @@ class IngressClassStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, name = obj.get("spec") or {}, metadata(obj).get("name", "")
-        if (metadata(obj).get("annotations") or {}).get(_DEFAULT) == "true":
+        if (metadata(obj).get("annotations") or {}).get(_DEFAULT) == "true" and self.features.at_least("v1.36"):
             name += " (default)"
         return [name, spec.get("controller", ""), _parameters(spec.get("parameters")), age(obj, now)]
 

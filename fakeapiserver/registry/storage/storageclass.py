@@ -18,6 +18,7 @@ from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.storage.parameters import parameter_errors, provisioner_errors
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_DEFAULT_ATTRIBUTES = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 _ABSENT = {"provisioner": ""}
 _CHOICES: Final = {
     "reclaimPolicy": ("Delete", "Retain"),
@@ -92,7 +93,11 @@ class VolumeAttributesClassStrategy(Strategy, kw_only=True):
         return errors + self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
-        return [metadata(obj).get("name", ""), obj.get("driverName", ""), age(obj, now)]
+        name = str(metadata(obj).get("name", ""))
+        annotations = metadata(obj).get("annotations") or {}
+        if annotations.get(_DEFAULT_ATTRIBUTES) == "true" and not self.features.at_least("v1.34"):
+            name += " (default)"
+        return [name, obj.get("driverName", ""), age(obj, now)]
 
 
 def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:

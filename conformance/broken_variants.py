@@ -52,6 +52,8 @@ class _Change:
         try:
             for step in self.path[:-1]:
                 parent = parent[step]
+            if isinstance(parent, list) != isinstance(self.path[-1], int):
+                return False
             self.apply(parent)
         except (KeyError, IndexError, TypeError):
             return False

@@ -108,7 +108,7 @@ def go_value(value: Any) -> str:
 
 
 def json_text(text: str) -> msgspec.Raw:
-    """A text that is shown as JSON, not quoted as Go does: upstream has a pointer to it."""
+    """A text that is shown as JSON, not quoted as Go does: upstream has a pointer to it, or a type of its own."""
     return msgspec.Raw(msgspec.json.encode(text))
 
 

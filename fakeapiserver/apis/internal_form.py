@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+import msgspec
+
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
 from fakeapiserver.apis.recorded import NEWEST, read_table
 
 _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
@@ -75,6 +78,8 @@ def claim_form(claim: Object) -> Object:
 
 
 def _value(found: Any, kind: str) -> Any:
+    if isinstance(found, RawText):
+        return msgspec.Raw(marshalled(found.text).encode()) if found.text else found
     rows = _rows()
     if kind == "wire" and isinstance(found, dict):
         return selector_form(found)

@@ -194,16 +194,18 @@ def _decode(
         obj = dict(obj)  # which now says everything once
     if kind.custom and obj["kind"] != kind.gvk.kind:
         unknown = about_metadata(unknown)  # nobody knows the schema of what it says it is
-    if kind.raw_field and isinstance(value := obj.get(kind.raw_field), dict):
-        text = raw_text.text_in(data, kind.raw_field) if media_type == JSON else ""
-        obj[kind.raw_field] = raw_text.RawText(value, text or raw_text.rebuilt(value))
+    raw_text.keep(obj, kind.raw_fields, data if media_type == JSON else b"")
     if media_type != CBOR:  # of which upstream tells no unknown fields
         complaints = in_order(unknown) if in_order else duplicates + unknown
-        if kind.raw_field:  # into which upstream doesn't look
-            within = f'duplicate field "{kind.raw_field}.'
-            complaints = [text for text in complaints if not text.startswith(within)]
-        report_strictly(complaints, kind, validation, warnings)
+        report_strictly(_of_known(complaints, kind), kind, validation, warnings)
     return obj
+
+
+def _of_known(complaints: list[str], kind: Kind) -> list[str]:
+    """Nobody looks into what is kept as text."""
+    if not kind.raw_fields:
+        return complaints
+    return [text for text in complaints if not raw_text.inside(text.partition('"')[2][:-1], kind.raw_fields)]
 
 
 def _exactly(data: bytes, kind: Kind) -> str:

@@ -245,11 +245,10 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
         if change.strategic is not None:
             unstructured.restore(patched, kind.definition_name, kind.definitions, field_order)
             patched |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
-            _rebuild_raw(patched, kind)
+            raw_text.keep(patched, kind.raw_fields, b"")
             return []
         checked_type_meta(patched)
-        if kind.raw_field and isinstance(value := patched.get(kind.raw_field), dict):
-            patched[kind.raw_field] = raw_text.RawText(value, "")
+        raw_text.keep_stored(patched, kind.raw_fields)
     except ValueError as error:
         why = str(error) if change.strategic is not None else type_meta_error(str(error))
         raise _invalid_patch(change.shown(ordered), why) from None
@@ -262,12 +261,6 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
     if found != gvk:
         raise _invalid_patch(change.shown(ordered), not_registered(found))
     return [f"unknown field {field.go_quote(name)}" for name in unknown]
-
-
-def _rebuild_raw(obj: Object, kind: Kind) -> None:
-    """What Go keeps as text has gone through its maps."""
-    if kind.raw_field and isinstance(value := obj.get(kind.raw_field), dict):
-        obj[kind.raw_field] = raw_text.RawText(value, raw_text.rebuilt(value))
 
 
 def _custom_type(patched: Object, change: _Change, ordered: Callable[[], Any]) -> GroupVersionKind:
@@ -358,7 +351,7 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
             if changes or not scope.kind.custom:
                 scope.kind.settle(result, request.empties)
             if changes:
-                _rebuild_raw(result, scope.kind)
+                raw_text.keep(result, scope.kind.raw_fields, b"")
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
         match_namespace(result, request, scope)

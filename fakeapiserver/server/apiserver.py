@@ -181,7 +181,7 @@ class APIServer:
         families = [family_of(found.partition("/")[0]) for found in config.service_ranges]
         services = ServiceAllocation(families, self.objects, self.writer, config.service_node_port_range)
         self.scopes.allocations = {SERVICES: services}
-        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions, log)
+        self.scopes.guard_for = authn_authz.guards(authorizer, rbac, self.objects, self.versions, features, log)
         chain = authn_authz.admission(
             config,
             features,

@@ -44,13 +44,20 @@ _WITH_PARAMS: Final = (
     "validatingadmissionpolicybindings",
 )
 
+_GRANULAR: Final = "DRAResourceClaimGranularStatusAuthorization"
+
 
 def guards(
-    authorizer: Authorizer, rbac: RBAC, objects: Getter, versions: Versions, log: "AccessLog | None"
+    authorizer: Authorizer,
+    rbac: RBAC,
+    objects: Getter,
+    versions: Versions,
+    features: FeatureGates,
+    log: "AccessLog | None",
 ) -> Callable[[GroupResource], "Guard | None"]:
     """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, who names params must be
-    allowed to read them, who claims devices that others use must be in a namespace for that. `log` is told which rights
-    that took."""
+    allowed to read them, who claims devices that others use must be in a namespace for that, and telling which devices a claim
+    has takes a right of its own. `log` is told which rights that took."""
     asked = log.beside(lambda _: True) if log is not None else authorizer
 
     def guard(resource: GroupResource) -> "Guard | None":
@@ -59,9 +66,9 @@ def guards(
 
             return ParamAccess(resource.resource, asked, objects, versions.resource_of)
         if resource.group == "resource.k8s.io" and resource.resource in ("resourceclaims", "resourceclaimtemplates"):
-            from fakeapiserver.registry.resource.admin_access import AdminAccess
+            from fakeapiserver.registry.resource.claim_access import ClaimAccess
 
-            return AdminAccess(objects)
+            return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None)
         if resource.group != "rbac.authorization.k8s.io":
             return None
         from fakeapiserver.registry.rbac.policybased import PolicyBased

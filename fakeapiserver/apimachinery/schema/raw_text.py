@@ -4,11 +4,15 @@ Upstream: k8s.io/apimachinery/pkg/runtime (RawExtension in types.go, extension.g
 """
 
 import re
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+_Shape = TypeVar("_Shape")
+
 _SPACES: Final = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
+_INDEX: Final = re.compile(r"\[\d+\]")
 _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
@@ -32,10 +36,67 @@ def rebuilt(value: Any) -> str:
     return msgspec.json.encode(value, order="deterministic").decode().translate(_ESCAPES)
 
 
-def text_in(data: bytes, name: str) -> str:
-    """The text of an object's member, empty if it has none."""
+Steps = tuple[str | int, ...]
+FieldPath = tuple[str, ...]
+
+
+def keep(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:
+    """Gives the maps at the paths ("*" is each item of a list) the texts that they have in a JSON document, in place. Where there is
+    no document it is the one of Go's maps."""
+    for path in paths:
+        _at(obj, path, data, _kept)
+
+
+def keep_stored(obj: dict[str, Any], paths: Sequence[FieldPath]) -> None:
+    """As `keep`, of an object that Go has read from storage and written again."""
+    for path in paths:
+        _at(obj, path, b"", lambda value, _: RawText(value, ""))
+
+
+def found(obj: Any, path: FieldPath, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """What is at a path, and where."""
+    if not path:
+        if obj is not None:
+            yield at, obj
+    elif path[0] == "*":
+        for i, item in enumerate(obj if isinstance(obj, list) else ()):
+            yield from found(item, path[1:], (*at, i))
+    elif isinstance(obj, dict):
+        yield from found(obj.get(path[0]), path[1:], (*at, path[0]))
+
+
+def inside(field: str, paths: Sequence[FieldPath]) -> bool:
+    """Whether a field (`spec.config[0].opaque.parameters.a`) is within what is kept as text."""
+    steps = tuple(_INDEX.sub(".*", field).split("."))
+    return any(len(steps) > len(path) and steps[: len(path)] == tuple(path) for path in paths)
+
+
+def _at(value: Any, path: FieldPath, data: bytes, change: Callable[[dict[str, Any], bytes], RawText]) -> None:
+    step, rest = path[0], path[1:]
+    if step == "*":
+        texts = _read(data, list[msgspec.Raw]) or ()
+        for i, item in enumerate(value if isinstance(value, list) else ()):
+            _at(item, rest, bytes(texts[i]) if i < len(texts) else b"", change)
+        return
+    inner = value.get(step) if isinstance(value, dict) else None
+    if inner is None:
+        return
+    text = bytes((_read(data, dict[str, msgspec.Raw]) or {}).get(step, b""))
+    if rest:
+        _at(inner, rest, text, change)
+    elif isinstance(inner, dict):
+        value[step] = change(inner, text)
+
+
+def _kept(value: dict[str, Any], text: bytes) -> RawText:
+    """With the numbers that the text has, whatever their size."""
+    if not text:
+        return RawText(value, rebuilt(value))
+    return RawText(_read(text, dict[str, Any]) or value, text.decode(errors="replace"))
+
+
+def _read(data: bytes, shape: type[_Shape]) -> _Shape | None:
     try:
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get(name)
-    except msgspec.DecodeError:
-        return ""
-    return bytes(found).decode(errors="replace") if found is not None else ""
+        return msgspec.json.decode(data, type=shape) if data else None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None

@@ -6,15 +6,12 @@ Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolic
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
-
 from fakeapiserver.admission.interfaces import Getter
-from fakeapiserver.apimachinery.errors import new_invalid
-from fakeapiserver.apimachinery.field import Path, forbidden
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.store import Guard, WriteRequest
 
 GROUP: Final = "admissionregistration.k8s.io"
 _MASTERS: Final = "system:masters"
@@ -22,19 +19,15 @@ _SPEC: Final = Path("spec")
 ResourceOf = Callable[[GroupVersionKind], tuple[GroupVersionResource, bool] | None]
 
 
-class ParamAccess(Struct, frozen=True):
-    """The guard of one of the four resources, asked when an object is found valid."""
+class ParamAccess(Guard):
+    """The guard of one of the four resources; it has a say once an object is found valid."""
 
-    resource: str
-    authorizer: Authorizer
-    objects: Getter
-    resource_of: ResourceOf
-    of_valid = True
+    def __init__(self, resource: str, authorizer: Authorizer, objects: Getter, resource_of: ResourceOf) -> None:
+        self.resource, self.authorizer, self.objects, self.resource_of = resource, authorizer, objects, resource_of
 
-    async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
-        """StatusError 422."""
-        if _MASTERS in request.user.groups or request.subresource:
-            return
+    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
+        if found or _MASTERS in request.user.groups or request.subresource:
+            return found
         spec, before = obj["spec"], None if old is None else old["spec"]
         if self.resource.endswith("bindings"):
             same = before is not None and all(before.get(key) == spec.get(key) for key in ("paramRef", "policyName"))
@@ -44,9 +37,7 @@ class ParamAccess(Struct, frozen=True):
             same = before is not None and before.get("paramKind") == spec.get("paramKind")
             field = "paramKind"
             problem = "" if spec.get(field) is None or same else await self._policy(spec, request.user)
-        if problem:
-            kind = GroupKind(GROUP, obj["kind"])
-            raise new_invalid(kind, metadata(obj).get("name", ""), [forbidden(_SPEC.child(field), problem)])
+        return [forbidden(_SPEC.child(field), problem)] if problem else []
 
     async def _policy(self, spec: Object, user: UserInfo) -> str:
         kind = spec["paramKind"]

@@ -34,7 +34,7 @@ class CustomKind:
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
     definition_name = ""
-    raw_field = ""
+    raw_fields = ()
 
     def __init__(self, gvk: GroupVersionKind, schema: CustomSchema, definitions: Definitions) -> None:
         self.gvk = gvk

@@ -11,27 +11,27 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
-from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors
+from fakeapiserver.registry.generic.raw_texts import RawTexts
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 
 class ControllerRevisionStrategy(Strategy, kw_only=True):
-    # uid -> the text of data, where it isn't as Go would write it: stored it has lost that.
-    texts: dict[str, str] = msgspec.field(default_factory=dict)
+    texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts((("data",),)))
 
     def for_server(self) -> "ControllerRevisionStrategy":
-        return replace(self, texts={})
+        return replace(self, texts=RawTexts(self.texts.paths))
 
     def on_created(self, obj: Object) -> None:
-        text, data = _text_of(obj), obj["data"]
-        if text != _text_of({"data": dict(data)}):
-            self.texts[metadata(obj)["uid"]] = text
+        self.texts.keep(obj)
+
+    def on_updated(self, obj: Object, old: Object) -> None:
+        self.texts.keep(obj, old)
 
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
-        self.texts.pop(metadata(obj)["uid"], None)
+        self.texts.forget(obj)
 
     def validate(self, obj: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))
@@ -47,20 +47,13 @@ class ControllerRevisionStrategy(Strategy, kw_only=True):
         if immutable_errors(data, old.get("data"), Path("data")):
             shown = msgspec.Raw(marshalled(data.text).encode()) if isinstance(data, RawText) else data
             return [*errors, field.invalid(Path("data"), shown, IMMUTABLE)]
-        before = self.texts.get(metadata(old)["uid"], _text_of(old))
-        # What isn't even looked into, because an apply changes nothing, is the stored one.
-        text = (_text_of(obj) or marshalled(before)) if isinstance(obj.get("data"), RawText) else before
-        if text == before:
+        if not self.texts.differ(obj, old):
             return errors
+        text = self.texts.of_new(obj, old)["data",]
         return [*errors, field.invalid(Path("data"), msgspec.Raw(marshalled(text).encode()), IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _controller(obj), obj.get("revision", 0), age(obj, now)]
-
-
-def _text_of(obj: Object) -> str:
-    data = obj.get("data")
-    return data.text if isinstance(data, RawText) else marshalled(json.encode(data).decode())
 
 
 def _controller(obj: Object) -> str:

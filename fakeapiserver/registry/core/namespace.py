@@ -33,6 +33,10 @@ class NamespaceStrategy(Strategy, kw_only=True):
             spec["finalizers"] = [*spec.get("finalizers", ()), FINALIZER]
         obj["spec"] = spec
 
+    def validate(self, obj: Object) -> ErrorList:
+        path = Path("spec").child("finalizers")
+        return [error for name in obj["spec"]["finalizers"] for error in names.finalizer_name_errors(name, path)]
+
     def canonicalize(self, obj: Object) -> None:
         """Whoever lets the name be generated gets the label, too."""
         self.default(obj, "v1")

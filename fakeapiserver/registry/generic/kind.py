@@ -3,7 +3,7 @@
 Built-in kinds and custom resources differ here and in their strategy, nowhere else (one resource path).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 Default = Callable[[Object, str], None]
+FieldPath = tuple[str, ...]
 
 
 class Kind(Protocol):
@@ -39,8 +40,8 @@ class Kind(Protocol):
     def versions(self) -> "Mapping[str, Kind]": ...
 
     @property
-    def raw_field(self) -> str:
-        """The field that Go keeps as text, if there is one."""
+    def raw_fields(self) -> Sequence[FieldPath]:
+        """The paths of what Go keeps as text; "*" is each item of a list."""
 
     @property
     def definition(self) -> Schema: ...
@@ -90,9 +91,8 @@ class BuiltinKind:
         return self.definitions[self.definition_name]
 
     @cached_property
-    def raw_field(self) -> str:
-        properties = self.definition.get("properties", {})
-        return next((key for key, schema in properties.items() if reference(schema) == _RAW_EXTENSION), "")
+    def raw_fields(self) -> Sequence[FieldPath]:
+        return tuple(_raw_fields(self.definition, self.definitions, ()))
 
     @cached_property
     def _type(self) -> "BuiltinType":
@@ -130,3 +130,17 @@ class BuiltinKind:
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
         return []
+
+
+def _raw_fields(schema: Schema, definitions: Definitions, within: tuple[str, ...]) -> Iterator[FieldPath]:
+    """Below a schema; `within` are the types around it, which a type may hold again."""
+    name = reference(schema)
+    if name == _RAW_EXTENSION:
+        yield ()
+    elif name and name not in within:
+        yield from _raw_fields(definitions[name], definitions, (*within, name))
+    elif not name:
+        for key, inner in (schema.get("properties") or {}).items():
+            yield from ((key, *path) for path in _raw_fields(inner, definitions, within))
+        if "items" in schema:
+            yield from (("*", *path) for path in _raw_fields(schema["items"], definitions, within))

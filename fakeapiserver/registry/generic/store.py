@@ -90,7 +90,8 @@ _WRITE_ATTEMPTS: Final = 100
 class WriteRequest(Struct):
     """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
     transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words;
-    `of_collection`: nobody has asked for this object by its name, so admission isn't told one."""
+    `of_collection`: nobody has asked for this object by its name, so admission isn't told one; `verb` is what authorizers were
+    asked about."""
 
     kind: Kind
     user: UserInfo
@@ -98,6 +99,7 @@ class WriteRequest(Struct):
     namespace: str
     name: str = ""
     subresource: str = ""
+    verb: str = "update"
     dry_run: bool = False
     applied: bool = False
     uid_precondition: str = ""
@@ -109,14 +111,15 @@ class WriteRequest(Struct):
     of_collection: bool = False
 
 
-class Guard(Protocol):
-    """Looks at what a write makes of an object before anything else does, or (`of_valid`) once it is known to be valid."""
-
-    @property
-    def of_valid(self) -> bool: ...
+class Guard:
+    """Who else looks at writes, and may ask others first."""
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
-        """`old` is None for a new object. StatusError refuses the write."""
+        """Looks before anything else does; `old` is None for a new object. StatusError refuses the write."""
+
+    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
+        """What is wrong with the object; `found` is what validation says."""
+        return found
 
 
 class Allocation(Protocol):
@@ -310,7 +313,7 @@ class Store:
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
         obj = self._to_storage(attributes.object or obj)
-        if self._guard is not None and not self._guard.of_valid:
+        if self._guard is not None:
             await self._guard.check(request, obj, None)
         self._fill_system_fields(metadata(obj))
         self._dedup_owners(obj, request)
@@ -330,9 +333,10 @@ class Store:
             self.strategy.prepare_for_create(obj)
         if self.strategy.has_generation:
             metadata(obj)["generation"] = 1
-        self._validate(request, obj)
-        if self._guard is not None and self._guard.of_valid:
-            await self._guard.check(request, obj, None)
+        errors = self._validate(request, obj)
+        if self._guard is not None:
+            errors = await self._guard.errors(request, obj, None, errors)
+        self._refuse(obj, errors, request.empties)
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
@@ -373,7 +377,7 @@ class Store:
         new = self._to_storage(new)
         # Going back, a built-in kind's other version may say zero where there is nothing.
         old = self._to_storage(old) if request.kind.custom else self._from_storage(old, current)
-        if self._guard is not None and not self._guard.of_valid:
+        if self._guard is not None:
             await self._guard.check(request, new, old)
         new = {**new, "metadata": dict(metadata(new))}
         self._dedup_owners(new, request)
@@ -390,9 +394,10 @@ class Store:
     ) -> Written:
         self._prepare_for_update(new, old, request)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
-        self._validate_update(request, new, old)
-        if self._guard is not None and self._guard.of_valid:
-            await self._guard.check(request, new, old)
+        errors = self._validate_update(request, new, old)
+        if self._guard is not None:
+            errors = await self._guard.errors(request, new, old, errors)
+        self._refuse(new, errors, request.empties)
         if request.subresource in ("", "scale"):
             request.warnings += self.strategy.warnings_on_update(new, old)
         elif request.subresource == "status":
@@ -751,32 +756,35 @@ class Store:
         counted = self.strategy.generation_counts_empties
         return self.strategy.raises_generation(new, old) or any(steps[0] in counted for steps in request.empties)
 
-    def _validate(self, request: WriteRequest, obj: Object) -> None:
+    def _validate(self, request: WriteRequest, obj: Object) -> ErrorList:
         kind = request.kind
         strategy = self.strategy.in_version(kind.gvk.group_version)
+        # Some rules and many texts tell an empty list from none.
+        sent = as_sent(obj, request.empties) if request.empties else obj
         errors: ErrorList = []
         for check in strategy.create_checks:
-            errors += self._check(check, strategy, kind, obj, {})
+            errors += self._check(check, strategy, kind, sent, {})
             if check == "create":
                 errors += kind.validate(obj, None)
         # What is common to all kinds comes last, so that a kind's own words are told where it has any.
-        self._refuse(obj, errors or self._common_errors(obj), request.empties)
+        return errors or self._common_errors(obj)
 
-    def _validate_update(self, request: WriteRequest, new: Object, old: Object) -> None:
+    def _validate_update(self, request: WriteRequest, new: Object, old: Object) -> ErrorList:
         kind, subresource = request.kind, request.subresource
         # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
         strategy = self.strategy.in_version(kind.gvk.group_version)
+        sent = as_sent(new, request.empties) if request.empties else new
         for check in strategy.meta_checks(subresource):
-            errors += self._check(check, strategy, kind, new, old)
+            errors += self._check(check, strategy, kind, sent, old)
         errors += kind.validate(new, old)
         own = _own_errors(strategy, subresource, new, old)
-        if own and request.empties:
-            # Upstream's texts of what has changed tell an empty list from none, which its rules don't.
-            shown = _own_errors(strategy, subresource, as_sent(new, request.empties), old)
+        if own and sent is not new:
+            # Where rules ask what has changed, an empty list is none; their texts show it.
+            shown = _own_errors(strategy, subresource, sent, old)
             own = shown if [error.field for error in shown] == [error.field for error in own] else own
-        self._refuse(new, errors + own, request.empties)
+        return errors + own
 
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)

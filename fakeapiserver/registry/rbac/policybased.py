@@ -6,15 +6,13 @@ Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/po
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from msgspec import Struct
-
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.store import Guard, WriteRequest
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _MASTERS: Final = "system:masters"
@@ -44,16 +42,20 @@ class RuleSource(Protocol):
         """Every rule the user has in a namespace (empty: cluster-wide), and what kept a binding from counting."""
 
 
-class PolicyBased(Struct, frozen=True):
+class PolicyBased(Guard):
     """The guard of one of the four resources. Members of system:masters pass; so does who may `escalate` a role or `bind`
     one; others must hold every right that the role has or the binding gives. `granted` is told of all that pass."""
 
-    resource: str
-    authorizer: Authorizer
-    rules: RuleSource
-    objects: Getter
-    granted: Callable[[Grant], None] | None = None
-    of_valid = False
+    def __init__(
+        self,
+        resource: str,
+        authorizer: Authorizer,
+        rules: RuleSource,
+        objects: Getter,
+        granted: Callable[[Grant], None] | None = None,
+    ) -> None:
+        self.resource, self.authorizer, self.rules, self.objects = resource, authorizer, rules, objects
+        self.granted = granted
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         """StatusError 403 with the rights that are missing; 404 for a binding to a role that isn't there."""

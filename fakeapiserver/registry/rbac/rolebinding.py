@@ -36,10 +36,10 @@ class RoleBindingStrategy(Strategy, kw_only=True):
             errors.append(field.not_supported_text(_ROLE_REF.child("apiGroup"), reference["apiGroup"], (_GROUP,)))
         if reference["kind"] not in self.roles:
             errors.append(field.not_supported_text(_ROLE_REF.child("kind"), reference["kind"], self.roles))
-        if not reference["name"]:
-            errors.append(field.required(_ROLE_REF.child("name")))
-        elif not self.features.at_least("v1.36"):
+        if reference["name"]:
             errors += name_errors(reference["name"], names.path_segment_name, _ROLE_REF.child("name"))
+        else:
+            errors.append(field.required(_ROLE_REF.child("name")))
         namespaced = "Role" in self.roles
         for i, subject in enumerate(obj.get("subjects") or ()):
             errors += _subject_errors(subject, Path("subjects").index(i), namespaced)

@@ -3,14 +3,18 @@
 Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go; what is valid is in `device_validation.py`.
 """
 
-import json
-from typing import Final
+from typing import Final, Self
+
+import msgspec
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
+from fakeapiserver.registry.generic.raw_texts import RawTexts
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.resource.device_validation import (
@@ -26,7 +30,40 @@ from fakeapiserver.registry.resource.device_validation import (
 _SPEC: Final = Path("spec")
 
 
-class DeviceClassStrategy(Strategy, kw_only=True):
+_PARAMETERS: Final = ("opaque", "parameters")
+_OF_CLASS: Final = (("spec", "config", "*", *_PARAMETERS),)
+_OF_CLAIM: Final = (
+    ("spec", "devices", "config", "*", *_PARAMETERS),
+    ("status", "allocation", "devices", "config", "*", *_PARAMETERS),
+    ("status", "devices", "*", "data"),
+)
+_OF_TEMPLATE: Final = (("spec", "spec", "devices", "config", "*", *_PARAMETERS),)
+
+
+class _WithParameters(Strategy, kw_only=True):
+    """Drivers' parameters are texts: of two that say the same one may be a change."""
+
+    texts: RawTexts
+
+    def for_server(self) -> Self:
+        return replace(self, texts=RawTexts(self.texts.paths))
+
+    def on_created(self, obj: Object) -> None:
+        self.texts.keep(obj)
+
+    def on_updated(self, obj: Object, old: Object) -> None:
+        self.texts.keep(obj, old)
+
+    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
+        self.texts.forget(obj)
+
+
+class DeviceClassStrategy(_WithParameters, kw_only=True):
+    texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_CLASS))
+
+    def raises_generation(self, obj: Object, old: Object) -> bool:
+        return super().raises_generation(obj, old) or self.texts.differ(obj, old)
+
     def validate(self, obj: Object) -> ErrorList:
         return class_errors(obj["spec"])
 
@@ -37,7 +74,9 @@ class DeviceClassStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), age(obj, now)]
 
 
-class ResourceClaimStrategy(Strategy, kw_only=True):
+class ResourceClaimStrategy(_WithParameters, kw_only=True):
+    texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_CLAIM))
+
     def default(self, obj: Object, version: str) -> None:
         _default_requests(obj["spec"])
 
@@ -48,12 +87,15 @@ class ResourceClaimStrategy(Strategy, kw_only=True):
         return claim_spec_errors(obj["spec"])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        if _unchanged(obj["spec"], old["spec"]):
+        if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
             return []
         return [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimSpec"), IMMUTABLE)]
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return claim_status_errors(obj, obj.get("status") or {}, old.get("status") or {})
+        status, before = obj.get("status") or {}, old.get("status") or {}
+        same = status.get("allocation") == before.get("allocation")
+        same = same and not self.texts.differ(obj, old, "status", "allocation")
+        return claim_status_errors(obj, status, before, allocates=not same)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)
@@ -69,7 +111,9 @@ class ResourceClaimStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]
 
 
-class ResourceClaimTemplateStrategy(Strategy, kw_only=True):
+class ResourceClaimTemplateStrategy(_WithParameters, kw_only=True):
+    texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_TEMPLATE))
+
     def default(self, obj: Object, version: str) -> None:
         _default_requests(obj["spec"].get("spec") or {})
 
@@ -78,7 +122,7 @@ class ResourceClaimTemplateStrategy(Strategy, kw_only=True):
         return errors + claim_spec_errors(obj["spec"].get("spec") or {}, _SPEC.child("spec"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        if _unchanged(obj["spec"], old["spec"]):
+        if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
             return []
         return [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimTemplateSpec"), IMMUTABLE)]
 
@@ -113,11 +157,6 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
         pool = (spec.get("pool") or {}).get("name", "")
         node = spec.get("nodeName", "")
         return [metadata(obj).get("name", ""), node, spec.get("driver", ""), pool, age(obj, now)]
-
-
-def _unchanged(spec: Object, old: Object) -> bool:
-    """Drivers' parameters are anything, where true isn't 1."""
-    return spec == old and json.dumps(spec, sort_keys=True) == json.dumps(old, sort_keys=True)
 
 
 def _default_requests(spec: Object) -> None:

@@ -539,7 +539,8 @@ def _binding_errors(holder: Object, path: Path) -> ErrorList:
 # A claim's status
 
 
-def claim_status_errors(claim: Object, status: Object, old: Object) -> ErrorList:
+def claim_status_errors(claim: Object, status: Object, old: Object, *, allocates: bool) -> ErrorList:
+    """`allocates`: the allocation isn't the old one."""
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or ()
     errors = _set_errors(
         reserved, MAX_RESERVED, _consumer_errors, _STATUS.child("reservedFor"), lambda row: row.get("uid", "")
@@ -551,7 +552,7 @@ def claim_status_errors(claim: Object, status: Object, old: Object) -> ErrorList
     elif is_terminating(claim) and any(row not in (old.get("reservedFor") or ()) for row in reserved):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         errors.append(field.forbidden(_STATUS.child("reservedFor"), detail))
-    if allocation is None or allocation == old.get("allocation"):
+    if allocation is None or not allocates:
         return errors
     path = _STATUS.child("allocation")
     if old.get("allocation") is not None:

@@ -1,8 +1,10 @@
 """The text that Go has of a value it keeps as text."""
 
+from typing import Any
+
 import pytest
 
-from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled, rebuilt, text_in
+from fakeapiserver.apimachinery.schema.raw_text import RawText, found, inside, keep, marshalled, rebuilt
 
 
 @pytest.mark.parametrize(
@@ -22,11 +24,33 @@ def test_what_went_through_maps_is_in_order() -> None:
     assert rebuilt({"b": 1, "a": {"d": "<", "c": None}}) == '{"a":{"c":null,"d":"\\u003c"},"b":1}'
 
 
+BODY = b'{"x": [{"p": {"a": 18446744073709551621}}, {"p": [1]}, {}], "data": {"b": 1, "a":1}}'
+
+
+def test_texts_are_as_they_were_sent() -> None:
+    obj: Any = {"x": [{"p": {"a": 1.8446744073709552e19}}, {"p": [1]}, {}], "data": {"b": 1, "a": 1}}
+    keep(obj, (("data",), ("x", "*", "p"), ("y", "z")), BODY)
+    assert (obj["data"].text, obj["x"][0]["p"].text) == ('{"b": 1, "a":1}', '{"a": 18446744073709551621}')
+    assert obj["x"] == [{"p": {"a": 18446744073709551621}}, {"p": [1]}, {}]
+
+
+def test_without_a_document_they_are_those_of_maps() -> None:
+    obj: Any = {"data": {"b": 1, "a": 1}}
+    keep(obj, (("data",),), b"")
+    assert obj["data"].text == '{"a":1,"b":1}'
+
+
+def test_what_is_at_a_path_is_found_with_its_place() -> None:
+    obj = {"x": [{"p": 1}, {}, {"p": {}}]}
+    assert list(found(obj, ("x", "*", "p"))) == [(("x", 0, "p"), 1), (("x", 2, "p"), {})]
+
+
 @pytest.mark.parametrize(
-    ("body", "text"), [(b'{"x": 1, "data": {"a": 1}}', '{"a": 1}'), (b'{"x": 1}', ""), (b"[]", ""), (b"{", "")]
+    ("name", "within"),
+    [("x[0].p.a", True), ("x[0].p", False), ("x[0].q.a", False), ("data.x[1]", True), ("dat.x", False)],
 )
-def test_a_members_text_is_as_it_was_sent(body: bytes, text: str) -> None:
-    assert text_in(body, "data") == text
+def test_nobody_looks_into_texts(name: str, within: bool) -> None:
+    assert inside(name, (("data",), ("x", "*", "p"))) == within
 
 
 def test_it_is_a_map_all_the_same() -> None:

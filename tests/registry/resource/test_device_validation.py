@@ -158,4 +158,6 @@ def test_devices(device: dict[str, Any], problems: list[str]) -> None:
 )
 def test_statuses(status: dict[str, Any], problems: list[str]) -> None:
     claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [NAMED]}}}
-    assert [str(error).removeprefix("status.") for error in claim_status_errors(claim, status, {})] == problems
+    assert [
+        str(error).removeprefix("status.") for error in claim_status_errors(claim, status, {}, allocates=True)
+    ] == problems

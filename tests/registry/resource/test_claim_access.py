@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.registry.resource.admin_access import AdminAccess
+from fakeapiserver.apimachinery.field import required
+from fakeapiserver.registry.resource.claim_access import ClaimAccess
 
 SPEC = {"devices": {"requests": [{"name": "a", "firstAvailable": []}, {"name": "b", "exactly": {"adminAccess": True}}]}}
 CLAIM = {"kind": "ResourceClaim", "metadata": {"name": "c", "namespace": "n"}, "spec": SPEC}
@@ -40,11 +40,14 @@ class Request:
 def test_namespaces_must_say_so(obj: Any, old: Any, subresource: str, field: str) -> None:
     request: Any = Request(subresource)
     labelled: Any = Namespaces({"resource.kubernetes.io/admin-access": "true"})
-    asyncio.run(AdminAccess(labelled).check(request, obj, old))
+    assert asyncio.run(ClaimAccess(labelled, None).errors(request, obj, old, [])) == []
     plain: Any = Namespaces({})
-    if not field:
-        asyncio.run(AdminAccess(plain).check(request, obj, old))
-        return
-    with pytest.raises(StatusError, match="admin access to devices requires") as refused:
-        asyncio.run(AdminAccess(plain).check(request, obj, old))
-    assert field in str(refused.value)
+    errors = asyncio.run(ClaimAccess(plain, None).errors(request, obj, old, []))
+    assert [error.field for error in errors] == ([field] if field else [])
+
+
+def test_what_else_is_wrong_is_told_too() -> None:
+    plain: Any = Namespaces({})
+    request: Any = Request("")
+    errors = asyncio.run(ClaimAccess(plain, None).errors(request, CLAIM, None, [required("x")]))
+    assert [error.field for error in errors] == ["spec.devices.requests[1].adminAccess", "x"]

@@ -1,0 +1,65 @@
+"""The texts of what Go keeps as it came, and compares as such, where storage here has lost them: their spaces, their order.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/types.go (RawExtension), which protobuf stores as it is and Go's JSON rewrites.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.schema.raw_text import FieldPath, RawText, Steps, found, marshalled
+from fakeapiserver.apimachinery.serializer import json
+
+Texts = Mapping[Steps, str]
+
+
+class RawTexts(Struct):
+    """Of one resource's objects in one server. `paths` are those of the fields that are kept as texts."""
+
+    paths: Sequence[FieldPath]
+    kept: dict[str, Texts] = msgspec.field(
+        default_factory=dict
+    )  # uid -> only those that differ from what storage makes of them
+
+    def of_stored(self, old: Object) -> Texts:
+        lost = self.kept.get(metadata(old).get("uid", ""), {})
+        return {at: lost.get(at) or _written(value) for at, value in self._found(old)}
+
+    def of_new(self, obj: Object, old: Object | None) -> Texts:
+        """What has no text of its own is the stored one: as it is where nobody has looked into it, else as Go has read and written it."""
+        values = {} if old is None else dict(self._found(old))
+        before = {} if old is None else self.of_stored(old)
+        texts = {}
+        for at, value in self._found(obj):
+            same = at in before and _written(values[at]) == _written(value)
+            if isinstance(value, RawText):
+                texts[at] = value.text or (marshalled(before[at]) if same else _written(value))
+            else:
+                texts[at] = before[at] if same else _written(value)
+        return texts
+
+    def differ(self, obj: Object, old: Object, *within: str) -> bool:
+        """Whether any below a field isn't as it is stored."""
+        new, before = self.of_new(obj, old), self.of_stored(old)
+        return any(text != before.get(at) for at, text in new.items() if at[: len(within)] == within)
+
+    def keep(self, obj: Object, old: Object | None = None) -> None:
+        """What is stored from now on."""
+        values = dict(self._found(obj))
+        lost = {at: text for at, text in self.of_new(obj, old).items() if text != _written(values[at])}
+        self.forget(obj)
+        if lost:
+            self.kept[metadata(obj)["uid"]] = lost
+
+    def forget(self, obj: Object) -> None:
+        self.kept.pop(metadata(obj).get("uid", ""), None)
+
+    def _found(self, obj: Object) -> list[tuple[Steps, object]]:
+        return [row for path in self.paths for row in found(obj, path)]
+
+
+def _written(value: object) -> str:
+    """As Go's JSON writes what is stored here."""
+    return marshalled(json.encode(value).decode())

@@ -70,7 +70,7 @@ _HTTP_DATE: Final = re.compile(r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d (GMT|UT
 _FINGERPRINT: Final = re.compile("X509SHA256=[0-9a-f]{64}")
 _AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
 # Answers whose values a server chooses freely; what is chosen must be there, not equal.
-_FREE_KEYS: Final = frozenset(
+FREE_KEYS: Final = frozenset(
     {
         "resourceVersion",
         "continue",
@@ -337,13 +337,13 @@ def recording_of(path: Path) -> Path:
 # ---------------------------------------------------------------- comparing
 
 
-def difference(expected: Answer, got: Answer) -> str:
+def difference(expected: Answer, got: Answer, *, free: frozenset[str] = FREE_KEYS) -> str:
     """The first place where two answers differ, or an empty text. What servers choose freely is not compared."""
     expected, got = _unordered(expected), _unordered(got)
     for key in sorted(expected.keys() | got.keys()):
         if key == "headers" and key not in expected:
             continue  # recorded before headers were
-        if found := _compare(_neutral(expected.get(key), key), _neutral(got.get(key), key), key):
+        if found := _compare(_neutral(expected.get(key), key), _neutral(got.get(key), key), key, free):
             return found
     return ""
 
@@ -393,22 +393,22 @@ def _unordered_status(status: Any) -> Any:
     return status
 
 
-def _compare(expected: Any, got: Any, path: str) -> str:
+def _compare(expected: Any, got: Any, path: str, free: frozenset[str]) -> str:
     if isinstance(expected, dict) and isinstance(got, dict):
         expected, got = _without_uids(expected), _without_uids(got)
         for key in sorted(expected.keys() | got.keys()):
-            if key in _FREE_KEYS and bool(expected.get(key)) == bool(got.get(key)):
+            if key in free and bool(expected.get(key)) == bool(got.get(key)):
                 continue
             if key == "description":
                 continue  # prose is not recorded
-            if found := _compare(expected.get(key), got.get(key), f"{path}.{key}"):
+            if found := _compare(expected.get(key), got.get(key), f"{path}.{key}", free):
                 return found
         return ""
     if isinstance(expected, list) and isinstance(got, list):
         if len(expected) != len(got):
             return f"{path}: {len(expected)} items, got {len(got)}: {_short(expected)} != {_short(got)}"
         for i, (left, right) in enumerate(zip(expected, got, strict=True)):
-            if found := _compare(left, right, f"{path}[{i}]"):
+            if found := _compare(left, right, f"{path}[{i}]", free):
                 return found
         return ""
     if type(expected) is type(got) and plain(expected) == plain(got):

@@ -171,6 +171,14 @@ class Types:
         kind = post["x-kubernetes-group-version-kind"]["kind"]
         return self._named(document, version, kind), document["components"]["schemas"]
 
+    def subresources(self, path: str) -> tuple[str, ...]:
+        """Those of a collection that hold the whole object, each with whatever writes it."""
+        version, resource, namespace = _parts(path)
+        at = f"{_collection(version, resource, namespace)}/{{name}}/"
+        paths = self._document(version)["paths"]
+        found = {path.removeprefix(at) for path, verbs in paths.items() if path.startswith(at) and "put" in verbs}
+        return tuple(sorted(found - {"scale", "proxy", "proxy/{path}"}))
+
     def _document(self, version: str) -> Any:
         if version not in self._documents:
             prefix = "apis" if "/" in version else "api"

@@ -18,6 +18,7 @@ from fakeapiserver.apimachinery.errors import (
     status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
@@ -253,12 +254,7 @@ def log_option_errors(request: Request) -> ErrorList:
 def _integer(request: Request, name: str) -> int | None:
     """A parameter as Go's ParseInt reads it."""
     text = request.param(name)
-    if not text:
-        return None
-    digits = text[1:] if text[0] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
-        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
-    return number
+    try:
+        return parse_int64(text) if text else None
+    except ValueError as error:
+        raise new_bad_request(str(error)) from None

@@ -3,7 +3,6 @@
 Upstream: k8s.io/apimachinery/pkg/apis/meta/{v1/types.go,v1/validation/validation.go,internalversion/validation}.
 """
 
-import re
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import field, fields, labels
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints.request import Query
@@ -69,13 +69,10 @@ def _integer(query: Query, name: str) -> int | None:
     values = query.get(name)
     if not values:
         return None
-    text = values[0]
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    value = int(text)
-    if not -(2**63) <= value < 2**63:
-        raise new_bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
-    return value
+    try:
+        return parse_int64(values[0])
+    except ValueError as error:
+        raise new_bad_request(str(error)) from None
 
 
 def _first(query: Query, name: str) -> str:

@@ -63,7 +63,8 @@ async def patch(request: Request, scope: RequestScope) -> Response:
     wanted = write_request(request, scope, options, request.info.name)
     wanted.applied = applied
     subresource = request.info.subresource
-    creates = applied and (not subresource or (subresource == "status" and store.strategy.allow_create_on_update))
+    by_status = store.strategy.allow_create_on_update or store.strategy.status_apply_creates
+    creates = applied and (not subresource or (subresource == "status" and by_status))
     written = await store.update(wanted, transform, create=creates)
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
@@ -167,7 +168,8 @@ class _Change(Struct, frozen=True):
             return go_value(ordered())
         document = ordered()
         if self.merged:  # merging anew changes nothing but how numbers are written
-            document = merge_patch.apply(document, patched_text.numbers_as_written(self.merged, {}))
+            written = merge_patch.apply(document, patched_text.numbers_as_written(self.merged, {}))
+            document = patched_text.in_order_of(document, written)
         return go_text(document).decode()
 
 

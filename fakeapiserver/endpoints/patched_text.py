@@ -153,6 +153,15 @@ def _found(root: _Lazy, pointer: str | None) -> tuple[_Lazy, str]:
     return root, key
 
 
+def in_order_of(document: Any, value: Any) -> Any:
+    """The value with its members in the document's order; they are the same but for how numbers are written."""
+    if isinstance(document, dict) and isinstance(value, dict):
+        return {key: in_order_of(document[key], value[key]) for key in document}
+    if isinstance(document, list) and isinstance(value, list):
+        return [in_order_of(*pair) for pair in zip(document, value, strict=True)]
+    return value
+
+
 def _ordered(value: Any, untouched: dict[int, tuple[Any, Schema | None]], definitions: Definitions) -> Any:
     if id(value) in untouched:
         return _as_struct(value, untouched[id(value)][1], definitions)

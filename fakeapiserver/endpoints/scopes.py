@@ -183,9 +183,9 @@ class RequestScopes(Struct, kw_only=True):
             return self.make_custom(row)
         store = self._store(row) if "get" in row.verbs and row.gvr.group_resource not in self.virtual else None
         strategy = store.strategy if store is not None else strategy_for(row, self.table.scheme.features)
-        kind = BuiltinKind(
-            row.gvk, row.definition, self.table.definitions_of(row), self._defaults(strategy), strategy.reword
-        )
+        convert = strategy.convert_decoded if type(strategy).convert_decoded is not Strategy.convert_decoded else None
+        definitions = self.table.definitions_of(row)
+        kind = BuiltinKind(row.gvk, row.definition, definitions, self._defaults(strategy), strategy.reword, convert)
         return RequestScope(
             resource=row,
             kind=kind,

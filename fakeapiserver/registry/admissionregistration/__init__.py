@@ -21,7 +21,9 @@ RESOURCES: dict[str, Strategy] = {
     "mutatingadmissionpolicies": AdmissionPolicyStrategy(rules="mutations", has_status=False, **_FACTS),
     "mutatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(acts=False, **_FACTS),
     "mutatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=True, **_FACTS),
-    "validatingadmissionpolicies": AdmissionPolicyStrategy(rules="validations", has_status=True, **_FACTS),
+    "validatingadmissionpolicies": AdmissionPolicyStrategy(
+        rules="validations", has_status=True, status_apply_creates=True, **_FACTS
+    ),
     "validatingadmissionpolicybindings": AdmissionPolicyBindingStrategy(acts=True, **_FACTS),
     "validatingwebhookconfigurations": WebhookConfigurationStrategy(mutating=False, **_FACTS),
 }

@@ -3,8 +3,11 @@
 Upstream: pkg/registry/apps/daemonset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go.
 """
 
+from typing import TYPE_CHECKING
+
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
@@ -25,6 +28,9 @@ from fakeapiserver.registry.generic.label_selector import (
 from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
 
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
+
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 _MORE_COUNTS = (
@@ -34,6 +40,10 @@ _MORE_COUNTS = (
 
 
 class DaemonSetStrategy(WithPods, kw_only=True):
+    def convert_decoded(self, obj: Object, empties: "Empties") -> None:
+        if (value := (metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION)) is not None:
+            _set_template_generation(obj, parse_int64(value))
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
@@ -115,8 +125,7 @@ class DaemonSetStrategy(WithPods, kw_only=True):
 
 def _template_generation(obj: Object) -> int:
     """How often the template changed: what was a field before apps/v1 is an annotation since."""
-    value = str((metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION, ""))
-    return int(value) if value.removeprefix("-").isdecimal() else 0
+    return int((metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION, 0))
 
 
 def _set_template_generation(obj: Object, value: int) -> None:

@@ -4,9 +4,11 @@ Upstream: pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/v1/defaults.go
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
@@ -19,6 +21,10 @@ from fakeapiserver.registry.generic.label_selector import immutable_selector_err
 from fakeapiserver.registry.generic.strategy import Cells, copy_field
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
+
+_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 _COUNTS = (
     *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
     *("unavailableReplicas", "terminatingReplicas", "collisionCount"),
@@ -30,6 +36,16 @@ _NAME_ADVICE = (
 
 
 class DeploymentStrategy(WithPods, kw_only=True):
+    def convert_decoded(self, obj: Object, empties: "Empties") -> None:
+        """Which revision to go back to was a field before apps/v1, and is an annotation since."""
+        if (value := (metadata(obj).get("annotations") or {}).get(_ROLLBACK_TO)) is None:
+            return
+        found = {key: text for key, text in annotations(obj).items() if key != _ROLLBACK_TO}
+        try:
+            metadata(obj)["annotations"] = {**found, **({_ROLLBACK_TO: str(parse_int64(value))} if value else {})}
+        except ValueError as error:
+            raise ValueError(f"failed to parse annotation[{_ROLLBACK_TO}]={value} as int64: {error}") from None
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"])
@@ -46,9 +62,12 @@ class DeploymentStrategy(WithPods, kw_only=True):
         obj["status"] = {}
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Labels stay, too."""
+        """Labels stay, too, and what was a field of the spec."""
         super().prepare_for_status_update(obj, old)
         copy_field("labels", metadata(old), metadata(obj))
+        if annotations(obj).get(_ROLLBACK_TO) != annotations(old).get(_ROLLBACK_TO):
+            metadata(obj)["annotations"] = dict(annotations(obj))
+            copy_field(_ROLLBACK_TO, annotations(old), metadata(obj)["annotations"])
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         """Annotations are copied to replica sets, so they count."""
@@ -66,8 +85,10 @@ class DeploymentStrategy(WithPods, kw_only=True):
         errors += selector_errors(spec.get("selector"), "deployment")
         errors += replica_template_errors(spec, options)
         errors += _strategy_errors(spec["strategy"], SPEC.child("strategy"))
-        for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+        for name in ("minReadySeconds", "revisionHistoryLimit"):
             errors += non_negative_errors(spec.get(name, 0), SPEC.child(name))
+        errors += non_negative_errors(int(annotations(obj).get(_ROLLBACK_TO, 0)), SPEC.child("rollback", "version"))
+        errors += non_negative_errors(spec["progressDeadlineSeconds"], SPEC.child("progressDeadlineSeconds"))
         deadline = spec["progressDeadlineSeconds"]
         if deadline <= spec.get("minReadySeconds", 0):
             path = SPEC.child("progressDeadlineSeconds")

@@ -4,7 +4,7 @@ Upstream: pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/apis
 in `autoscaler_validation.py`.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -14,6 +14,9 @@ from fakeapiserver.registry.autoscaling.autoscaler_validation import spec_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 _UNKNOWN: Final = "<unknown>"
 _TO_ZERO: Final = "HPAScaleToZero"
@@ -32,6 +35,12 @@ _TOO_FEW: Final = ("must be set and greater than 0", "must be greater than or eq
 
 
 class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
+    def convert_decoded(self, obj: Object, empties: "Empties") -> None:
+        """Rules with an empty list of policies get none by default, and are refused."""
+        for name in ("scaleUp", "scaleDown"):
+            if ("spec", "behavior", name, "policies") in empties:
+                obj["spec"]["behavior"][name]["policies"] = []
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         spec.setdefault("minReplicas", 1)

@@ -65,8 +65,20 @@ class JobStrategy(WithPods, kw_only=True):
             return []
         return job_spec_warnings(obj["spec"], Path("spec"))
 
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Reading what is stored gives an object without labels its template's."""
+        super().prepare_for_status_update(obj, old)
+        if "labels" not in metadata(obj):
+            self.default(obj, obj["apiVersion"].rpartition("/")[2])
+
     def validate(self, obj: Object) -> ErrorList:
         return job_errors(obj, self.pod_options)
+
+    def revalidate(self, obj: Object, old: Object) -> ErrorList:
+        """A job from before its labels had prefixes does without those."""
+        labels = metadata(old["spec"]["template"]).get("labels") or {}
+        options = self.pod_options.beside(old["spec"]["template"])
+        return job_errors(obj, options, prefixed=_NAME_LABELS[1] in labels and _UID_LABELS[1] in labels)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         options = self.pod_options.beside(old["spec"]["template"])

@@ -54,10 +54,10 @@ _SHOWN: Final[Mapping[str, Callable[[Any], object]]] = {
 _SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
-def job_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
-    """A new job."""
+def job_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS, *, prefixed: bool = True) -> ErrorList:
+    """A job by itself; `prefixed`: what is generated has labels with prefixes, too."""
     spec = obj["spec"]
-    errors = _generated_selector_errors(obj) + _with_selector_errors(spec, options)
+    errors = _generated_selector_errors(obj, prefixed) + _with_selector_errors(spec, options)
     if spec["completionMode"] == "Indexed" and spec.get("completions", 0) > 0:
         name = str(metadata(obj).get("name", ""))
         host = f"{name}-{spec['completions'] - 1}"
@@ -222,17 +222,14 @@ def _with_selector_errors(spec: Object, options: PodOptions) -> ErrorList:
     return errors
 
 
-def _generated_selector_errors(obj: Object) -> ErrorList:
+def _generated_selector_errors(obj: Object, prefixed: bool) -> ErrorList:
     spec = obj["spec"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return []
     uid, name = metadata(obj).get("uid", ""), metadata(obj).get("name", "")
-    expected = {
-        "controller-uid": uid,
-        "job-name": name,
-        "batch.kubernetes.io/controller-uid": uid,
-        "batch.kubernetes.io/job-name": name,
-    }
+    expected = {"controller-uid": uid, "job-name": name}
+    if prefixed:
+        expected |= {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name}
     errors: ErrorList = []
     labels = metadata(spec["template"]).get("labels") or {}
     for key, value in expected.items():

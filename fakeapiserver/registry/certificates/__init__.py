@@ -10,6 +10,7 @@ RESOURCES: dict[str, Strategy] = {
         update_meta_checks=("create", "spec", "update"),
         status_meta_checks=("create", "spec", "update"),
         reset_fields=("spec", "status"),
+        status_reset_fields=("spec", "status.conditions"),
         selectable_fields={"spec.signerName": "spec.signerName"},
         blank_spec={"request": None},
     ),

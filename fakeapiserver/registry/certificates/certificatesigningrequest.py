@@ -122,6 +122,9 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
         status = {name: value for name, value in (old.get("status") or {}).items() if name != "conditions"}
         obj["status"] = status | ({"conditions": conditions} if conditions else {})
 
+    def reset_paths(self, subresource: str) -> tuple[str, ...]:
+        return ("spec", "status.certificate") if subresource == "approval" else super().reset_paths(subresource)
+
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return _change_errors(obj, old, decides=False, signs=False)
 

@@ -40,8 +40,8 @@ def key_errors(keys: Iterable[str], path: Path) -> ErrorList:
 
 
 def immutable_errors(obj: Object, old: Object, names: Iterable[str]) -> ErrorList:
-    """What a frozen object's update changes of these fields, or that it thaws."""
+    """What a frozen object's update changes of these fields, or that it thaws. An empty map isn't none (upstream: reflect.DeepEqual)."""
     if not old.get("immutable"):
         return []
     errors = [] if obj.get("immutable") else [field.forbidden("immutable", _FROZEN)]
-    return errors + [field.forbidden(name, _FROZEN) for name in names if (obj.get(name) or {}) != (old.get(name) or {})]
+    return errors + [field.forbidden(name, _FROZEN) for name in names if obj.get(name) != old.get(name)]

@@ -95,7 +95,7 @@ class StrictEventStrategy(EventStrategy, kw_only=True):
         errors = _series_errors(obj.get("series")) if obj.get("series") != old.get("series") else []
         for name in _FIXED:
             now, then = obj.get(name), old.get(name)
-            if (now or None) != (then or None):
+            if (now != then) if name == "related" else (now or None) != (then or None):
                 errors.append(field.invalid(_SHOWN_AS.get(name, name), _go_value(name, now), "field is immutable"))
         return errors
 

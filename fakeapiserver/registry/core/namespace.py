@@ -8,7 +8,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic.deletion import FOREGROUND, ORPHAN, Deletion
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import age
 
 FINALIZER = "kubernetes"
@@ -20,9 +20,7 @@ class NamespaceStrategy(Strategy, kw_only=True):
         """Every namespace carries its name as a label, so that selectors can find it."""
         meta = obj["metadata"]
         if meta.get("name"):
-            labels = dict(meta.get("labels") or {})
-            labels.setdefault(_NAME_LABEL, meta["name"])
-            meta["labels"] = labels
+            meta["labels"] = {**(meta.get("labels") or {}), _NAME_LABEL: meta["name"]}
         if not (obj.get("status") or {}).get("phase"):
             obj["status"] = {**(obj.get("status") or {}), "phase": "Active"}
 
@@ -44,7 +42,11 @@ class NamespaceStrategy(Strategy, kw_only=True):
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """spec.finalizers belongs to the finalize subresource."""
         super().prepare_for_update(obj, old)
-        obj["spec"] = {**(obj.get("spec") or {}), "finalizers": (old.get("spec") or {}).get("finalizers", [])}
+        obj["spec"] = dict(obj.get("spec") or {})
+        copy_field("finalizers", old.get("spec") or {}, obj["spec"])
+
+    def reset_paths(self, subresource: str) -> tuple[str, ...]:
+        return self.status_reset_fields if subresource == "status" else ("status",)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         """Only finalize writes the whole object beside the main path; it leaves status alone."""

@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
 from fakeapiserver.registry.core.ip_warnings import cidr_warnings
+from fakeapiserver.registry.core.node_annotations import TAINTS, annotated_taints, avoided_pods_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.resource_requirements_validation import amount_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -64,7 +65,7 @@ class NodeStrategy(Strategy, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
-        errors = _taint_errors(spec.get("taints") or []) + _amount_errors(status)
+        errors = _annotation_errors(obj) + _taint_errors(spec.get("taints") or [], _TAINTS) + _amount_errors(status)
         swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
         if swap is not None and swap <= 0:
             errors.append(field.invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero"))
@@ -76,7 +77,9 @@ class NodeStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
-        errors = _amount_errors(status) + _feature_errors(status.get("declaredFeatures") or [])
+        errors = (
+            _annotation_errors(obj) + _amount_errors(status) + _feature_errors(status.get("declaredFeatures") or [])
+        )
         errors += _address_errors(status.get("addresses") or [])
         cidrs, assigned = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
         same_length = len(cidrs) == len(assigned)
@@ -84,7 +87,7 @@ class NodeStrategy(Strategy, kw_only=True):
         errors += [field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
         if before.get("providerID") and spec.get("providerID") != before["providerID"]:
             errors.append(field.forbidden("spec.providerID", _ONCE.format("providerID")))
-        errors += _taint_errors(spec.get("taints") or [])  # upstream looks at them twice
+        errors += _taint_errors(spec.get("taints") or [], _TAINTS)  # upstream looks at them twice
         if spec.get("externalID") != before.get("externalID"):
             errors.append(field.forbidden("spec.externalID", "may not be updated"))
         return errors
@@ -206,11 +209,16 @@ def _family(cidr: str) -> int | None:
         return None
 
 
-def _taint_errors(taints: list[Object]) -> ErrorList:
+def _annotation_errors(obj: Object) -> ErrorList:
+    taints, errors = annotated_taints(obj)
+    return errors + _taint_errors(taints, Path("metadata.annotations").child(TAINTS)) + avoided_pods_errors(obj)
+
+
+def _taint_errors(taints: list[Object], path: Path) -> ErrorList:
     errors: ErrorList = []
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(taints):
-        at, key, effect = _TAINTS.index(i), taint.get("key", ""), taint.get("effect", "")
+        at, key, effect = path.index(i), taint.get("key", ""), taint.get("effect", "")
         errors += name_errors(key, names.is_qualified_name, at.child("key"))
         if problems := names.is_valid_label_value(taint.get("value", "")):
             errors.append(field.invalid(at.child("value"), taint["value"], ";".join(problems)))

@@ -85,6 +85,7 @@ def _warnings(pod: Object, template: Path | None) -> list[str]:
         *(w for name in _BYTES for w in _fraction((spec.get("overhead") or {}).get(name), at.child("overhead"), name)),
         *_pod_seccomp(spec, annotations, annotations_at),
         *_containers(spec, at, annotations, annotations_at, in_template=template is not None),
+        *_grace(spec, at),
         *_affinity(spec.get("affinity") or {}, at.child("affinity")),
         *_addresses(spec, at),
     ]
@@ -111,6 +112,13 @@ def _spread(spec: Object, path: Path) -> Iterator[str]:
             yield f"{at.child('topologyKey')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
         if "labelSelector" not in constraint:
             yield f"{at.child('labelSelector')}: {_MATCHES_NOTHING}"
+
+
+def _grace(spec: Object, path: Path) -> Iterator[str]:
+    """Of a template: a pod's own is made 1 as it is read."""
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path.child('terminationGracePeriodSeconds')}: {text}"
 
 
 def _affinity(affinity: Object, path: Path) -> Iterator[str]:

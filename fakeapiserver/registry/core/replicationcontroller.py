@@ -38,6 +38,12 @@ class ReplicationControllerStrategy(WithPods, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"replicas": 0}
 
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Reading what is stored gives an object without labels its template's."""
+        super().prepare_for_status_update(obj, old)
+        if "labels" not in metadata(obj):
+            self.default(obj, obj["apiVersion"].rpartition("/")[2])
+
     def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         spec = obj["spec"]
         errors = non_negative_errors(spec.get("minReadySeconds", 0), _SPEC.child("minReadySeconds"))

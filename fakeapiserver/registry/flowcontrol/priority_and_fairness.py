@@ -11,28 +11,37 @@ from fakeapiserver.registry.flowcontrol.flowcontrol_validation import (
     flow_schema_errors,
     priority_level_errors,
 )
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
-class FlowSchemaStrategy(Strategy, kw_only=True):
+class _FlowControlStrategy(Strategy, kw_only=True):
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """All of metadata stays as it is stored, but for its owners."""
+        super().prepare_for_status_update(obj, old)
+        found = metadata(obj)
+        obj["metadata"] = dict(metadata(old))
+        copy_field("managedFields", found, obj["metadata"])
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return conditions_errors(obj)
+
+
+class FlowSchemaStrategy(_FlowControlStrategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         if not obj["spec"].get("matchingPrecedence"):
             obj["spec"]["matchingPrecedence"] = 1000
-
-    def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
         return flow_schema_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return flow_schema_errors(obj)
-
-    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return conditions_errors(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -52,7 +61,7 @@ class FlowSchemaStrategy(Strategy, kw_only=True):
         return sorted(objects, key=lambda obj: (obj["spec"].get("matchingPrecedence", 0), metadata(obj)["name"]))
 
 
-class PriorityLevelConfigurationStrategy(Strategy, kw_only=True):
+class PriorityLevelConfigurationStrategy(_FlowControlStrategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         for name, shares in (("exempt", 0), ("limited", 30)):
@@ -64,17 +73,11 @@ class PriorityLevelConfigurationStrategy(Strategy, kw_only=True):
         if queuing is not None:
             queuing.update({name: queuing.get(name) or value for name, value in _QUEUING.items()})
 
-    def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {}
-
     def validate(self, obj: Object) -> ErrorList:
         return priority_level_errors(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return priority_level_errors(obj)
-
-    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return conditions_errors(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fakeapiserver.apimachinery.meta import Object
 
 if TYPE_CHECKING:
-    from fakeapiserver.apimachinery.schema.decoders import Empties
+    from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
 
 
 def restore_empties(obj: Object, empties: "Empties") -> None:
@@ -29,6 +29,14 @@ def as_sent(obj: Object, empties: "Empties") -> Object:
         if isinstance(target, dict) and target.get(str(steps[-1])) is None:
             target[str(steps[-1])] = empty
     return found
+
+
+def is_empty(obj: Object, steps: "Steps") -> bool:
+    """Whether what was sent empty still is: defaults may have filled it."""
+    target: Any = obj
+    for step in steps:
+        target = _at(target, step)
+    return not target
 
 
 def _at(value: Any, step: str | int) -> Any:

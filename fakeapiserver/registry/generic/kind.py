@@ -22,6 +22,7 @@ _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 Default = Callable[[Object, str], None]
 FieldPath = tuple[str, ...]
+ConvertDecoded = Callable[[Object, "Empties"], None]
 
 
 class Kind(Protocol):
@@ -78,13 +79,15 @@ class BuiltinKind:
         definitions: Definitions,
         default: Default,
         reword: "Reword | None" = None,
+        convert: ConvertDecoded | None = None,
     ) -> None:
-        """`reword`: an older version's words for what can't be decoded."""
+        """`reword`: an older version's words for what can't be decoded; `convert`: Strategy.convert_decoded."""
         self.gvk = gvk
         self.definitions = definitions
         self.definition_name = definition_name
         self._default = default
         self._reword = reword
+        self._convert = convert
 
     @property
     def definition(self) -> Schema:
@@ -114,6 +117,8 @@ class BuiltinKind:
             raise error if self._reword is None else ValueError(self._reword(str(error))) from None
         if reset:
             metadata(obj)["managedFields"] = []
+        if self._convert is not None:
+            self._convert(obj, empties or {})
         return unknown
 
     def settle(self, obj: Object, empties: "Empties") -> None:

@@ -53,7 +53,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.empties import as_sent, restore_empties
+from fakeapiserver.registry.generic.empties import as_sent, is_empty, restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_error
@@ -266,6 +266,8 @@ class Store:
         generate = metadata(obj).get("generateName") if not metadata(obj).get("name") else None
         for attempt in range(1, _NAME_ATTEMPTS + 1):
             candidate = {**obj, "metadata": dict(metadata(obj))}
+            if generate:  # as upstream: no part is shared with another attempt, nor a job's labels with its template
+                candidate = {name: deepcopy(value) for name, value in obj.items()}
             try:
                 return await self._create(request, candidate)
             except KeyExists as error:
@@ -754,7 +756,9 @@ class Store:
 
     def _raises_generation(self, new: Object, old: Object, request: WriteRequest) -> bool:
         counted = self.strategy.generation_counts_empties
-        return self.strategy.raises_generation(new, old) or any(steps[0] in counted for steps in request.empties)
+        return self.strategy.raises_generation(new, old) or any(
+            steps[0] in counted and is_empty(new, steps) for steps in request.empties
+        )
 
     def _validate(self, request: WriteRequest, obj: Object) -> ErrorList:
         kind = request.kind
@@ -779,7 +783,7 @@ class Store:
         for check in strategy.meta_checks(subresource):
             errors += self._check(check, strategy, kind, sent, old)
         errors += kind.validate(new, old)
-        own = _own_errors(strategy, subresource, new, old)
+        own = _own_errors(strategy, subresource, sent if strategy.tells_empties else new, old)
         if own and sent is not new:
             # Where rules ask what has changed, an empty list is none; their texts show it.
             shown = _own_errors(strategy, subresource, sent, old)
@@ -791,7 +795,7 @@ class Store:
 
     def _check(self, check: MetaCheck, strategy: Strategy, kind: Kind, new: Object, old: Object) -> ErrorList:
         if check == "spec":
-            return strategy.validate(new)
+            return strategy.revalidate(new, old) if old else strategy.validate(new)
         if check == "immutable":
             return strategy.validate_immutable(new, old)
         if check == "create":

@@ -19,6 +19,7 @@ from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 
 if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.registry.generic.deletion import Deletion
     from fakeapiserver.registry.generic.older_words import Reword
 
@@ -50,12 +51,16 @@ class Strategy(Struct, kw_only=True):
     generates_names: bool = True
     # A PUT to a name that doesn't exist creates it (upstream: AllowCreateOnUpdate).
     allow_create_on_update: bool = False
+    # An apply to the status of an object that doesn't exist creates it, too (upstream: forceAllowCreate is handed on).
+    status_apply_creates: bool = False
     # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
     allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
     # Fields in which an empty list isn't none: sending one raises the generation (where upstream asks reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
+    # The rules of its updates tell an empty list or map from none (where upstream asks for nil).
+    tells_empties: bool = False
     # A change of `disabled_fields` raises it too, before they are dropped.
     generation_counts_disabled: bool = False
     # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
@@ -91,7 +96,7 @@ class Strategy(Struct, kw_only=True):
     # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
     create_checks: tuple[MetaCheck, ...] = ("create", "spec")
     validates_generate_name: bool = True
-    # In which order the kind's own validation looks at metadata on update, and where `validate` comes in between if it
+    # In which order the kind's own validation looks at metadata on update, and where `revalidate` comes in between if it
     # does ("spec") or what can't change ("immutable"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
@@ -132,6 +137,10 @@ class Strategy(Struct, kw_only=True):
     def record_user(self, obj: Object, user: UserInfo) -> None:
         """Notes in place who creates the object, for kinds that tell."""
 
+    def convert_decoded(self, obj: Object, empties: "Empties") -> None:
+        """What upstream's conversion makes of a body that was decoded, in place, before its defaults. `empties` are the empty lists
+        and maps that it has lost. ValueError: it can't be converted."""
+
     def default(self, obj: Object, version: str) -> None:
         """Sets in place what upstream's defaulting functions of this served version set."""
 
@@ -169,6 +178,10 @@ class Strategy(Struct, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         return []
+
+    def revalidate(self, obj: Object, old: Object) -> ErrorList:
+        """As `validate`, of an update of a kind whose checks look at "spec" again."""
+        return self.validate(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return []
@@ -235,7 +248,8 @@ class Strategy(Struct, kw_only=True):
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":
             return self.status_reset_fields
-        return self.reset_fields or ()
+        # Another subresource may ignore what it isn't for; whoever sends it owns it all the same.
+        return () if subresource else self.reset_fields or ()
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         """As prepare_for_update, for a subresource other than status that writes the whole object."""

@@ -64,6 +64,7 @@ RESOURCES: dict[str, Strategy] = {
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
         generation_counts_disabled=True,
+        tells_empties=True,
         returns_deleted_object=True,
         gated_fields={
             "DRAConsumableCapacity": [

@@ -21,7 +21,11 @@ from fakeapiserver.registry.core.node_label_warnings import node_selector_warnin
 from fakeapiserver.registry.core.persistentvolume import default_persistent_source, volume_spec_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.volume_sources import csi_driver_errors
-from fakeapiserver.registry.generic.label_selector import immutable_errors, label_selector_errors
+from fakeapiserver.registry.generic.label_selector import (
+    immutable_errors,
+    immutable_selector_errors,
+    label_selector_errors,
+)
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 from fakeapiserver.registry.storage.parameters import size_errors
@@ -128,7 +132,7 @@ class CSIStorageCapacityStrategy(Strategy, kw_only=True):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors = immutable_errors(obj.get("nodeTopology"), old.get("nodeTopology"), Path("nodeTopology"))
+        errors = immutable_selector_errors(obj.get("nodeTopology"), old.get("nodeTopology"), Path("nodeTopology"))
         now, then = obj.get("storageClassName", ""), old.get("storageClassName", "")
         return errors + immutable_errors(now, then, Path("storageClassName"))
 

@@ -16,6 +16,7 @@ import json
 import random
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -73,6 +74,12 @@ _UNSTORED: Final = frozenset(
         "tokenreviews",
     }
 )
+# A controller of the server itself tells of these soon after they are made, and takes definitions away some time after they are deleted.
+_SETTLE: Final = {
+    "apiservices": ("Available", "True False Unknown"),
+    "customresourcedefinitions": ("Established", "True"),
+}
+_PATIENCE: Final = 10.0  # seconds
 # What rich objects refer to.
 _NEEDED: Final = (("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "needed"}, "handler": "h"}),)
 
@@ -143,6 +150,9 @@ class Comparison:
                     self._tell(collection, request, f"valid: {found}", expected, got)
                 if request["method"] == "POST" and expected["status"] != 201:
                     print(f"refused: {collection} {number}: {_message(expected)}")
+                elif _resource(collection) in _SETTLE and request["method"] in ("POST", "DELETE"):
+                    at = f"{collection}/{named['metadata']['name']}"
+                    self._await(at, *_SETTLE[_resource(collection)], gone=request["method"] == "DELETE")
         schema, schemas = self._types.schema(collection)
         for number, obj in enumerate(self._rich.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
@@ -162,6 +172,18 @@ class Comparison:
             self._send({"method": "DELETE", "path": f"{at}?gracePeriodSeconds=0"})
         if _resource(collection) not in _UNSTORED:
             self._let_go(collection)
+
+    def _await(self, path: str, kind: str, wanted: str, *, gone: bool) -> None:
+        """Until both servers tell the condition, or have nothing there."""
+        for client in self._clients:
+            until = time.monotonic() + _PATIENCE
+            while time.monotonic() < until:
+                answer = client.send({"method": "GET", "path": path}, [])
+                conditions = ((answer.get("body") or {}).get("status") or {}) if answer["status"] == 200 else {}
+                told = {row["type"]: row["status"] for row in conditions.get("conditions") or ()}
+                if answer["status"] == 404 or (not gone and told.get(kind, "none") in wanted):
+                    break
+                time.sleep(0.1)
 
     def _gathered(self) -> Examples:
         found = Examples()

@@ -51,8 +51,10 @@ class SelfReview(Struct, frozen=True):
     clock: Clock
 
     async def create(self, request: Request, obj: Object) -> Object:
-        meta = {**obj["metadata"], "creationTimestamp": rfc3339(self.clock.now())}
-        return {**obj, "metadata": meta, "status": {"userInfo": user_info(request.user)}}
+        """The answer is an object of its own: nothing of the question is in it."""
+        meta = {"creationTimestamp": rfc3339(self.clock.now())}
+        status = {"userInfo": user_info(request.user)}
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": meta, "status": status}
 
 
 class TokenReview(Struct, frozen=True):

@@ -72,6 +72,10 @@ class RowCache:
             del self._kept[key]
 
 
+# Pages that are there while a gate is on.
+GATED_PAGES: Final = {"/flagz": "ComponentFlagz", "/statusz": "ComponentStatusz"}
+
+
 def api_versions(server_address: str) -> Document:
     """/api: the legacy group's versions. `server_address` is host:port as clients reach it."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}]
@@ -97,7 +101,8 @@ def api_resource_list(table: ResourceTable, group: str, version: str) -> Documen
     view = table.version(group, version)
     if view is None:
         return None
-    rows = [row for resource in view.resources for row in _legacy_rows(resource)]
+    hashes = table.scheme.features.enabled("StorageVersionHash")
+    rows = [row for resource in view.resources for row in _legacy_rows(resource, hashes=hashes)]
     head = {"kind": "APIResourceList"} if not group else {"kind": "APIResourceList", "apiVersion": "v1"}
     return {**head, "groupVersion": str(view.gv), "resources": rows}
 
@@ -121,7 +126,8 @@ def version_info(table: ResourceTable) -> Document:
 
 def root_paths(table: ResourceTable) -> Document:
     """/ : every fixed path and the discovery paths of what is served now, sorted."""
-    fixed = [path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/"))]
+    absent = {path for path, gate in GATED_PAGES.items() if not table.scheme.features.enabled(gate)}
+    fixed = [path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/", *absent))]
     return {"paths": sorted({*fixed, "/apis/", *_discovery_paths(table)})}
 
 
@@ -138,7 +144,7 @@ def _group(name: str, versions: tuple[GroupVersion, ...]) -> Document:
     return {"name": name, "versions": rows, "preferredVersion": dict(rows[0])}
 
 
-def _legacy_rows(resource: APIResource) -> Iterator[Document]:
+def _legacy_rows(resource: APIResource, *, hashes: bool) -> Iterator[Document]:
     row: Document = {
         "name": resource.gvr.resource,
         "singularName": resource.singular,
@@ -147,7 +153,7 @@ def _legacy_rows(resource: APIResource) -> Iterator[Document]:
         "verbs": _verbs(resource),
         "shortNames": list(resource.short_names),
         "categories": list(resource.categories),
-        "storageVersionHash": resource.storage_version_hash,
+        "storageVersionHash": resource.storage_version_hash if hashes else "",
     }
     optional = ("shortNames", "categories", "storageVersionHash")
     yield {key: value for key, value in row.items() if value or key not in optional}

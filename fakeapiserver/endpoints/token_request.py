@@ -53,7 +53,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         detail = "must match the service account namespace if specified"
         raise new_invalid(_KIND, info.name, [field.invalid("metadata.namespace", meta["namespace"], detail)])
     account = store.decode((await store.get(info.namespace, info.name)).value)
-    if meta.get("uid") and meta["uid"] != uid(account):
+    checks = scopes.table.scheme.features.enabled("TokenRequestServiceAccountUIDValidation")
+    if checks and meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
         raise new_conflict(GroupResource(*_KIND), info.name, reason)
     now = scope.clock.now()

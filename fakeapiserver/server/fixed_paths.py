@@ -89,6 +89,9 @@ class FixedPaths:
             "/metrics/slis": self._health_metrics,
             "/statusz": self._statusz,
         }
+        for path, gate in discovery.GATED_PAGES.items():
+            if not table.scheme.features.enabled(gate):
+                del exact[path]
         routes: dict[str, Answer] = {"/api": self._api, "/apis": self._apis, "/version": self._version}
         if openid.is_published(issuer):
             routes[openid.CONFIGURATION_PATH] = lambda request: openid.configuration(request, issuer, server.address)
@@ -180,7 +183,10 @@ class FixedPaths:
     def _statusz(self, request: Request) -> Response:
         server = self._server
         request.supported = server.media_types
-        return status_pages.statusz(request, self._version_facts, started=server.started, now=server.now())
+        features = self._table.scheme.features
+        absent = {path for path, gate in discovery.GATED_PAGES.items() if not features.enabled(gate)}
+        paths = [path for path in status_pages.PATHS if path not in absent]
+        return status_pages.statusz(request, self._version_facts, started=server.started, now=server.now(), paths=paths)
 
     def _flagz(self, request: Request) -> Response:
         request.supported = self._server.media_types

@@ -8,11 +8,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.checker import Declared
+from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS as DECLARATIONS
+from fakeapiserver.apimachinery.cel.declarations import Overload
 from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
 from fakeapiserver.apimachinery.cel.kubernetes import FUNCTIONS, Quantity, Semver
 from fakeapiserver.apimachinery.cel.program import Program, compile_expression
 from fakeapiserver.apimachinery.cel.schema import Decl
-from fakeapiserver.apimachinery.cel.types import ANY, BOOL, STRING, Type, map_of, struct
+from fakeapiserver.apimachinery.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
 from fakeapiserver.apimachinery.cel.values import Sparse
 
 MAX_COST: Final = 1_000_000
@@ -25,7 +27,20 @@ _FIELDS: Final[Mapping[str, Type]] = {
     "attributes": map_of(STRING, map_of(STRING, ANY)),
     "capacity": map_of(STRING, map_of(STRING, Quantity.cel_type)),
 }
-_DECLARED: Final = Declared({"device": _DEVICE}, {_DEVICE.name: _FIELDS}, binds=True)
+_INCLUDES: Final = Overload("dra_includes_dyn_dyn", True, (DYN, DYN), BOOL, frozenset())
+
+
+@lru_cache(maxsize=4)
+def _declared(shared: bool, lists: bool) -> Declared:
+    fields = dict(_FIELDS)
+    if not shared:
+        del fields["allowMultipleAllocations"]
+    if not lists:
+        return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, binds=True)
+    # With values of any type the functions of lists can be called.
+    fields["attributes"] = map_of(STRING, map_of(STRING, DYN))
+    functions = {**DECLARATIONS, "includes": (_INCLUDES,)}
+    return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, functions, binds=True)
 
 
 def _text(longest: int) -> Decl:
@@ -55,15 +70,16 @@ _DECL: Final = Decl(
 
 
 @lru_cache(maxsize=1024)
-def compile_selector(expression: str) -> Program:
-    """ValueError with upstream's text."""
+def compile_selector(expression: str, *, shared: bool = True, lists: bool = False) -> Program:
+    """`shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes). ValueError with
+    upstream's text."""
     try:
-        program = compile_expression(expression, _DECLARED)
+        program = compile_expression(expression, _declared(shared, lists))
     except CompileError as error:
         raise ValueError(f"compilation failed: {error}") from None
     except CelError as error:
         raise ValueError(f"program instantiation failed: {error}") from None
-    if program.type not in (BOOL, ANY):
+    if program.type not in (BOOL, DYN if lists else ANY, ANY):
         raise ValueError(f"must evaluate to bool or the unknown type, not {program.type.declared_name}")
     return program
 

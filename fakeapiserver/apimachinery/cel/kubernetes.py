@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.cel.errors import CelError, no_such_overload
 from fakeapiserver.apimachinery.cel.types import Type, struct
-from fakeapiserver.apimachinery.cel.values import NONE, Optional, int64
+from fakeapiserver.apimachinery.cel.values import NONE, Optional, equal, int64
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_address import address_problem
 from fakeapiserver.apimachinery.go_url import ESCAPED, SCHEME, request_uri_problem
@@ -492,7 +492,20 @@ def _validated(a: Format, text: str) -> Optional:
     return Optional(True, problems) if problems else NONE
 
 
+_MOST_ATTRIBUTES: Final = 48
+
+
+def _includes(target: Any, value: Any) -> bool:
+    """Whether a device's attribute is a list that has a value, or the value itself."""
+    if not isinstance(target, list | tuple):
+        return equal(target, value)
+    if len(target) > _MOST_ATTRIBUTES and not any(equal(item, value) for item in target[:_MOST_ATTRIBUTES]):
+        raise CelError(f"'includes' function cannot be applied to lists longer than {_MOST_ATTRIBUTES} values")
+    return any(equal(item, value) for item in target)
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
+    "dra_includes_dyn_dyn": _includes,
     **_QUANTITIES,
     **_VERSIONS,
     **_NETWORKS,

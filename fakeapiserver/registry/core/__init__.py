@@ -47,7 +47,6 @@ RESOURCES = {
     "nodes": NodeStrategy(
         update_meta_checks=("create", "spec", "update"),
         selectable_fields={"spec.unschedulable": "spec.unschedulable"},
-        gated_fields={"NodeDeclaredFeatures": [("status", "declaredFeatures")]},
     ),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(
         validated_twice_until="v1.34", returns_deleted_object=True, update_meta_checks=("update", "create")

@@ -25,22 +25,67 @@ _NUMBERS: Final = (
     "successThreshold",
     "failureThreshold",
 )
+# spec.os.name -> the signals that stop its containers.
+_SIGNALS: Final = {
+    "linux": sorted(
+        (
+            *("SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT"),
+            *(
+                "SIGIO",
+                "SIGIOT",
+                "SIGKILL",
+                "SIGPIPE",
+                "SIGPOLL",
+                "SIGPROF",
+                "SIGPWR",
+                "SIGQUIT",
+                "SIGSEGV",
+                "SIGSTKFLT",
+            ),
+            *(
+                "SIGSTOP",
+                "SIGSYS",
+                "SIGTERM",
+                "SIGTRAP",
+                "SIGTSTP",
+                "SIGTTIN",
+                "SIGTTOU",
+                "SIGURG",
+                "SIGUSR1",
+                "SIGUSR2",
+            ),
+            *("SIGVTALRM", "SIGWINCH", "SIGXCPU", "SIGXFSZ", "SIGRTMIN", "SIGRTMAX"),
+            *(f"SIGRTMIN+{i}" for i in range(1, 16)),
+            *(f"SIGRTMAX-{i}" for i in range(1, 15)),
+        )
+    ),
+    "windows": ("SIGKILL", "SIGTERM"),
+}
 _SCHEMES: Final = ("HTTP", "HTTPS")
 _OF_PROBES: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 
 
-def lifecycle_errors(container: Object, grace: int | None, path: Path) -> ErrorList:
-    """Hooks and probes; `grace` are the seconds that the pod has to end."""
+def lifecycle_errors(container: Object, grace: int | None, system: str | None, path: Path) -> ErrorList:
+    """Hooks, the signal to stop and probes; `grace` are the seconds that the pod has to end, `system` is its os.name."""
     errors: ErrorList = []
     hooks = container.get("lifecycle") or {}
     for event in ("postStart", "preStop"):
         if event in hooks:
             errors += _handler_errors(hooks[event], _OF_HOOKS, grace, path.child("lifecycle", event))
+    if (signal := hooks.get("stopSignal")) is not None:
+        errors += _signal_errors(signal, system, path.child("lifecycle", "stopSignal"))
     for name in PROBES:
         if name in container:
             errors += _probe_errors(container[name], name, path.child(name))
     return errors
+
+
+def _signal_errors(signal: str, system: str | None, path: Path) -> ErrorList:
+    if system is None:
+        return [field.forbidden(path, "may not be set for containers with empty `spec.os.name`")]
+    known = _SIGNALS.get(system, (signal,))
+    return [] if signal in known else [field.not_supported(path, signal, known)]
 
 
 def _probe_errors(probe: Object, name: str, path: Path) -> ErrorList:

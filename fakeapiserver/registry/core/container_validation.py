@@ -57,11 +57,11 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
     at = path.child("containers")
     errors = [] if containers else [field.required(at)]
     seen: set[str] = set()
-    grace = spec.get("terminationGracePeriodSeconds")
+    grace, system = spec.get("terminationGracePeriodSeconds"), (spec.get("os") or {}).get("name")
     for i, container in enumerate(containers):
         errors += _container_errors(container, spec, volumes, at.index(i), options)
         errors += duplicate_errors(container.get("name", ""), seen, at.index(i).child("name"))
-        errors += lifecycle_errors(container, grace, at.index(i))
+        errors += lifecycle_errors(container, grace, system, at.index(i))
         errors += restart_policy_errors(container, at.index(i), options)
     errors += _host_port_errors(containers, at)
     at = path.child("initContainers")
@@ -71,7 +71,7 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
         if container.get("name"):
             errors += duplicate_errors(container["name"], seen, at.index(i).child("name"))
         # Upstream looks at each as the first one of a list of its own.
-        errors += _host_port_errors([container], at) + _init_errors(container, grace, at.index(i))
+        errors += _host_port_errors([container], at) + _init_errors(container, grace, system, at.index(i))
     at, others = path.child("ephemeralContainers"), set(seen)
     for i, container in enumerate(spec.get("ephemeralContainers") or ()):
         errors += _container_errors(container, spec, volumes, at.index(i), options)
@@ -103,9 +103,9 @@ def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorL
     ]
 
 
-def _init_errors(container: Object, grace: int | None, path: Path) -> ErrorList:
+def _init_errors(container: Object, grace: int | None, system: str | None, path: Path) -> ErrorList:
     if container.get("restartPolicy") == "Always":
-        return lifecycle_errors(container, grace, path)
+        return lifecycle_errors(container, grace, system, path)
     detail = "may not be set for init containers without restartPolicy=Always"
     errors = [field.forbidden(path.child(name), detail) for name in ("lifecycle", *PROBES) if name in container]
     return errors + init_resize_policy_errors(container, path)

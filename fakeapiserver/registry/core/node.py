@@ -52,6 +52,8 @@ class NodeStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         (obj.get("spec") or {}).pop("configSource", None)
         (obj.get("status") or {}).pop("config", None)
+        if not self.features.enabled("NodeDeclaredFeatures"):  # writes of the status keep them
+            (obj.get("status") or {}).pop("declaredFeatures", None)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)

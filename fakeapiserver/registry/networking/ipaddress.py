@@ -21,6 +21,7 @@ from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _CIDRS: Final = Path("spec").child("cidrs")
 _MAX_CIDRS: Final = 2
+_WIPING: Final = "ServiceCIDRStatusFieldWiping"
 _ONE_OF_EACH: Final = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
 
 
@@ -65,8 +66,13 @@ def _parent(parent: Object | None) -> str:
 
 
 class ServiceCIDRStrategy(Strategy, kw_only=True):
+    def __post_init__(self) -> None:
+        if not self.features.enabled(_WIPING):
+            self.reset_fields = ()
+
     def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {}
+        if self.features.enabled(_WIPING):
+            obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
         cidrs = obj["spec"].get("cidrs") or []

@@ -22,6 +22,7 @@ from fakeapiserver.registry.resource.device_validation import (
     claim_spec_errors,
     claim_status_errors,
     class_errors,
+    device_features,
     device_id,
     slice_errors,
     template_meta_errors,
@@ -65,10 +66,10 @@ class DeviceClassStrategy(_WithParameters, kw_only=True):
         return super().raises_generation(obj, old) or self.texts.differ(obj, old)
 
     def validate(self, obj: Object) -> ErrorList:
-        return class_errors(obj["spec"])
+        return class_errors(obj["spec"], None, device_features(self.features))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return class_errors(obj["spec"], old["spec"])
+        return class_errors(obj["spec"], old["spec"], device_features(self.features))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]
@@ -84,7 +85,7 @@ class ResourceClaimStrategy(_WithParameters, kw_only=True):
         obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
-        return claim_spec_errors(obj["spec"])
+        return claim_spec_errors(obj["spec"], _SPEC, device_features(self.features))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
@@ -119,7 +120,9 @@ class ResourceClaimTemplateStrategy(_WithParameters, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         errors = template_meta_errors(obj["spec"].get("metadata") or {}, _SPEC.child("metadata"))
-        return errors + claim_spec_errors(obj["spec"].get("spec") or {}, _SPEC.child("spec"))
+        return errors + claim_spec_errors(
+            obj["spec"].get("spec") or {}, _SPEC.child("spec"), device_features(self.features)
+        )
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):

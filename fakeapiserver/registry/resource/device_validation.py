@@ -6,13 +6,17 @@ Upstream: pkg/apis/resource/validation/validation.go.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating
 from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.registry.core.field_formats import interface_address_errors, name_errors
@@ -91,16 +95,35 @@ _NO_UID: Final = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-x
 # Claims
 
 
-def claim_spec_errors(spec: Object, path: Path = _SPEC) -> ErrorList:
+class DeviceFeatures(Struct, frozen=True):
+    """What selectors know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
+    (DRAListTypeAttributes)."""
+
+    shared: bool = True
+    lists: bool = False
+
+
+DEFAULT_FEATURES: Final = DeviceFeatures()
+
+
+def device_features(features: FeatureGates) -> DeviceFeatures:
+    return DeviceFeatures(features.enabled("DRAConsumableCapacity"), features.enabled("DRAListTypeAttributes"))
+
+
+def claim_spec_errors(spec: Object, path: Path = _SPEC, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
     """Of a new claim, or of a template's."""
     devices, at = spec.get("devices") or {}, path.child("devices")
     requests = _request_names(devices)
     errors = _set_errors(
-        devices.get("requests"), _MAX_REQUESTS, _request_errors, at.child("requests"), lambda row: row.get("name", "")
+        devices.get("requests"),
+        _MAX_REQUESTS,
+        partial(_request_errors, features=features),
+        at.child("requests"),
+        lambda row: row.get("name", ""),
     )
 
     def constraint_errors(constraint: Object, path: Path) -> ErrorList:
-        return _constraint_errors(constraint, path, requests)
+        return _constraint_errors(constraint, path, requests, features)
 
     def config_errors(config: Object, path: Path) -> ErrorList:
         return _references_errors(config, path, requests) + _configuration_errors(config, path)
@@ -118,7 +141,7 @@ def _request_names(devices: Object) -> set[str]:
     return known
 
 
-def _request_errors(request: Object, path: Path) -> ErrorList:
+def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> ErrorList:
     errors = name_errors(request.get("name", ""), names.is_dns1123_label, path.child("name"))
     exactly, choices = request.get("exactly"), request.get("firstAvailable")
     if exactly is None and not choices:
@@ -126,22 +149,28 @@ def _request_errors(request: Object, path: Path) -> ErrorList:
     if exactly is not None and choices:
         return [*errors, field.invalid(path, None, f"{_REQUEST_KINDS}, but multiple fields are set")]
     if exactly is not None:
-        return errors + _wanted_errors(exactly, path.child("exactly"))
+        return errors + _wanted_errors(exactly, path.child("exactly"), features)
     return errors + _set_errors(
-        choices, _MAX_CHOICES, _choice_errors, path.child("firstAvailable"), lambda row: row.get("name", "")
+        choices,
+        _MAX_CHOICES,
+        partial(_choice_errors, features=features),
+        path.child("firstAvailable"),
+        lambda row: row.get("name", ""),
     )
 
 
-def _choice_errors(choice: Object, path: Path) -> ErrorList:
+def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> ErrorList:
     errors = name_errors(choice.get("name", ""), names.is_dns1123_label, path.child("name"))
-    return errors + _wanted_errors(choice, path)
+    return errors + _wanted_errors(choice, path, features)
 
 
-def _wanted_errors(wanted: Object, path: Path) -> ErrorList:
+def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> ErrorList:
     """Which devices, and how many."""
     name, at = wanted.get("deviceClassName", ""), path.child("deviceClassName")
     errors = name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
-    errors += _list_errors(wanted.get("selectors"), _MAX_SELECTORS, _selector_errors, path.child("selectors"))
+    errors += _list_errors(
+        wanted.get("selectors"), _MAX_SELECTORS, partial(_selector_errors, features=features), path.child("selectors")
+    )
     mode, count = wanted.get("allocationMode", ""), wanted.get("count", 0)
     if mode not in _MODES:
         errors.append(field.not_supported(path.child("allocationMode"), mode, _MODES))
@@ -170,11 +199,15 @@ def _toleration_errors(toleration: Object, path: Path) -> ErrorList:
     return errors
 
 
-def _constraint_errors(constraint: Object, path: Path, requests: Collection[str]) -> ErrorList:
+def _constraint_errors(
+    constraint: Object, path: Path, requests: Collection[str], features: DeviceFeatures
+) -> ErrorList:
     errors = _references_errors(constraint, path, requests)
     for name in ("matchAttribute", "distinctAttribute"):
         if (attribute := constraint.get(name)) is not None:
             return errors + _fully_qualified_errors(attribute, path.child(name))
+    if not features.shared:
+        return [*errors, field.required(path.child("matchAttribute"))]
     return [*errors, field.required(path, _NO_ATTRIBUTE)]
 
 
@@ -211,21 +244,21 @@ def _raw_errors(value: object, path: Path, longest: int | None) -> ErrorList:
     return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
 
 
-def _selector_errors(selector: Object, path: Path) -> ErrorList:
+def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> ErrorList:
     """Of an expression that selects devices."""
     cel, at = selector.get("cel"), path.child("cel")
     if cel is None:
         return [field.required(at)]
-    return _expression_errors(cel.get("expression", ""), at.child("expression"))
+    return _expression_errors(cel.get("expression", ""), at.child("expression"), features)
 
 
-def _expression_errors(expression: str, path: Path) -> ErrorList:
+def _expression_errors(expression: str, path: Path, features: DeviceFeatures) -> ErrorList:
     from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, compile_selector, max_cost
 
     if len(expression.encode()) > MAX_LENGTH:
         return [field.too_long(path, MAX_LENGTH)]
     try:
-        program = compile_selector(expression)
+        program = compile_selector(expression, shared=features.shared, lists=features.lists)
     except ValueError as error:
         return [field.invalid(path, expression, str(error))]
     return [field.forbidden(path, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []
@@ -245,14 +278,16 @@ def template_meta_errors(meta: Object, path: Path) -> ErrorList:
     return errors
 
 
-def class_errors(spec: Object, old: Object | None = None) -> ErrorList:
+def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
     """`old`: the spec before an update, whose configuration is tolerated as long as it stays the same."""
     stored = old is not None and spec.get("config") == old.get("config")
 
     def config_errors(config: Object, path: Path) -> ErrorList:
         return _configuration_errors(config, path, stored=stored)
 
-    errors = _list_errors(spec.get("selectors"), _MAX_SELECTORS, _selector_errors, _SPEC.child("selectors"))
+    errors = _list_errors(
+        spec.get("selectors"), _MAX_SELECTORS, partial(_selector_errors, features=features), _SPEC.child("selectors")
+    )
     errors += _list_errors(spec.get("config"), _MAX_CONFIGS, config_errors, _SPEC.child("config"))
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):
@@ -347,9 +382,11 @@ def _device_errors(device: Object, old: Object | None, path: Path, *, per_device
     if (count := len(attributes) + len(capacity)) > _MAX_PROPERTIES:
         detail = f"the total number of attributes and capacities must not exceed {_MAX_PROPERTIES}"
         errors.append(field.invalid(path, count, detail))
-    if len(attributes) > _MAX_VALUES:
+    # Of a list each item counts, and a list of none as one value.
+    values = sum(sum(len(row.get(name) or ()) for name in _LIST_VALUES) or 1 for row in attributes.values())
+    if values > _MAX_VALUES:
         detail = f"the total number of attribute values must not exceed {_MAX_VALUES}"
-        errors.append(field.invalid(path, len(attributes), detail))
+        errors.append(field.invalid(path, values, detail))
     at = path.child("attributes")
     errors += _map_errors(attributes, -1, _MAX_QUALIFIED, _qualified_errors, _attribute_errors, at)
     amounts = _shared_capacity_errors if device.get("allowMultipleAllocations") else _capacity_errors
@@ -365,7 +402,28 @@ def _device_errors(device: Object, old: Object | None, path: Path, *, per_device
         lambda row: row.get("counterSet", ""),
     )
     errors += _device_node_errors(device, path, per_device=per_device)
-    return errors + _binding_errors(device, path)
+    errors += _binding_errors(device, path)
+    mappings = device.get("nodeAllocatableResourceMappings") or {}
+    return errors + _mapping_errors(mappings, capacity, path.child("nodeAllocatableResourceMappings"))
+
+
+def _mapping_errors(mappings: Object, capacity: Object, path: Path) -> ErrorList:
+    """What a device takes of its node's own resources."""
+    errors: ErrorList = []
+    for name, mapping in mappings.items():
+        at, times, key = path.key(name), mapping.get("allocationMultiplier"), mapping.get("capacityKey")
+        if "/" in name and "kubernetes.io/" not in name:
+            errors.append(field.invalid(at, name, "must be a node allocatable resource name"))
+        if times is None and key is None:
+            detail = "at least one of allocationMultiplier or capacityKey must be set"
+            errors.append(field.invalid(at, "", detail))
+        if times is not None and parse(str(times)).amount <= 0:
+            errors.append(field.invalid(at.child("allocationMultiplier"), str(times), "must be positive"))
+        if key == "":
+            errors.append(field.invalid(at.child("capacityKey"), "", "capacityKey must not be an empty string"))
+        elif key is not None and key not in capacity:
+            errors.append(field.not_found(at.child("capacityKey"), key))
+    return errors
 
 
 def _device_node_errors(device: Object, path: Path, *, per_device: bool) -> ErrorList:
@@ -394,7 +452,14 @@ def _attribute_errors(attribute: Object, path: Path) -> ErrorList:
         errors += _text_errors(text, path.child("string"))
     if (version := attribute.get("version")) is not None:
         errors += _version_errors(version, path.child("version"))
-    given = [name for name in _VALUES if attribute.get(name) is not None]
+    for name, check in _LIST_VALUES.items():
+        if (values := attribute.get(name)) is not None:
+            at = path.child(name)
+            if not values:
+                errors.append(field.invalid(at, values, "must not be empty if specified"))
+            for i, value in enumerate(values):
+                errors += check(value, at.index(i))
+    given = [name for name in (*_VALUES, *_LIST_VALUES) if attribute.get(name) is not None]
     if len(given) == 1:
         return errors
     shown = internal_form(attribute, "DeviceAttribute") if given else ""
@@ -409,6 +474,19 @@ def _version_errors(version: str, path: Path) -> ErrorList:
     detail = "must be a string compatible with semver.org spec 2.0.0"
     errors = [] if _IS_VERSION.fullmatch(version) else [field.invalid(path, version, detail)]
     return errors + _text_errors(version, path)
+
+
+def _unchecked(value: object, path: Path) -> ErrorList:
+    return []
+
+
+# Lists of values -> what each item must be.
+_LIST_VALUES: Final[Mapping[str, Callable[[Any, Path], ErrorList]]] = {
+    "bools": _unchecked,
+    "ints": _unchecked,
+    "strings": _text_errors,
+    "versions": _version_errors,
+}
 
 
 def _capacity_errors(capacity: Object, path: Path) -> ErrorList:

@@ -1,0 +1,63 @@
+"""Devices with features switched (pkg/apis/resource/validation, k8s.io/dynamic-resource-allocation/cel)."""
+
+import pytest
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import feature_gates
+from fakeapiserver.registry.resource.device_validation import claim_spec_errors, device_features, slice_errors
+
+_SHARED = "device.allowMultipleAllocations == true"
+_LISTED = "device.attributes['a.b'].list.includes('x')"
+
+
+def _claim(expression: str) -> Object:
+    selectors = [{"cel": {"expression": expression}}]
+    wanted = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1, "selectors": selectors}
+    return {"devices": {"requests": [{"name": "a", "exactly": wanted}], "constraints": [{}]}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "gates", "complaints"),
+    [
+        (_SHARED, {}, ['constraints[0]: Required value: exactly one of "matchAttribute" or "distinctAttribute"']),
+        (
+            _SHARED,
+            {"DRAConsumableCapacity": False},
+            ["undefined field 'allowMultipleAllocations'", "matchAttribute: Req"],
+        ),
+        (_LISTED, {}, ["undeclared reference to 'includes'", "constraints[0]"]),
+        (_LISTED, {"DRAListTypeAttributes": True}, ["constraints[0]"]),
+    ],
+)
+def test_features_decide_what_selectors_know(expression: str, gates: dict[str, bool], complaints: list[str]) -> None:
+    features = device_features(feature_gates("v1.36", gates))
+    found = [str(error) for error in claim_spec_errors(_claim(expression), features=features)]
+    assert len(found) == len(complaints)
+    assert all(complaint in error for complaint, error in zip(complaints, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("device", "complaint"),
+    [
+        ({"attributes": {"a": {"strings": ["x", "y"]}}}, ""),
+        (
+            {"attributes": {"a": {"strings": []}}},
+            "attributes[a].strings: Invalid value: []: must not be empty if specified",
+        ),
+        ({"attributes": {"a": {"versions": ["1"]}}}, "attributes[a].versions[0]: Invalid value"),
+        ({"attributes": {"a": {"ints": [1], "int": 1}}}, "exactly one value must be specified"),
+        ({"attributes": {"a": {"ints": list(range(49))}}}, "the total number of attribute values must not exceed 48"),
+        (
+            {"nodeAllocatableResourceMappings": {"cpu": {}}},
+            "at least one of allocationMultiplier or capacityKey must be",
+        ),
+        ({"nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "x"}}}, 'capacityKey: Not found: "x"'),
+        ({"nodeAllocatableResourceMappings": {"a.b/c": {"allocationMultiplier": "1"}}}, "must be a node allocatable"),
+        ({"nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "0"}}}, "must be positive"),
+    ],
+)
+def test_lists_and_what_devices_take_of_nodes(device: Object, complaint: str) -> None:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "x", **device}]}
+    found = "; ".join(map(str, slice_errors(spec)))
+    assert complaint in found if complaint else not found

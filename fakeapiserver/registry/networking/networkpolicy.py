@@ -43,7 +43,7 @@ class NetworkPolicyStrategy(Strategy, kw_only=True):
         return self.warnings_on_create(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], {subnet for subnet, _ in _subnets(old["spec"])})
+        return _spec_errors(obj["spec"], {subnet for subnet, _ in _subnets(old["spec"]) if subnet})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         selector = (obj.get("spec") or {}).get("podSelector") or {}

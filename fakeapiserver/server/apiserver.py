@@ -41,6 +41,7 @@ from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, Priori
 from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.identity import IdentityLease
+from fakeapiserver.server.ip_repair import ServiceIPRepair
 from fakeapiserver.server.loopback_writer import LoopbackWriter
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
@@ -308,6 +309,7 @@ class APIServer:
             *self._authorization.background,
             *(self._auditor.background if self._auditor is not None else ()),
             BootstrapUpkeep(self.scopes, self._bootstrap_objects, self._timers).run,
+            ServiceIPRepair(self.scopes, self.objects, self.writer, self._timers).run,
             *([FlowSchemaStatus(self.scopes).run] if config.enable_priority_and_fairness else []),
             *self._controllers(),
         ]

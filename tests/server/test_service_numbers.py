@@ -11,6 +11,7 @@ from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
 
@@ -161,5 +162,25 @@ def test_a_state_that_is_brought_back_holds_what_it_held() -> None:
             with pytest.raises(StatusError, match="already allocated"):
                 await client.create("c", **spec)
         await client.create("c", type="NodePort", ports=[{"port": 80, "nodePort": 30002}])
+
+    run(scenario)
+
+
+def test_addresses_and_services_that_lost_each_other_are_repaired() -> None:
+    async def scenario(client: Client) -> None:
+        api = client.server.api
+        assert api is not None
+        assert isinstance(api.clock, AdjustableClock)
+        await client.create("a", clusterIP="10.0.0.7")
+        await client.addresses.delete("10.0.0.7")
+        labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+        parent = {"resource": "services", "namespace": "default", "name": "nobody"}
+        await client.addresses.create(
+            {"metadata": {"name": "10.0.0.9", "labels": labels}, "spec": {"parentRef": parent}}
+        )
+        await api.advance(50)
+        assert await client.taken() == {"10.0.0.1", "10.0.0.9"}
+        await api.advance(150)
+        assert await client.taken() == {"10.0.0.1", "10.0.0.7"}
 
     run(scenario)

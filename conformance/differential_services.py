@@ -43,7 +43,9 @@ _ADDRESSES: Final = (
 _NODE_PORTS: Final = (30001, 30002, 30003, 30100, 32767, 29999, 32768, 80, 65536, -1, 0)
 _NAMES: Final = ("a", "b", "c")
 # In a message, of a service that came to nothing.
-_REFUSED_PORT: Final = re.compile(r"(Duplicate value: |\"NodePort\":)3\d{4}")
+_REFUSED_NUMBER: Final = re.compile(
+    r"(?<=Duplicate value: )3\d{4}|(?<=\"NodePort\":)3\d{4}|fd00::[0-9a-f]{3,4}(?![\w:])"
+)
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
     "sessionAffinity": ("None", "ClientIP", "ClientIP", "x"),
     "sessionAffinityConfig": (
@@ -178,7 +180,7 @@ def _masked(answer: Answer) -> Answer:
                 for key, item in value.items()
             }
         if isinstance(value, str):
-            return _EITHER_ADDRESS.sub(r"\1<one of them>", _REFUSED_PORT.sub(r"\1<a port>", value))
+            return _EITHER_ADDRESS.sub(r"\1<one of them>", _REFUSED_NUMBER.sub("<a number>", value))
         return [renamed(item) for item in value] if isinstance(value, list) else value
 
     return {**answer, "body": renamed(answer.get("body"))}

@@ -38,6 +38,8 @@ _INTERVAL: Final = 180.0
 # Seconds in which a service that was promised an address must have come to be; and, of one that there is, must have it.
 _CREATION: Final = 60.0
 _UPDATE: Final = 5.0
+# As Go prints it.
+_REFERENCE: Final = ("group", "resource", "namespace", "name")
 _Work = tuple[Callable[[Object], Awaitable[None]], Object]
 
 

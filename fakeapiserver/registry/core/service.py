@@ -7,7 +7,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.service_ports import needs_health_check, node_ports
 from fakeapiserver.registry.core.service_printer import service_row
 from fakeapiserver.registry.core.service_validation import (
@@ -55,6 +55,14 @@ class ServiceStrategy(Strategy, kw_only=True):
         _drop_what_the_type_has_not(obj, old)
         _on_read(obj["spec"])
 
+    def with_unshown(self, old: Object) -> Object:
+        spec = old["spec"]
+        if spec.get("type") != "ExternalName" or not any(
+            map(_owns_traffic_policy, metadata(old).get("managedFields") or ())
+        ):
+            return old
+        return {**old, "spec": {**spec, "internalTrafficPolicy": "Cluster"}}
+
     def validate(self, obj: Object) -> ErrorList:
         return service_errors(obj)
 
@@ -91,6 +99,10 @@ def _default_affinity(spec: Object) -> None:
         config = spec.get("sessionAffinityConfig") or {}
         if (config.get("clientIP") or {}).get("timeoutSeconds") is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
+
+def _owns_traffic_policy(entry: Object) -> bool:
+    return "f:internalTrafficPolicy" in (entry.get("fieldsV1") or {}).get("f:spec", {})
 
 
 def _on_read(spec: Object) -> None:

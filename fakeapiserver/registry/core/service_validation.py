@@ -129,7 +129,7 @@ def _stack_errors(spec: Object, addresses: list[str]) -> ErrorList:
 
 
 def _is_headless(spec: Object) -> bool:
-    return bool((spec.get("clusterIPs") or [""])[0] == "None")
+    return spec.get("clusterIPs") == ["None"]
 
 
 def _type_errors(spec: Object) -> ErrorList:

@@ -22,7 +22,7 @@ def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> lis
         found.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
     if spec.get("clusterIP", "") not in ("", "None"):
         found += _each_address(spec, "clusterIPs")
-    headless = (spec.get("clusterIPs") or [""])[0] == "None"
+    headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
     external_name = spec.get("type") == "ExternalName"
     if headless:
         found += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]

@@ -365,13 +365,15 @@ class Store:
     async def _update(self, request: WriteRequest, transform: Transform, current: StoredObject) -> Written:
         old = self.decode(current.value, request.kind.gvk)
         # The transform gets a copy of its own: results share containers with what they were given.
-        new = await self.settled(lambda: transform(self.decode(current.value, request.kind.gvk)))
+        new = await self.settled(
+            lambda: transform(self.strategy.with_unshown(self.decode(current.value, request.kind.gvk)))
+        )
         if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
             raise self._uid_conflict(request, old)
         refused = _another_type(request, new)
         if not request.applied:
             changed = new
-            new = await self.settled(lambda: self._own(request, old, changed))
+            new = await self.settled(lambda: self._own(request, self.strategy.with_unshown(old), changed))
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
         assert attributes.object is not None

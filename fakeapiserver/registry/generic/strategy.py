@@ -244,6 +244,10 @@ class Strategy(Struct, kw_only=True):
         """Whether reading a new object fills in what its creation didn't store: the first update stores it then, whatever it is."""
         return False
 
+    def with_unshown(self, old: Object) -> Object:
+        """A stored object with what upstream stores and never shows, where somebody owns it: what updates start from."""
+        return old
+
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":

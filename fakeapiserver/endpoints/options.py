@@ -174,9 +174,9 @@ def _delete_options_of_body(body: Object) -> dict[str, Any]:
     }
 
 
-def list_options(query: Query, *, watch: bool = False) -> ListOptions:
-    """`watch`: of a path that always watches, whose options are checked as a list's all the same. StatusError 400 for
-    numbers that are none, 422 for combinations upstream forbids."""
+def list_options(query: Query, *, watch: bool = False, watch_list: bool = True) -> ListOptions:
+    """`watch`: of a path that always watches, whose options are checked as a list's all the same; `watch_list`: whether watches
+    may begin with what there is (WatchList). StatusError 400 for numbers that are none, 422 for combinations upstream forbids."""
     if not query:
         return ListOptions(watch=watch)
     options = ListOptions(
@@ -191,8 +191,9 @@ def list_options(query: Query, *, watch: bool = False) -> ListOptions:
     )
     options.label_selector = _label_selector(_first(query, "labelSelector"))
     options.field_selector = field_selector(_first(query, "fieldSelector"))
-    _set_list_options_defaults(options)
-    errors = _watch_errors(options) if options.watch else _list_errors(options)
+    if watch_list:
+        _set_list_options_defaults(options)
+    errors = _watch_errors(options, watch_list) if options.watch else _list_errors(options)
     if errors:
         raise _invalid("ListOptions", errors)
     options.watch = options.watch or watch
@@ -251,13 +252,16 @@ def _list_errors(options: ListOptions) -> ErrorList:
     return errors
 
 
-def _watch_errors(options: ListOptions) -> ErrorList:
+def _watch_errors(options: ListOptions, watch_list: bool) -> ErrorList:
     match, initial_events = options.resource_version_match, options.send_initial_events
     path = Path("resourceVersionMatch")
     errors: ErrorList = []
     if initial_events is not None and match != "NotOlderThan":
         detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         errors.append(field.forbidden(path, detail))
+    if initial_events is not None and not watch_list:
+        detail = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        errors.append(field.forbidden("sendInitialEvents", detail))
     if match:
         if initial_events is None:
             detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

@@ -27,6 +27,7 @@ from fakeapiserver.registry.generic.kind import BuiltinKind
 _GVK: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 _KIND: Final = GroupKind("authentication.k8s.io", "TokenRequest")
 _DEFINITION: Final = "io.k8s.api.authentication.v1.TokenRequest"
+_CHECKED: Final = "TokenRequestServiceAccountUIDValidation"
 _HOUR: Final = 3600
 _SHORTEST: Final = 600
 # A pod's token of just this age is one that kubelet asks for; it is good for a year, so that clients can be late in reloading it.
@@ -53,10 +54,13 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         detail = "must match the service account namespace if specified"
         raise new_invalid(_KIND, info.name, [field.invalid("metadata.namespace", meta["namespace"], detail)])
     account = store.decode((await store.get(info.namespace, info.name)).value)
-    checks = scopes.table.scheme.features.enabled("TokenRequestServiceAccountUIDValidation")
-    if checks and meta.get("uid") and meta["uid"] != uid(account):
+    if meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
-        raise new_conflict(GroupResource(*_KIND), info.name, reason)
+        if scopes.table.scheme.features.enabled(_CHECKED):
+            raise new_conflict(GroupResource(*_KIND), info.name, reason)
+        request.warnings.append(
+            f"{reason} but {_CHECKED} is not enabled. In the future, this will return a conflict error"
+        )
     now = scope.clock.now()
     meta |= {"name": info.name, "namespace": info.namespace, "uid": uid(account), "creationTimestamp": rfc3339(now)}
     spec["audiences"] = spec.get("audiences") or list(issuer.audiences)

@@ -43,7 +43,8 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
-    options = list_options(request.query, watch=True)
+    watch_list = store.strategy.features.enabled("WatchList")
+    options = list_options(request.query, watch=True, watch_list=watch_list)
     predicate = selection.predicate(options, request.info, scope)
     revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)

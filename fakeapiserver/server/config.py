@@ -76,10 +76,12 @@ FEATURE_GATES: Final = (
     "StorageVersionAPI",
     "StorageVersionHash",
     "StorageVersionMigrator",
+    "StrictIPCIDRValidation",
     "TaintTolerationComparisonOperators",
     "TokenRequestServiceAccountUIDValidation",
     "UserNamespacesHostNetworkSupport",
     "VolumeLimitScaling",
+    "WatchList",
     "WorkloadWithJob",
 )
 

@@ -15,16 +15,23 @@ _REPLICAS = {**_TEMPLATE, "DeploymentReplicaSetTerminatingReplicas": [("status",
 RESOURCES: dict[str, Strategy] = {
     "controllerrevisions": ControllerRevisionStrategy(update_meta_checks=("update", "create")),
     "daemonsets": DaemonSetStrategy(
-        has_generation=True, converted_annotations={TEMPLATE_GENERATION: "0"}, gated_fields=_TEMPLATE
+        legacy_addresses=True,
+        has_generation=True,
+        converted_annotations={TEMPLATE_GENERATION: "0"},
+        gated_fields=_TEMPLATE,
     ),
     "deployments": DeploymentStrategy(
+        legacy_addresses=True,
         has_generation=True,
         status_reset_fields=("spec", "metadata.labels"),
         blank_spec={"replicas": 0},
         gated_fields=_REPLICAS,
     ),
-    "replicasets": ReplicaSetStrategy(has_generation=True, blank_spec={"replicas": 0}, gated_fields=_REPLICAS),
+    "replicasets": ReplicaSetStrategy(
+        legacy_addresses=True, has_generation=True, blank_spec={"replicas": 0}, gated_fields=_REPLICAS
+    ),
     "statefulsets": StatefulSetStrategy(
+        legacy_addresses=True,
         has_generation=True,
         blank_spec={"replicas": 0},
         validate_name=names.name_is_dns_label,

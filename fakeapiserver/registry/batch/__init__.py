@@ -11,11 +11,13 @@ _PODS_STAY = (
 )
 RESOURCES: dict[str, Strategy] = {
     "cronjobs": CronJobStrategy(
+        legacy_addresses=True,
         has_generation=True,
         status_meta_checks=(),
         gated_fields=gated_pod_fields("spec", "jobTemplate", "spec", "template", "spec"),
     ),
     "jobs": JobStrategy(
+        legacy_addresses=True,
         deletion_warning=_PODS_STAY,
         update_meta_checks=("create", "spec", "update"),
         has_generation=True,

@@ -27,7 +27,10 @@ RESOURCES = {
     "componentstatuses": ComponentStatusStrategy(deprecation="v1 ComponentStatus is deprecated in v1.19+"),
     "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create")),
     "endpoints": EndpointsStrategy(
-        allow_create_on_update=True, deprecation=_ENDPOINTS, update_meta_checks=("update", "create")
+        legacy_addresses=True,
+        allow_create_on_update=True,
+        deprecation=_ENDPOINTS,
+        update_meta_checks=("update", "create"),
     ),
     "events": EventStrategy(
         allow_create_on_update=True,
@@ -45,6 +48,7 @@ RESOURCES = {
         selectable_fields={"status.phase": "status.phase"},
     ),
     "nodes": NodeStrategy(
+        legacy_addresses=True,
         update_meta_checks=("create", "spec", "update"),
         selectable_fields={"spec.unschedulable": "spec.unschedulable"},
     ),
@@ -55,6 +59,7 @@ RESOURCES = {
         returns_deleted_object=True, update_meta_checks=("create", "spec", "create")
     ),
     "pods": PodStrategy(
+        legacy_addresses=True,
         graceful=True,
         status_reset_fields=("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
         has_generation=True,
@@ -64,9 +69,13 @@ RESOURCES = {
         gated_fields={**gated_pod_fields("spec"), **GATED_STATUS},
     ),
     "podtemplates": PodTemplateStrategy(
-        has_generation=True, returns_deleted_object=True, gated_fields=gated_pod_fields("template", "spec")
+        legacy_addresses=True,
+        has_generation=True,
+        returns_deleted_object=True,
+        gated_fields=gated_pod_fields("template", "spec"),
     ),
     "replicationcontrollers": ReplicationControllerStrategy(
+        legacy_addresses=True,
         validated_twice_until="v1.34",
         validate_name=names.name_is_long,
         validates_generate_name=False,
@@ -79,6 +88,7 @@ RESOURCES = {
     "secrets": SecretStrategy(update_meta_checks=("update", "immutable", "create"), selectable_fields={"type": "type"}),
     "serviceaccounts": ServiceAccountStrategy(returns_deleted_object=True, update_meta_checks=("update", "create")),
     "services": ServiceStrategy(
+        legacy_addresses=True,
         companions=(GroupResource("", "endpoints"),),
         validate_name=names.name_is_dns_label,
         allow_create_on_update=True,

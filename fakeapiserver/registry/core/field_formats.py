@@ -146,6 +146,18 @@ def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:
     return []
 
 
+# What is wrong with an address only where they are read strictly (StrictIPCIDRValidation).
+STRICT_ONLY: Final = frozenset(
+    {
+        "must not be an IPv4-mapped IPv6 address",
+        "must not have leading 0s",
+        "must not have leading 0s in IP or prefix length",
+        "must not have an IPv4-mapped IPv6 address",
+        "must not have bits set beyond the prefix length",
+    }
+)
+
+
 def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
     """Addresses that were accepted before stay accepted."""
     if ip in known:
@@ -211,9 +223,10 @@ def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:
 
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:
     """Addresses that traffic can be sent to (ValidateEndpointIP)."""
-    if not _parses(ip_address, text):
+    plain = text if ":" in text else _LEADING_ZEROS.sub("", text)
+    if not _parses(ip_address, plain):
         return [field.invalid(path, text, "must be a valid IP address")]
-    ip = ip_address(text)
+    ip = ip_address(plain)
     found = []
     if ip.is_unspecified:
         found.append(f"may not be unspecified ({text})")

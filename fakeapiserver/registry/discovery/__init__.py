@@ -5,6 +5,7 @@ from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
     "endpointslices": EndpointSliceStrategy(
+        legacy_addresses=True,
         has_generation=True,
         update_meta_checks=("create",),
     )

@@ -814,6 +814,10 @@ class Store:
         return errors + _finalizer_errors(strategy, kind, obj)
 
     def _refuse(self, obj: Object, errors: ErrorList, empties: "Empties") -> None:
+        if errors and self.strategy.legacy_addresses and not self.strategy.features.enabled("StrictIPCIDRValidation"):
+            from fakeapiserver.registry.core.field_formats import STRICT_ONLY
+
+            errors = [error for error in errors if error.detail not in STRICT_ONLY]
         if errors:
             if empties:
                 sent = {_text(steps): empty for steps, empty in empties.items()}

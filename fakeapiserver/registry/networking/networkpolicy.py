@@ -3,6 +3,7 @@
 Upstream: pkg/registry/networking/networkpolicy/strategy.go, pkg/apis/networking/{v1/defaults.go,validation/validation.go}.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
@@ -16,6 +17,8 @@ from fakeapiserver.registry.generic.label_selector import format_label_selector,
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
+# Leading zeros, which count for nothing.
+_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
 _SPEC: Final = Path("spec")
 _TYPES: Final = ("Ingress", "Egress")
 _DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
@@ -133,7 +136,7 @@ def _block_errors(block: Object, path: Path, known: Collection[str]) -> ErrorLis
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     """None for what is none, or an address without a prefix."""
     try:
-        return ip_network(text, strict=False) if "/" in text else None
+        return ip_network(_ZEROS.sub("", text) if "." in text else text, strict=False) if "/" in text else None
     except ValueError:
         return None
 

@@ -6,7 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/api
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
-from math import floor
+from math import ceil, floor
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.quantity import amount
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 _MAX_PORT_NAME: Final = 15
+_SIGN: Final = 1 << 63  # the highest bit of an int64
 _PORT_NAME: Final = re.compile("[-a-z0-9]+")
 _LEADING_ZEROS: Final = re.compile(r"(?<![\d])0+(?=\d)")
 _LETTER: Final = re.compile("[a-z]")
@@ -98,8 +99,9 @@ def positive_amount_errors(quantity: str, path: Path) -> ErrorList:
 
 
 def basic_resource_errors(quantity: str, path: Path) -> ErrorList:
-    """A quantity that isn't negative; shown in whole numbers (validateBasicResource)."""
-    whole = floor(amount(quantity))
+    """A quantity that isn't negative; shown in whole numbers (validateBasicResource), of which Go keeps 64 bits."""
+    found = amount(quantity)
+    whole = ((floor(found) if found < 0 else ceil(found)) + _SIGN) % (2 * _SIGN) - _SIGN
     return [field.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 

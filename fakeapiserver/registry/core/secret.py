@@ -45,7 +45,7 @@ class SecretStrategy(Strategy, kw_only=True):
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
         if obj.get("type") != old.get("type"):
-            errors.append(field.invalid("type", obj.get("type"), "field is immutable"))
+            errors.append(field.invalid("type", field.json_text(obj.get("type", "")), "field is immutable"))
         return errors + immutable_errors(obj, old, ("data",))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:

@@ -31,8 +31,9 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
     ],
     "ContainerStopSignals": [(containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS],
     "EnvFiles": [(containers, "*", "env", "*", "valueFrom", "fileKeyRef") for containers in CONTAINER_LISTS],
-    "GenericWorkload": [("schedulingGroup",)],
+    "GenericWorkload": [("schedulingGroup",), ("workloadRef",)],  # as 1.36 and 1.35 have it
     "HostnameOverride": [("hostnameOverride",)],
+    "ImageVolume": [("volumes?", "*~image")],
     "MatchLabelKeysInPodTopologySpread": [("topologySpreadConstraints", "*", "matchLabelKeys")],
     "PodCertificateRequest": [("volumes", "*", "projected", "sources", "*", "podCertificate")],
     "PodLevelResources": [("resources",)],

@@ -8,5 +8,6 @@ RESOURCES: dict[str, Strategy] = {
         legacy_addresses=True,
         has_generation=True,
         update_meta_checks=("create",),
+        gated_fields={"PreferSameTrafficDistribution": [("endpoints", "*", "hints", "forNodes")]},
     )
 }

@@ -26,6 +26,7 @@ _EMBEDDED: Final = "VolumeSource|PersistentVolumeSource|ProbeHandler|IngressRule
 _WORDS: Final = (
     _Words("v1.34", re.compile(r"(must be no more than \d+) bytes"), r"\1 characters"),
     _Words("v1.34", re.compile("a valid label key must"), "a qualified name must"),
+    _Words("v1.35", re.compile("when pod `restartPolicy` is"), "when `restartPolicy` is"),
     # the names of embedded structs
     _Words("v1.34", re.compile(rf"(?<=\.)(?:{_EMBEDDED})\.(?=\S* of type )"), ""),
 )

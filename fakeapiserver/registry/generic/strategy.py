@@ -5,7 +5,7 @@ A resource without a file of its own gets `Strategy` as it stands.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
+_ITEMS_WITH: Final = "*~"
 FieldPath = tuple[str, ...]
 MetaCheck = Literal["create", "update", "spec", "immutable"]
 
@@ -312,7 +313,7 @@ def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Seq
 
 def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
     """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty,
-    "x!v" an x that isn't v."""
+    "x!v" an x that isn't v, "*~x" every item of a list that has an x."""
     for path in paths:
         _drop(obj, path)
 
@@ -328,6 +329,9 @@ def _values(value: object, path: FieldPath) -> Iterator[object]:
         for item in _items(value):
             yield from _values(item, rest)
         return
+    if head.startswith(_ITEMS_WITH):
+        yield from (item for item in _items(value) if head[2:] in item)
+        return
     found = _named(value, head)
     if found is not None:
         if rest:
@@ -342,6 +346,10 @@ def _drop(value: object, path: FieldPath) -> None:
         for item in _items(value):
             _drop(item, rest)
         return
+    if head.startswith(_ITEMS_WITH):
+        if isinstance(value, list):
+            value[:] = [item for item in value if head[2:] not in item]
+        return
     found = _named(value, head)
     if found is None:
         return
@@ -352,7 +360,7 @@ def _drop(value: object, path: FieldPath) -> None:
         del value[head.rstrip("?").partition("!")[0]]  # type: ignore[attr-defined]
 
 
-def _items(value: object) -> Iterable[object]:
+def _items(value: object) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 

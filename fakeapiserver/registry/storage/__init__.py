@@ -13,7 +13,10 @@ RESOURCES: dict[str, Strategy] = {
     "csidrivers": CSIDriverStrategy(
         allow_unconditional_update=False,
         returns_deleted_object=True,
-        gated_fields={"VolumeLimitScaling": [("spec", "preventPodSchedulingIfMissing")]},
+        gated_fields={
+            "MutableCSINodeAllocatableCount": [("spec", "nodeAllocatableUpdatePeriodSeconds")],
+            "VolumeLimitScaling": [("spec", "preventPodSchedulingIfMissing")],
+        },
     ),
     "csinodes": CSINodeStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)

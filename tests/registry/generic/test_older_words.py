@@ -9,7 +9,7 @@ from fakeapiserver.registry.generic.older_words import reworded
     ("version", "newest", "older"),
     [
         ("v1.34", "must be no more than 63 bytes", "must be no more than 63 characters"),
-        ("v1.35", "must be no more than 63 bytes", None),
+        ("v1.35", "must be no more than 63 bytes", "must be no more than 63 bytes"),
         (
             "v1.33",
             "json: cannot unmarshal bool into Go struct field Volume.spec.volumes.VolumeSource.nfs of type v1.NFSVolumeSource",

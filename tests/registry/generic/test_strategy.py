@@ -15,6 +15,7 @@ from fakeapiserver.registry.generic.strategy import drop_fields
         # What holds the field goes along only where the field was the last in it.
         (("spec", "b", "*", "c?", "d"), {"spec": {"a": 1, "b": [{}, {"c": {"e": 2}}, {"c": {}}]}}),
         (("spec", "a", "*", "x"), {"spec": {"a": 1, "b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}),
+        (("spec", "b", "*~c"), {"spec": {"a": 1, "b": []}}),
         (("no", "such"), {"spec": {"a": 1, "b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}),
     ],
 )

@@ -40,8 +40,12 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
     await scopes.admission.validate(attributes)
     now = rfc3339(scope.clock.now())
 
+    key = store.key(request.info.namespace, name)
+    if options.dry_run:  # upstream then looks itself, above the storage that adds the prefix
+        key = key.removeprefix("/registry")
+
     def assign(pod: Object) -> Object:
-        _check_preconditions(pod, store.key(request.info.namespace, name), meta, name)
+        _check_preconditions(pod, key, meta, name)
         _check_assignable(pod, name)
         return _assigned(pod, binding, now)
 

@@ -62,6 +62,8 @@ _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core"}
 
+# Older versions of the Scale have one internal type with autoscaling's.
+_SCALES: Final = frozenset((version, "Scale") for version in ("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"))
 
 # What JSON's decoder says of a number that no float64 holds.
 _TOO_LARGE: Final = "json: cannot unmarshal number "
@@ -197,7 +199,7 @@ def _decode(
     raw_text.keep(obj, kind.raw_fields, data if media_type == JSON else b"")
     if media_type != CBOR:  # of which upstream tells no unknown fields
         complaints = in_order(unknown) if in_order else duplicates + unknown
-        report_strictly(_of_known(complaints, kind), kind, validation, warnings)
+        report_strictly(_of_known(complaints, kind), kind, validation, warnings, obj)
     return obj
 
 
@@ -402,7 +404,8 @@ def check_type(
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     package = internal_package(gvk.group)
-    if (internal_package(found.group), found.kind) == (package, gvk.kind):
+    also = (str(found.group_version), found.kind) in _SCALES
+    if ("autoscaling" if also else internal_package(found.group), found.kind) == (package, gvk.kind):
         report(unknown)
         raise _other_version(found, gvk)
     why = f"converting ({found.version}.{found.kind}) to ({package}.{gvk.kind}): unknown conversion"

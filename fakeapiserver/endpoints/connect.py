@@ -49,6 +49,7 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     if not node_name:
         return Response(204, content_type="")
     node = await found_node(node_name, scopes, _PODS)
+    scopes.kubelet_client.check_addresses(node)
     try:
         runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
         if runtime is None:
@@ -230,13 +231,13 @@ def log_options(request: Request, now: float) -> LogOptions:
 
 def log_option_errors(request: Request) -> ErrorList:
     """StatusError 400 for what is no number and no time."""
-    tail, limit, since = (_integer(request, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
-    since_time = request.param("sinceTime")
+    since, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
     if since_time:
         try:
             parse_time(since_time)
         except ValueError as error:
             raise new_bad_request(str(error)) from None
+    tail, limit = _integer(request, "tailLines"), _integer(request, "limitBytes")
     errors: ErrorList = []
     if tail is not None and tail < 0:
         errors.append(field.invalid("tailLines", tail, "must be greater than or equal to 0"))

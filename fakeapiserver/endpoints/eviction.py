@@ -22,7 +22,7 @@ from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, re
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.delete import deletion_of
-from fakeapiserver.endpoints.options import DeleteOptions, delete_options
+from fakeapiserver.endpoints.options import DeleteOptions, judged_delete_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -55,7 +55,7 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     eviction = attributes.object or eviction
     if metadata(eviction).get("name", "") != info.name:
         raise new_bad_request("name in URL does not match name in Eviction object")
-    deletion = _delete_options(eviction, info.name, options.dry_run)
+    deletion, refusal = _delete_options(eviction, info.name, options.dry_run)
     await scopes.admission.validate(attributes)
     pod = store.decode((await store.get(info.namespace, info.name)).value)
     expected = deletion.resource_version
@@ -65,18 +65,22 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     else:
         # An unready pod that costs its budget nothing must be the very one that was looked at, whatever the client says.
         expected = await _ask_budget(pod, scopes, scope, deletion.dry_run) or expected
-    await _delete(store, scope, pod, replace(deletion, resource_version=expected))
+    await _delete(store, scope, pod, replace(deletion, resource_version=expected), refusal)
     return success(request, scope)
 
 
-def _delete_options(eviction: Object, name: str, dry_run: bool) -> DeleteOptions:
+def _delete_options(eviction: Object, name: str, dry_run: bool) -> tuple[DeleteOptions, StatusError | None]:
+    """How to delete, and why that is going to be refused."""
     body = eviction.get("deleteOptions")
     if body and body.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
         path = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
         detail = "can not be set for pod eviction, try after removing the option"
         raise new_invalid(GroupKind("policy", "Eviction"), name, [field.invalid(path, True, detail)])
-    found = delete_options({}, body or {})
-    return replace(found, dry_run=found.dry_run or dry_run)
+    found, refusal = judged_delete_options({}, body or {})
+    if dry_run and found.dry_run and (body or {})["dryRun"] != ["All"]:
+        content = " ".join((body or {})["dryRun"])
+        raise new_bad_request(f"Non-matching dry-run options in request and content: [All] and [{content}]")
+    return replace(found, dry_run=found.dry_run or dry_run), refusal
 
 
 def _past_budgets(pod: Object) -> bool:
@@ -206,8 +210,10 @@ async def _write_status(budget: Object, status: Object, scopes: RequestScopes) -
     return True
 
 
-async def _delete(store: Store, scope: RequestScope, pod: Object, options: DeleteOptions) -> None:
-    """Marks the pod as a target of disruption, then deletes it."""
+async def _delete(
+    store: Store, scope: RequestScope, pod: Object, options: DeleteOptions, refusal: StatusError | None
+) -> None:
+    """Marks the pod as a target of disruption, then deletes it; options that are refused are so only then."""
     meta, now, deletion = metadata(pod), rfc3339(scope.clock.now()), deletion_of(options)
 
     def mark(current: Object) -> Object:
@@ -222,4 +228,6 @@ async def _delete(store: Store, scope: RequestScope, pod: Object, options: Delet
         marked = await store.amend(meta["namespace"], meta["name"], mark)
         if deletion.resource_version:
             deletion = replace(deletion, resource_version=resource_version(store.decode(marked.value)))
+    if refusal is not None:
+        raise refusal
     await store.remove(meta["namespace"], meta["name"], deletion, dry_run=options.dry_run)

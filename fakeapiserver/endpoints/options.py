@@ -132,7 +132,15 @@ def _manager_required() -> field.Error:
 
 
 def delete_options(query: Query, body: Object | None) -> DeleteOptions:
-    """From the body when there is one (the query is then ignored, as upstream does), else from the query."""
+    """From the body when there is one (the query is then ignored, as upstream does), else from the query. StatusError 422."""
+    found, refusal = judged_delete_options(query, body)
+    if refusal is not None:
+        raise refusal
+    return found
+
+
+def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOptions, StatusError | None]:
+    """As `delete_options`, with why they are refused, for who looks at that later."""
     options = _delete_options_of_body(body) if body is not None else _delete_options_of_query(query)
     dry_run = options.pop("dry_run_values")
     result = DeleteOptions(dry_run=bool(dry_run), **options)
@@ -146,9 +154,7 @@ def delete_options(query: Query, body: Object | None) -> DeleteOptions:
             detail = 'supported values: "Foreground", "Background", "Orphan", "nil"'
             errors.append(field.Error("FieldValueNotSupported", "propagationPolicy", result.propagation_policy, detail))
     errors += _dry_run_errors(dry_run)
-    if errors:
-        raise _invalid("DeleteOptions", errors)
-    return result
+    return result, _invalid("DeleteOptions", errors) if errors else None
 
 
 def _delete_options_of_query(query: Query) -> dict[str, Any]:

@@ -81,10 +81,10 @@ def not_built(scope: RequestScope, name: str) -> Exception:
 
 async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Object, WriteOptions]:
     """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
-    options = write_options(request.query, "CreateOptions")
     respond.accepted(request, scope)
     media_type = object_media_type(request, kind)
     data = await request.body()
+    options = write_options(request.query, "CreateOptions")
     obj = decode_object(
         data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
     )

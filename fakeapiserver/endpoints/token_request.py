@@ -128,7 +128,11 @@ async def _bound(reference: Object | None, namespace: str, account: str, scopes:
     """The claims that name the object which the token is bound to. StatusError 400, 404, 409."""
     if reference is None:
         return {}
-    kind, group_version = reference.get("kind", ""), GroupVersion.parse(reference.get("apiVersion", ""))
+    kind = reference.get("kind", "")
+    try:
+        group_version = GroupVersion.parse(reference.get("apiVersion", ""))
+    except ValueError:
+        group_version = GroupVersion("", "")  # as upstream's FromAPIVersionAndKind takes it
     if group_version.group or kind not in _RESOURCES:
         group, version = group_version
         raise new_bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")

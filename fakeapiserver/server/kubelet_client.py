@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from fakeapiserver.apimachinery.errors import (
     new_bad_request,
     new_generic_server_response,
@@ -16,6 +18,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.endpoints.connect_options import is_true
 from fakeapiserver.endpoints.proxy import Location
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.server.resource_proxy import ResourceProxy
@@ -69,6 +72,8 @@ class KubeletClient:
     async def logs(self, request: Request, node: Object, path: str) -> Response:
         """StatusError: the kubelet can't be reached, or what it says instead of a log."""
         target = self._target(node)
+        if is_true(request.query.get("insecureSkipTLSVerifyBackend", [])):
+            target = replace(target, ca_bundle=b"", insecure=True)
         head = head_of("GET", path, [(b"host", target.authority.encode())])
         try:
             answer = await while_connected(

@@ -31,7 +31,6 @@ from fakeapiserver.server.reverse_proxy import (
 )
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 
-_MAX_PORT: Final = 65535
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH"))
 _REPLACED: Final = frozenset((b"content-length", b"x-forwarded-for", b"x-forwarded-uri"))
 # Whom a page may be shown to is this server's to say.
@@ -71,8 +70,6 @@ class ResourceProxy:
             where = (b"location", f"{request.path}/{query}".encode())
             return Response(301, content_type="", headers=[where])
         path = path or "/"
-        if location.port is not None and location.port > _MAX_PORT:
-            raise _unreachable(f"dial tcp: address {location.port}: invalid port")
         prefix = request.path.removesuffix(_with_slash_of(location.path, request.path))
         told = posixpath.normpath(f"{prefix}/{escaped_path(path)}") + ("/" if path.endswith("/") else "")
         unpacks = request.method != "HEAD" and not (request.header(b"accept-encoding") or request.header(b"range"))

@@ -27,6 +27,7 @@ _CHUNK: Final = 65536
 _BUFFER: Final = 1 << 20  # twice as much is read ahead of who takes a body, no more
 # Seconds until a quiet peer is asked, seconds between questions, and how many may go unanswered (upstream: net.KeepAliveConfig).
 _KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 9}
+_MAX_PORT: Final = 65535
 _CONNECT_SECONDS: Final = 30.0
 _BODILESS: Final = frozenset((204, 304))
 
@@ -119,6 +120,8 @@ class Transport:
 
     async def connect(self, target: Target) -> Connection:
         """A connection of one's own. TransportError."""
+        if target.port > _MAX_PORT:
+            raise TransportError(f"dial tcp: address {target.port}: invalid port")
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 reader, writer = await self._open(target)

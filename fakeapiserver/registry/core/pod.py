@@ -36,6 +36,8 @@ FIELDS: Final = {
     "status.nominatedNodeName": "status.nominatedNodeName",
 }
 _ENDED: Final = ("Failed", "Succeeded")
+# Subresources that are written as whole pods.
+_WHOLE: Final = ("ephemeralcontainers", "resize")
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -73,6 +75,10 @@ class PodStrategy(WithPods, kw_only=True):
         path = Path("metadata.annotations")
         text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
         return [f"{path.key(key)}: {text}" for key, _, _ in deprecated_profiles(obj)]
+
+    def reset_paths(self, subresource: str) -> tuple[str, ...]:
+        """A status that is missing where a whole pod is written to these two is disowned, though it stays."""
+        return () if subresource in _WHOLE else super().reset_paths(subresource)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)

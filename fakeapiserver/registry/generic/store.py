@@ -364,12 +364,12 @@ class Store:
 
     async def _update(self, request: WriteRequest, transform: Transform, current: StoredObject) -> Written:
         old = self.decode(current.value, request.kind.gvk)
+        if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
+            raise self._uid_conflict(request, old)
         # The transform gets a copy of its own: results share containers with what they were given.
         new = await self.settled(
             lambda: transform(self.strategy.with_unshown(self.decode(current.value, request.kind.gvk)))
         )
-        if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
-            raise self._uid_conflict(request, old)
         refused = _another_type(request, new)
         if not request.applied:
             changed = new

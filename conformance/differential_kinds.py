@@ -4,9 +4,10 @@
         [--kind PART] [--variants N] [--seed N] [--output text|json] [--quiet]
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
-(minimal_objects.json) and its rich ones (rich_objects.json) are created, read, listed, printed, updated, patched, written in their
-status (by the rich one's own, if it has one) and deleted; of each rich one `--variants` broken ones (conformance/broken_variants.py)
-are tried as new objects and half as many as updates, of the object and of its status, all with dryRun. What isn't stored is only created.
+(minimal_objects.json) and its rich ones (rich_objects.json; on_request_objects.json has both of what is served on request) are
+created, read, listed, printed, updated, patched, written in their status (by the rich one's own, if it has one) and deleted; of each
+rich one `--variants` broken ones (conformance/broken_variants.py) are tried as new objects and half as many as updates, of the object
+and of its status, all with dryRun. What isn't stored is only created, and what the real server doesn't serve is passed over.
 Prints which rich objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the
 shares of equal answers (valid), and of equal status and causes (broken).
 """
@@ -30,6 +31,8 @@ from conformance.writes import OBJECTS
 Request = dict[str, Any]
 
 RICH: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "rich_objects.json").read_text())
+# The first one is the smallest; a path stands for the same objects as there.
+_ON_REQUEST: Final[dict[str, list[dict[str, Any]] | str]] = json.loads((HERE / "on_request_objects.json").read_text())
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 # An address of a service or a node port, in a cell.
 _CHOSEN_NUMBER: Final = re.compile(r"\b10\.0\.0\.\d+\b|(?<=:)3\d{4}(?=/)")
@@ -41,25 +44,30 @@ _WITH_STATUS: Final = frozenset(
         "customresourcedefinitions",
         "daemonsets",
         "deployments",
+        "devicetaintrules",
         "flowschemas",
         "horizontalpodautoscalers",
         "ingresses",
         "jobs",
         "namespaces",
         "nodes",
-        "podgroups",
         "persistentvolumeclaims",
         "persistentvolumes",
+        "podcertificaterequests",
         "poddisruptionbudgets",
+        "podgroups",
         "pods",
         "prioritylevelconfigurations",
         "replicasets",
         "replicationcontrollers",
         "resourceclaims",
+        "resourcepoolstatusrequests",
         "resourcequotas",
         "servicecidrs",
         "services",
         "statefulsets",
+        "storageversionmigrations",
+        "storageversions",
         "validatingadmissionpolicies",
         "volumeattachments",
     }
@@ -236,6 +244,14 @@ class Comparison:
         self._told.add(key)
 
 
+def _objects_of(collection: str) -> list[dict[str, Any]]:
+    """The smallest one first."""
+    found = _ON_REQUEST.get(collection)
+    if isinstance(found, str):
+        return _objects_of(found)
+    return found or [OBJECTS[collection], *RICH[collection]]
+
+
 def _named(collection: str, obj: Mapping[str, Any], name: str) -> dict[str, Any]:
     """With a name, where it has none of its own and can have one."""
     made: dict[str, Any] = copy.deepcopy(dict(obj))
@@ -302,14 +318,19 @@ def main() -> int:
     parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.add_argument("--quiet", action="store_true", help="the table only")
     arguments = parser.parse_args()
+    on_request = {collection: _objects_of(collection) for collection in _ON_REQUEST}
+    rich = RICH | {collection: objects[1:] for collection, objects in on_request.items()}
+    small = OBJECTS | {collection: objects[0] for collection, objects in on_request.items()}
     comparison = Comparison(
         Client(arguments.oracle, arguments.oracle_token),
         Client(arguments.server, arguments.token),
         arguments.seed,
         arguments.variants,
         quiet=arguments.quiet,
+        rich=rich,
+        small=small,
     )
-    collections = [path for path in {**RICH, **OBJECTS} if arguments.kind in path and "example.com" not in path]
+    collections = [path for path in {**rich, **small} if arguments.kind in path and "example.com" not in path]
     for collection in filter(comparison.serves, collections):
         comparison.kind(collection)
         if arguments.output == "text":

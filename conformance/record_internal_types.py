@@ -15,20 +15,19 @@ import sys
 from pathlib import Path
 from typing import Final
 
-# group -> its version on the wire, and the types that messages show
+# (group, its version on the wire) -> the types that messages show
 _ROOTS: Final = {
-    "core": (
-        "v1",
-        (
-            "PodTemplateSpec",
-            "PersistentVolumeClaimSpec",
-            "PersistentVolumeSpec",
-            "PersistentVolumeSource",
-            "ScopeSelector",
-        ),
+    ("core", "v1"): (
+        "PodTemplateSpec",
+        "PersistentVolumeClaimSpec",
+        "PersistentVolumeSpec",
+        "PersistentVolumeSource",
+        "ScopeSelector",
     ),
-    "flowcontrol": ("v1", ("FlowSchemaSpec", "PriorityLevelConfigurationSpec")),
-    "resource": ("v1", ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute")),
+    ("flowcontrol", "v1"): ("FlowSchemaSpec", "PriorityLevelConfigurationSpec"),
+    ("resource", "v1"): ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute"),
+    ("resource", "v1alpha3"): ("ResourcePoolStatusRequestStatus",),
+    ("certificates", "v1beta1"): ("PodCertificateRequestSpec",),
 }
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)
@@ -96,7 +95,7 @@ def main() -> int:
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
     found: dict[str, list[list[str]]] = {}
-    for group, (version, roots) in _ROOTS.items():
+    for (group, version), roots in _ROOTS.items():
         internal = Package((arguments.kubernetes / f"pkg/apis/{group}/types.go").read_text())
         wire = Package((arguments.api / f"{group}/{version}/types.go").read_text())
         wanted = list(roots)

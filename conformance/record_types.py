@@ -290,6 +290,16 @@ def lines(value: Json, depth: int, indent: str = "") -> str:
     return "[\n" + ",\n".join(inner + lines(item, depth - 1, inner) for item in value) + "\n" + indent + "]"
 
 
+def add_deprecations(server: str, token: str, documents: dict[str, Json]) -> None:
+    """Adds the warning that a list is answered with, where there is one: this version of the resource is on its way out."""
+    context = ssl._create_unverified_context()
+    for path, resource in listable(documents):
+        request = urllib.request.Request(f"{server}{path}?limit=1", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, context=context, timeout=60) as response:
+            if warning := response.headers.get("Warning"):
+                resource["deprecation"] = json.loads(warning.removeprefix("299 - "))
+
+
 def mark_on_request(everything: dict[str, Json], default: dict[str, Json]) -> None:
     """Marks the resources that a server with its defaults doesn't serve."""
     served = {name for name, _ in _rows(default)}
@@ -334,6 +344,7 @@ def main() -> None:
     add_priorities(get, groups)
     add_definitions(groups, schemas)
     add_operations(groups, documents)
+    add_deprecations(arguments.all.rstrip("/"), arguments.token, groups)
     groups_by_default = discovery(by_default)
     mark_on_request(groups, groups_by_default)
     write("discovery.json", groups, 7)

@@ -1,4 +1,7 @@
-"""A pod's priority comes from its PriorityClass. Upstream: k8s.io/kubernetes/plugin/pkg/admission/priority/admission.go."""
+"""The priority of a pod, or of a group of pods, comes from its PriorityClass.
+
+Upstream: k8s.io/kubernetes/plugin/pkg/admission/priority/admission.go.
+"""
 
 from typing import Final
 
@@ -7,13 +10,14 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 
+_GROUPS: Final = GroupResource("scheduling.k8s.io", "podgroups")
 _CLASSES: Final = "priorityclasses.scheduling.k8s.io"
 # What a pod gets when it names no class and no class is the global default.
 _NO_CLASS: Final[Object] = {"metadata": {"name": ""}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 
 
 class Priority(Handler):
-    resources = frozenset({PODS, GroupResource("scheduling.k8s.io", "priorityclasses")})
+    resources = frozenset({PODS, _GROUPS, GroupResource("scheduling.k8s.io", "priorityclasses")})
 
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
@@ -21,6 +25,10 @@ class Priority(Handler):
         self._known: tuple[list[Object] | None, Object | None] = None, None
 
     async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource == _GROUPS:
+            if attributes.operation == "CREATE" and self.initializer.features.enabled("WorkloadAwarePreemption"):
+                self._set_group(attributes, (attributes.object or {})["spec"])
+            return
         if attributes.resource.group_resource != PODS:
             return
         spec = (attributes.object or {}).setdefault("spec", {})
@@ -31,7 +39,7 @@ class Priority(Handler):
 
     async def validate(self, attributes: Attributes) -> None:
         new = attributes.object or {}
-        if attributes.resource.group_resource == PODS or not new.get("globalDefault"):
+        if attributes.resource.group_resource in (PODS, _GROUPS) or not new.get("globalDefault"):
             return
         default = self._default()
         if default is None:
@@ -60,6 +68,16 @@ class Priority(Handler):
             spec["priorityClassName"] = name
         if policy:
             spec["preemptionPolicy"] = policy
+
+    def _set_group(self, attributes: Attributes, spec: Object) -> None:
+        found = self._class_of(attributes, spec.get("priorityClassName") or "")
+        name, value, given = found["metadata"]["name"], found.get("value", 0), spec.get("priority")
+        if given is not None and given != value:
+            computed = f"must match the priority computed ({value}) based on the priority class set in the spec"
+            raise forbidden(attributes, f"priority set in the pod group ({given}) {computed}")
+        spec["priority"] = value
+        if name:
+            spec["priorityClassName"] = name
 
     def _class_of(self, attributes: Attributes, name: str) -> Object:
         if not name:

@@ -1,13 +1,16 @@
-"""Kinds that are stored once and served under two names: Event (core and events.k8s.io) and HorizontalPodAutoscaler (v1 and v2).
+"""Kinds that are stored once and served in several versions: in which one they are stored, and how objects change between them.
 
-Upstream: k8s.io/kubernetes/pkg/apis/events/v1/conversion.go, k8s.io/kubernetes/pkg/kubeapiserver/default_storage_factory_builder.go
+Most versions of a kind are alike: only apiVersion differs. Those that aren't are in CONVERSIONS.
+
+Upstream: k8s.io/kubernetes/pkg/apis/<group>/<version>/conversion.go, k8s.io/kubernetes/pkg/kubeapiserver/default_storage_factory_builder.go
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apis import conversion_autoscaling
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
+from fakeapiserver.apis import conversion_autoscaling, conversion_resource
 
 Object = dict[str, Any]
 
@@ -16,7 +19,26 @@ EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
 HPA_V1: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 HPA_V2: Final = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 
-STORED_AS: Final = {EVENT: CORE_EVENT, HPA_V1: HPA_V2}
+# Kinds of several versions -> the one that objects are stored in, which is what their rules are written for. Upstream's hash in
+# discovery may tell of an older one; nothing else shows it.
+_RESOURCE: Final = "resource.k8s.io"
+STORED_VERSIONS: Final[Mapping[GroupKind, str]] = {
+    GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "v1",
+    GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "v1",
+    GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "v1",
+    GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): "v1",
+    GroupKind("autoscaling", "HorizontalPodAutoscaler"): "v2",
+    GroupKind("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
+    GroupKind("coordination.k8s.io", "LeaseCandidate"): "v1beta1",
+    GroupKind("networking.k8s.io", "IPAddress"): "v1",
+    GroupKind("networking.k8s.io", "ServiceCIDR"): "v1",
+    GroupKind(_RESOURCE, "DeviceClass"): "v1",
+    GroupKind(_RESOURCE, "DeviceTaintRule"): "v1beta2",
+    GroupKind(_RESOURCE, "ResourceClaim"): "v1",
+    GroupKind(_RESOURCE, "ResourceClaimTemplate"): "v1",
+    GroupKind(_RESOURCE, "ResourceSlice"): "v1",
+    GroupKind("storage.k8s.io", "VolumeAttributesClass"): "v1",
+}
 
 # core's field -> events.k8s.io's
 EVENT_FIELDS: Final = {
@@ -65,7 +87,21 @@ FIELD_LABELS: Final[Mapping[GroupVersionKind, Mapping[str, str]]] = {
 
 def storage_gvk(gvk: GroupVersionKind) -> GroupVersionKind:
     """The kind that objects of this one are stored as; most are stored as themselves."""
-    return STORED_AS.get(gvk, gvk)
+    if gvk == EVENT:
+        return CORE_EVENT
+    version = STORED_VERSIONS.get(gvk.group_kind)
+    return gvk if version is None else GroupVersionKind(gvk.group, version, gvk.kind)
+
+
+@cache
+def alike(gvk: GroupVersionKind, other: GroupVersionKind) -> bool:
+    """Whether objects of one are objects of the other, but for their apiVersion."""
+    if gvk == other:
+        return True
+    stored = storage_gvk(gvk)
+    return stored == storage_gvk(other) and all(
+        (kind, to) not in CONVERSIONS for kind, to in ((gvk, stored), (stored, other))
+    )
 
 
 def convert(obj: Object, gvk: GroupVersionKind) -> Object:
@@ -73,13 +109,16 @@ def convert(obj: Object, gvk: GroupVersionKind) -> Object:
 
     Both ways expect defaults to have been applied. Raises ValueError if there is no conversion between the two kinds.
     """
-    api_version = str(gvk.group_version)
-    if obj.get("apiVersion") == api_version and obj.get("kind") == gvk.kind:
+    found = GroupVersionKind(*GroupVersion.parse(obj.get("apiVersion") or ""), obj.get("kind") or "")
+    if found == gvk:
         return obj
-    conversion = CONVERSIONS.get((obj.get("apiVersion"), gvk))
-    if conversion is None or obj.get("kind") != gvk.kind:
+    stored = storage_gvk(gvk)
+    if storage_gvk(found) != stored:
         raise ValueError(f"no conversion from {obj.get('apiVersion')}, Kind={obj.get('kind')} to {gvk}")
-    return {**conversion(obj), "apiVersion": api_version}
+    for step in ((found, stored), (stored, gvk)):
+        if (conversion := CONVERSIONS.get(step)) is not None:
+            obj = conversion(obj)
+    return {**obj, "apiVersion": str(gvk.group_version)}
 
 
 def event_to_core(obj: Object) -> Object:
@@ -100,9 +139,27 @@ def _renamed(obj: Object, names: Mapping[str, str]) -> Object:
     return {names.get(key, key): value for key, value in obj.items()}
 
 
-CONVERSIONS: Final[Mapping[tuple[Any, GroupVersionKind], Callable[[Object], Object]]] = {
-    ("v1", EVENT): event_from_core,
-    ("events.k8s.io/v1", CORE_EVENT): event_to_core,
-    ("autoscaling/v1", HPA_V2): conversion_autoscaling.to_v2,
-    ("autoscaling/v2", HPA_V1): conversion_autoscaling.to_v1,
+_Step = tuple[GroupVersionKind, GroupVersionKind]
+
+
+def _both_ways(
+    kind: str, to: Callable[[Object], Object], back: Callable[[Object], Object]
+) -> dict[_Step, Callable[[Object], Object]]:
+    """Between v1 of devices' kinds and the versions that have the older shape."""
+    stored = GroupVersionKind(_RESOURCE, "v1", kind)
+    older = [GroupVersionKind(_RESOURCE, version, kind) for version in conversion_resource.OLDER_VERSIONS]
+    return {(gvk, stored): to for gvk in older} | {(stored, gvk): back for gvk in older}
+
+
+# (kind, stored kind) and back -> what changes besides apiVersion.
+CONVERSIONS: Final[Mapping[_Step, Callable[[Object], Object]]] = {
+    (CORE_EVENT, EVENT): event_from_core,
+    (EVENT, CORE_EVENT): event_to_core,
+    (HPA_V1, HPA_V2): conversion_autoscaling.to_v2,
+    (HPA_V2, HPA_V1): conversion_autoscaling.to_v1,
+    **_both_ways("ResourceClaim", conversion_resource.claim_from_v1beta1, conversion_resource.claim_to_v1beta1),
+    **_both_ways(
+        "ResourceClaimTemplate", conversion_resource.template_from_v1beta1, conversion_resource.template_to_v1beta1
+    ),
+    **_both_ways("ResourceSlice", conversion_resource.slice_from_v1beta1, conversion_resource.slice_to_v1beta1),
 }

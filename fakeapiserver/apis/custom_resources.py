@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import is_terminating
 from fakeapiserver.apis.custom_definitions import CustomDefinitions, definition_name
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
+from fakeapiserver.apis.version_priority import kube_aware_key
 
 Object = dict[str, Any]
 
@@ -61,11 +62,28 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
         columns=tuple(_columns(version)),
         custom=True,
         terminating=terminating,
+        deprecation=_deprecation(version, spec),
         list_kind=list_kind,
         definitions=CustomDefinitions(gvk, list_kind, schema, selectable),
         schema=schema,
         selectable_fields=selectable,
     )
+
+
+def _deprecation(version: Object, spec: Object) -> str:
+    """What every answer in a deprecated version warns of (upstream: defaultDeprecationWarning)."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    name, kind = version["name"], spec["names"]["kind"]
+    newer = [
+        other["name"]
+        for other in spec["versions"]
+        if other.get("served") and not other.get("deprecated") and kube_aware_key(other["name"]) < kube_aware_key(name)
+    ]
+    text = f"{spec['group']}/{name} {kind} is deprecated"
+    return f"{text}; use {spec['group']}/{min(newer, key=kube_aware_key)} {kind}" if newer else text
 
 
 def _subresources(gvk: GroupVersionKind, wanted: Object) -> Iterator[Subresource]:

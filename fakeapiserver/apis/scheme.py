@@ -57,6 +57,7 @@ class APIResource:
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made,
     `terminating` those whose definition is on its way out.
+    `deprecation` is the warning that comes with every answer, where this version is on its way out.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
     `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` and `selectable_fields` (their jsonPaths) are what a
     CustomResourceDefinition says of it.
@@ -77,6 +78,7 @@ class APIResource:
     terminating: bool = False
     returns_deleted: bool = False
     list_kind: str = ""
+    deprecation: str = ""
     definitions: Definitions | None = field(default=None, repr=False, compare=False)
     schema: CustomSchema | None = field(default=None, repr=False, compare=False)
     selectable_fields: tuple[str, ...] = ()
@@ -265,6 +267,7 @@ def _resources(
             definition=row.get("definition", ""),
             columns=tuple(columns.get(f"{prefix}/{gv}/{plural}", ())),
             returns_deleted=row.get("returnsDeleted", False),
+            deprecation=row.get("deprecation", ""),
             list_kind=row["responseKind"]["kind"] + "List" if "list" in row["verbs"] else "",
         )
 

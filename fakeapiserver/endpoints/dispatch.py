@@ -79,7 +79,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if not (unknown or _is_served_path(info, scope)):
         raise new_generic_not_found()
     # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
-    warns = scope.store is not None and scope.store.strategy.deprecation
+    warns = scope.resource.deprecation
     # A watch of what can only be listed has the list's route.
     watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
     if warns and (

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis import conversion
 from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
@@ -123,8 +124,10 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     @property
     def converted(self) -> bool:
-        """The stored version is another one: bytes can't be handed on as they are."""
-        return self.store is not None and self.store.gvk != self.gvk
+        """The stored version has another shape: bytes can't be handed on as they are."""
+        if self.store is None or self.store.gvk == self.gvk:
+            return False
+        return self.kind.custom or not conversion.alike(self.gvk, self.store.gvk)
 
     def served(self, value: bytes) -> bytes:
         """The stored bytes as one object of this version."""

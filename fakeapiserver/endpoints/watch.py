@@ -155,7 +155,8 @@ class Form:
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         scope = self._scope
         assert scope.store is not None
-        strategy, gvk = scope.store.strategy, scope.gvk if scope.kind.custom else scope.store.gvk
+        strategy = scope.store.strategy
+        gvk = scope.store.gvk if scope.converted and not scope.kind.custom else scope.gvk
         obj: Object = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
         if not scope.kind.custom:
             scope.store.kind_in(obj["apiVersion"]).decode(obj)

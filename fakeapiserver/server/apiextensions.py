@@ -23,7 +23,6 @@ from fakeapiserver.apimachinery.schema.default import presets_status
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource
-from fakeapiserver.apis.version_priority import kube_aware_key
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, generate_name
@@ -389,7 +388,6 @@ class CustomResources:
             reset_fields=("status",) if subresources.get("status") is not None else (),
             selectable_fields={path: path for path in indexed},
             served_fields=_selectable(version),
-            deprecation=_deprecation(version, spec),
             presets_status=subresources.get("status") is not None and presets_status(stored_schema),
         )
 
@@ -599,19 +597,3 @@ def _schema_of(version: Object) -> Object:
 
 def _selectable(version: Object) -> list[str]:
     return [field["jsonPath"].lstrip(".") for field in version.get("selectableFields") or ()]
-
-
-def _deprecation(version: Object, spec: Object) -> str:
-    """What every answer in a deprecated version warns of (upstream: defaultDeprecationWarning)."""
-    if not version.get("deprecated"):
-        return ""
-    if version.get("deprecationWarning") is not None:
-        return str(version["deprecationWarning"])
-    name, kind = version["name"], spec["names"]["kind"]
-    newer = [
-        other["name"]
-        for other in spec["versions"]
-        if other.get("served") and not other.get("deprecated") and kube_aware_key(other["name"]) < kube_aware_key(name)
-    ]
-    text = f"{spec['group']}/{name} {kind} is deprecated"
-    return f"{text}; use {spec['group']}/{min(newer, key=kube_aware_key)} {kind}" if newer else text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apis.conversion import CORE_EVENT, EVENT, HPA_V1, HPA_V2, convert, storage_gvk
+from fakeapiserver.apis.conversion import CORE_EVENT, EVENT, HPA_V1, HPA_V2, alike, convert, storage_gvk
 from fakeapiserver.apis.conversion_autoscaling import there_and_back
 
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
@@ -288,3 +288,51 @@ def test_no_conversion_between_other_kinds() -> None:
         ValueError, match="no conversion from v1, Kind=Event to autoscaling/v2, Kind=HorizontalPodAutoscaler"
     ):
         convert(core_event(), HPA_V2)
+
+
+def _resource(version: str, kind: str) -> GroupVersionKind:
+    return GroupVersionKind("resource.k8s.io", version, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "older", "newer"),
+    [
+        (
+            "ResourceClaim",
+            {"devices": {"requests": [{"name": "r", "deviceClassName": "c", "count": 1, "adminAccess": False}]}},
+            {
+                "devices": {
+                    "requests": [{"name": "r", "exactly": {"deviceClassName": "c", "count": 1, "adminAccess": False}}]
+                }
+            },
+        ),
+        (
+            "ResourceClaim",
+            {"devices": {"requests": [{"name": "r", "deviceClassName": "", "firstAvailable": [{"name": "s"}]}]}},
+            {"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s"}]}]}},
+        ),
+        (
+            "ResourceClaimTemplate",
+            {"spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "c"}]}}},
+            {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
+        ),
+        (
+            "ResourceSlice",
+            {"devices": [{"name": "d", "basic": {"capacity": {"m": {"value": "1"}}}}]},
+            {"devices": [{"name": "d", "capacity": {"m": {"value": "1"}}}]},
+        ),
+    ],
+)
+def test_older_versions_of_devices(kind: str, older: dict[str, Any], newer: dict[str, Any]) -> None:
+    old = {"kind": kind, "apiVersion": "resource.k8s.io/v1beta1", "spec": older}
+    new = {"kind": kind, "apiVersion": "resource.k8s.io/v1", "spec": newer}
+    assert convert(old, _resource("v1", kind)) == new
+    assert convert(new, _resource("v1beta1", kind)) == old
+    assert convert(old, _resource("v1beta2", kind)) == {**new, "apiVersion": "resource.k8s.io/v1beta2"}
+
+
+def test_versions_that_are_alike() -> None:
+    assert alike(_resource("v1", "ResourceClaim"), _resource("v1beta2", "ResourceClaim"))
+    assert not alike(_resource("v1beta1", "ResourceClaim"), _resource("v1", "ResourceClaim"))
+    assert not alike(_resource("v1beta2", "ResourceClaim"), _resource("v1beta1", "ResourceClaim"))
+    assert not alike(_resource("v1", "ResourceClaim"), _resource("v1", "ResourceSlice"))

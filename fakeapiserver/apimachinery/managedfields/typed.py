@@ -195,7 +195,7 @@ class _Compiler:
         """Go's zero value of a struct, as JSON: what is not omitted when empty."""
         schema = self.definitions.get(name, {})
         if "properties" not in schema:
-            return None
+            return {} if schema.get("type") == "object" and name != _RAW_EXTENSION else None
         required, marks = schema.get("required", ()), go_types_in(self.definitions).get(name, {})
         out: dict[str, Any] = {}
         for key, field in schema["properties"].items():

@@ -224,7 +224,7 @@ class _Compiler:
         return _Field(
             decode=compiled.decode,
             plain=compiled.plain,
-            null=nothing if pointer else compiled.zero,
+            null=nothing if pointer or (go_type == "[]uint8" and without_omitempty) else compiled.zero,
             keep_empty=pointer or compiled.is_struct or without_omitempty or told_empty,
             always=(without_omitempty or by_value) and not omit_zero,
             omit_zero=omit_zero,

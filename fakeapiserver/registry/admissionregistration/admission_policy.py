@@ -74,6 +74,8 @@ class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         if (resources := obj["spec"].get("matchResources")) is not None:
             _default_match_resources(resources)
+        if version == "v1alpha1" and (reference := obj["spec"].get("paramRef")) is not None:
+            reference.setdefault("parameterNotFoundAction", "Deny")
 
     def validate(self, obj: Object) -> ErrorList:
         return binding_errors(obj["spec"], _SPEC, acts=self.acts)

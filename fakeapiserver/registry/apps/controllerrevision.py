@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
+from fakeapiserver.clock import Clock
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors
 from fakeapiserver.registry.generic.raw_texts import RawTexts
@@ -21,7 +22,7 @@ from fakeapiserver.registry.generic.table_cells import NONE, age
 class ControllerRevisionStrategy(Strategy, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts((("data",),)))
 
-    def for_server(self) -> "ControllerRevisionStrategy":
+    def for_server(self, clock: Clock) -> "ControllerRevisionStrategy":
         return replace(self, texts=RawTexts(self.texts.paths))
 
     def on_created(self, obj: Object) -> None:

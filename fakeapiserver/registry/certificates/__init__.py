@@ -2,6 +2,8 @@
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.certificates.certificatesigningrequest import CertificateSigningRequestStrategy
+from fakeapiserver.registry.certificates.clustertrustbundle import ClusterTrustBundleStrategy
+from fakeapiserver.registry.certificates.podcertificaterequest import PodCertificateRequestStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
@@ -14,7 +16,13 @@ RESOURCES: dict[str, Strategy] = {
         selectable_fields={"spec.signerName": "spec.signerName"},
         blank_spec={"request": None},
     ),
-    "clustertrustbundles": Strategy(
-        allow_unconditional_update=False, selectable_fields={"spec.signerName": "spec.signerName"}
+    "clustertrustbundles": ClusterTrustBundleStrategy(
+        allow_unconditional_update=False,
+        selectable_fields={"spec.signerName": "spec.signerName"},
+        update_meta_checks=("create", "immutable", "update"),
+    ),
+    "podcertificaterequests": PodCertificateRequestStrategy(
+        allow_unconditional_update=False,
+        selectable_fields={f"spec.{name}": f"spec.{name}" for name in ("signerName", "podName", "nodeName")},
     ),
 }

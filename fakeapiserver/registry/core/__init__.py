@@ -21,16 +21,11 @@ from fakeapiserver.registry.core.secret import SecretStrategy
 from fakeapiserver.registry.core.service import ServiceStrategy
 from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
 
-_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-
 RESOURCES = {
-    "componentstatuses": ComponentStatusStrategy(deprecation="v1 ComponentStatus is deprecated in v1.19+"),
+    "componentstatuses": ComponentStatusStrategy(),
     "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create")),
     "endpoints": EndpointsStrategy(
-        legacy_addresses=True,
-        allow_create_on_update=True,
-        deprecation=_ENDPOINTS,
-        update_meta_checks=("update", "create"),
+        legacy_addresses=True, allow_create_on_update=True, update_meta_checks=("update", "create")
     ),
     "events": EventStrategy(
         allow_create_on_update=True,

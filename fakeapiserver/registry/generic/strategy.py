@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.clock import Clock
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
@@ -82,8 +83,6 @@ class Strategy(Struct, kw_only=True):
     converted_annotations: Mapping[str, str] = field(default_factory=dict)
     # A watch of Tables tells the columns with each event (upstream's printer of the kind knows no NoHeaders).
     repeats_columns: bool = False
-    # A warning with every answer: this version of the kind is on its way out.
-    deprecation: str = ""
     # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
     default_propagation: str = "Background"
     # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is),
@@ -113,7 +112,7 @@ class Strategy(Struct, kw_only=True):
     companions: tuple[GroupResource, ...] = ()
     # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
-    # How a selector by another field is refused, where a kind selects by fields of its own.
+    # How a selector by another field is refused, where a kind selects by fields of its own; {kind} is the served one.
     unknown_field: str = "field label not supported: {}"
 
     @property
@@ -125,7 +124,7 @@ class Strategy(Struct, kw_only=True):
 
         return reworded(self.features.version)
 
-    def for_server(self) -> "Strategy":
+    def for_server(self, clock: Clock) -> "Strategy":
         """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
         return self
 

@@ -10,6 +10,8 @@ from fakeapiserver.registry.resource.device import (
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
 )
+from fakeapiserver.registry.resource.devicetaintrule import DeviceTaintRuleStrategy
+from fakeapiserver.registry.resource.resourcepoolstatusrequest import ResourcePoolStatusRequestStrategy
 
 _REQUESTS = (("requests", "*", "exactly"), ("requests", "*", "firstAvailable", "*"))
 
@@ -40,6 +42,9 @@ RESOURCES: dict[str, Strategy] = {
         update_meta_checks=("create", "update"),
         gated_fields={"DRAExtendedResource": [("spec", "extendedResourceName")]},
     ),
+    "devicetaintrules": DeviceTaintRuleStrategy(
+        has_generation=True, returns_deleted_object=True, status_reset_fields=("spec", "metadata")
+    ),
     "resourceclaims": ResourceClaimStrategy(
         status_reset_fields=("spec", "metadata"),
         returns_deleted_object=True,
@@ -60,6 +65,9 @@ RESOURCES: dict[str, Strategy] = {
         returns_deleted_object=True,
         update_meta_checks=("create", "spec", "update"),
         gated_fields=_gated_claim_fields("spec", "spec"),
+    ),
+    "resourcepoolstatusrequests": ResourcePoolStatusRequestStrategy(
+        allow_unconditional_update=False, returns_deleted_object=True, status_reset_fields=("spec", "metadata")
     ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,
@@ -86,6 +94,6 @@ RESOURCES: dict[str, Strategy] = {
             ],
         },
         selectable_fields={"spec.driver": "spec.driver", "spec.nodeName": "spec.nodeName"},
-        unknown_field="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+        unknown_field="field label not supported for {kind}: {}",
     ),
 }

@@ -12,7 +12,9 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.apis.conversion_resource import OLDER_VERSIONS
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -46,7 +48,7 @@ class _WithParameters(Strategy, kw_only=True):
 
     texts: RawTexts
 
-    def for_server(self) -> Self:
+    def for_server(self, clock: Clock) -> Self:
         return replace(self, texts=RawTexts(self.texts.paths))
 
     def on_created(self, obj: Object) -> None:
@@ -79,7 +81,7 @@ class ResourceClaimStrategy(_WithParameters, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_CLAIM))
 
     def default(self, obj: Object, version: str) -> None:
-        _default_requests(obj["spec"])
+        _default_requests(obj["spec"], version)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
@@ -116,7 +118,7 @@ class ResourceClaimTemplateStrategy(_WithParameters, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_TEMPLATE))
 
     def default(self, obj: Object, version: str) -> None:
-        _default_requests(obj["spec"].get("spec") or {})
+        _default_requests(obj["spec"].get("spec") or {}, version)
 
     def validate(self, obj: Object) -> ErrorList:
         errors = template_meta_errors(obj["spec"].get("metadata") or {}, _SPEC.child("metadata"))
@@ -136,7 +138,7 @@ class ResourceClaimTemplateStrategy(_WithParameters, kw_only=True):
 class ResourceSliceStrategy(Strategy, kw_only=True):
     def default_times(self, obj: Object, now: str) -> None:
         for device in obj["spec"].get("devices") or ():
-            for taint in device.get("taints") or ():
+            for taint in device.get("basic", device).get("taints") or ():
                 taint.setdefault("timeAdded", now)
 
     def validate(self, obj: Object) -> ErrorList:
@@ -162,9 +164,12 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), node, spec.get("driver", ""), pool, age(obj, now)]
 
 
-def _default_requests(spec: Object) -> None:
+def _default_requests(spec: Object, version: str) -> None:
+    """A request of an older version that names a class says itself what it asks for."""
+    flat = version in OLDER_VERSIONS
     for request in (spec.get("devices") or {}).get("requests") or ():
-        for choice in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+        exactly = request.get("exactly") if not flat else request if request.get("deviceClassName") else None
+        for choice in (exactly, *(request.get("firstAvailable") or ())):
             if choice is None:
                 continue
             choice["allocationMode"] = choice.get("allocationMode") or "ExactCount"

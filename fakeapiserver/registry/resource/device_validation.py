@@ -232,7 +232,7 @@ def _configuration_errors(config: Object, path: Path, *, stored: bool = False) -
     if opaque is None:
         return [field.required(at)]
     longest = None if stored else _MAX_PARAMETERS
-    errors = _driver_errors(opaque.get("driver", ""), at.child("driver"))
+    errors = driver_errors(opaque.get("driver", ""), at.child("driver"))
     return errors + _raw_errors(opaque.get("parameters"), at.child("parameters"), longest)
 
 
@@ -302,7 +302,7 @@ def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatur
 def slice_errors(spec: Object, old: Object | None = None) -> ErrorList:
     """`old`: the spec before an update."""
     pool, driver = spec.get("pool") or {}, spec.get("driver", "")
-    errors = _driver_errors(driver, _SPEC.child("driver")) + _pool_errors(pool, _SPEC.child("pool"))
+    errors = driver_errors(driver, _SPEC.child("driver")) + _pool_errors(pool, _SPEC.child("pool"))
     if old is not None:
         before = (old.get("pool") or {}).get("name", "")
         errors += immutable_errors(pool.get("name", ""), before, _SPEC.child("pool", "name"))
@@ -327,7 +327,7 @@ def slice_errors(spec: Object, old: Object | None = None) -> ErrorList:
 
 
 def _pool_errors(pool: Object, path: Path) -> ErrorList:
-    errors = _pool_name_errors(pool.get("name", ""), path.child("name"))
+    errors = pool_name_errors(pool.get("name", ""), path.child("name"))
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
     if count <= 0:
         errors.append(field.invalid(path.child("resourceSliceCount"), count, "must be greater than zero"))
@@ -393,7 +393,7 @@ def _device_errors(device: Object, old: Object | None, path: Path, *, per_device
     errors += _map_errors(capacity, -1, _MAX_QUALIFIED, _qualified_errors, amounts, path.child("capacity"))
     taints = device.get("taints")
     if old is None or (old.get("taints") or []) != (taints or []):
-        errors += _list_errors(taints, _MAX_TAINTS, _taint_errors, path.child("taints"))
+        errors += _list_errors(taints, _MAX_TAINTS, taint_errors, path.child("taints"))
     errors += _set_errors(
         device.get("consumesCounters"),
         _MAX_CONSUMPTIONS,
@@ -557,10 +557,13 @@ def _span_errors(span: Object, default: Quantity, most: Quantity, path: Path) ->
     return [field.invalid(path.child(row[0]), str(row[1]), row[2]) for row in found if row is not None]
 
 
-def _taint_errors(taint: Object, path: Path) -> ErrorList:
+def taint_errors(taint: Object, path: Path, known_effect: str | None = None) -> ErrorList:
+    """`known_effect`: that of before, which isn't judged again."""
     value, effect = taint.get("value", ""), taint.get("effect", "")
     errors = _label_key_errors(taint.get("key", ""), path.child("key"))
     errors += name_errors(value, names.is_valid_label_value, path.child("value"))
+    if effect == known_effect:
+        return errors
     if not effect:
         errors.append(field.required(path.child("effect")))
     elif effect not in _EFFECTS:
@@ -682,8 +685,8 @@ def _device_status_errors(row: Object, known: Collection[tuple[str, ...]], path:
 
 
 def _device_name_errors(row: Object, path: Path) -> ErrorList:
-    errors = _driver_errors(row.get("driver", ""), path.child("driver"))
-    errors += _pool_name_errors(row.get("pool", ""), path.child("pool"))
+    errors = driver_errors(row.get("driver", ""), path.child("driver"))
+    errors += pool_name_errors(row.get("pool", ""), path.child("pool"))
     return errors + name_errors(row.get("device", ""), names.is_dns1123_label, path.child("device"))
 
 
@@ -747,14 +750,14 @@ def _uuid_problem(uid: str) -> str:
 # What several of them share
 
 
-def _driver_errors(name: str, path: Path) -> ErrorList:
+def driver_errors(name: str, path: Path) -> ErrorList:
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _MAX_DRIVER)] if len(name.encode()) > _MAX_DRIVER else []
     return errors + [field.invalid(path, name, problem) for problem in names.is_dns1123_subdomain(name.lower())]
 
 
-def _pool_name_errors(name: str, path: Path) -> ErrorList:
+def pool_name_errors(name: str, path: Path) -> ErrorList:
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _MAX_POOL)] if len(name.encode()) > _MAX_POOL else []
@@ -772,7 +775,7 @@ def _qualified_errors(name: str, path: Path) -> ErrorList:
         return _identifier_errors(name, path)
     if "/" in identifier:
         return []
-    errors = _driver_errors(domain, path) if domain else [field.invalid(path, "", "the domain must not be empty")]
+    errors = driver_errors(domain, path) if domain else [field.invalid(path, "", "the domain must not be empty")]
     if not identifier:
         return [*errors, field.invalid(path, "", "the name must not be empty")]
     return errors + _identifier_errors(identifier, path)

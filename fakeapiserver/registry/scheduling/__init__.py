@@ -2,8 +2,14 @@
 
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.scheduling.priorityclass import SYSTEM_CLASSES, PriorityClassStrategy
+from fakeapiserver.registry.scheduling.workload import PodGroupStrategy, WorkloadStrategy, gated_group_fields
 
 _KEPT = dict.fromkeys(SYSTEM_CLASSES, "this is a system priority class and cannot be deleted")
 RESOURCES: dict[str, Strategy] = {
+    "podgroups": PodGroupStrategy(
+        status_reset_fields=("spec", "metadata"),
+        gated_fields=gated_group_fields("spec"),
+    ),
     "priorityclasses": PriorityClassStrategy(has_generation=True, never_deleted=_KEPT),
+    "workloads": WorkloadStrategy(gated_fields=gated_group_fields("spec", "podGroupTemplates", "*")),
 }

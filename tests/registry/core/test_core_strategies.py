@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
 from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.clock import SystemClock
 from fakeapiserver.registry.core import RESOURCES
 from fakeapiserver.registry.core.service_allocation import Operation, allocate_for_create, allocate_for_update
 from fakeapiserver.registry.core.service_ips import ClusterIPs
@@ -78,7 +79,7 @@ def operation(*held: int) -> Operation:
 
 
 def strategy(resource: str) -> Strategy:
-    return RESOURCES[resource].for_server()
+    return RESOURCES[resource].for_server(SystemClock())
 
 
 def prepared(resource: str, body: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,34 @@
+"""The blocks of a PEM text, as Go reads them.
+
+Upstream: encoding/pem/pem.go.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+_BLOCK: Final = re.compile(
+    r"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*$", re.DOTALL | re.MULTILINE
+)
+_HEADER: Final = re.compile(r"^[^\n:]*:[^\n]*\n", re.MULTILINE)
+
+
+class Block(Struct, frozen=True):
+    kind: str
+    content: bytes
+    has_headers: bool = False
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """What is no block is passed over."""
+    for found in _BLOCK.finditer(text):
+        body = _HEADER.sub("", found[2])
+        try:
+            content = base64.b64decode("".join(body.split()), validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        yield Block(found[1], content, body != found[2])

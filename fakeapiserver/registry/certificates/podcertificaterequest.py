@@ -1,0 +1,52 @@
+"""Certificates that kubelets ask for, for a pod: who signs them answers in the status, once.
+
+Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go; what is valid is in `podcertificaterequest_validation.py`.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.clock import Clock, SystemClock
+from fakeapiserver.registry.certificates.podcertificaterequest_validation import spec_errors, status_errors
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import format_labels
+
+_STATES: Final = ("Issued", "Denied", "Failed")
+
+
+class PodCertificateRequestStrategy(Strategy, kw_only=True):
+    clock: Clock = SystemClock()
+
+    def for_server(self, clock: Clock) -> "PodCertificateRequestStrategy":
+        return replace(self, clock=clock)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["status"] = {}
+
+    def validate(self, obj: Object) -> ErrorList:
+        return spec_errors(obj["spec"])
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        if obj["spec"] == old["spec"]:
+            return []
+        return [field.invalid(Path("spec"), internal_form(obj["spec"], "PodCertificateRequestSpec"), IMMUTABLE)]
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return status_errors(obj.get("status") or {}, old.get("status") or {}, old["spec"], self.clock.now())
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        states = [row["type"] for row in conditions if row.get("type") in _STATES]
+        return [
+            metadata(obj).get("name", ""),
+            *(spec.get(name, "") for name in ("podName", "serviceAccountName", "nodeName", "signerName")),
+            states[-1] if states else "Pending",
+            format_labels(spec.get("unverifiedUserAnnotations")),
+        ]

@@ -1,0 +1,104 @@
+"""Rules that upstream generates from its types' comments: names, limits, unions, fields that can't change.
+
+Upstream: k8s.io/apimachinery/pkg/api/validate; which field has which is in pkg/apis/<group>/<version>/zz_generated.validations.go.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
+
+Check = Callable[[str], list[str]]
+Errors = Callable[[Object, Path], ErrorList]
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_IS_CASELESS: Final = re.compile(_SUBDOMAIN, re.IGNORECASE | re.ASCII)
+_CASELESS_RULE: Final = names.regex_error(
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character",
+    _SUBDOMAIN,
+    "Example.com",
+)
+_MAX_LONG: Final = 253
+# Shown whatever was sent.
+_NOTHING: Final = msgspec.Raw(b"null")
+
+
+def short_name(value: str) -> list[str]:
+    return [
+        text.replace("characters", "bytes", 1) if "no more" in text else text for text in names.is_dns1123_label(value)
+    ]
+
+
+def long_name(value: str) -> list[str]:
+    return names.is_dns1123_subdomain(value, "bytes")
+
+
+def long_name_caseless(value: str) -> list[str]:
+    errors = [names.max_length_error(_MAX_LONG)] if len(value.encode()) > _MAX_LONG else []
+    return errors if _IS_CASELESS.fullmatch(value) else [*errors, _CASELESS_RULE]
+
+
+def required_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:
+    """A field that must be there, and what it may look like."""
+    return optional_text_errors(obj, name, check, path) if obj.get(name) else [field.required(path.child(name))]
+
+
+def optional_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:
+    value = obj.get(name)
+    return [] if value is None else [field.invalid(path.child(name), value, text) for text in check(value)]
+
+
+def minimum_errors(value: int, least: int, path: Path) -> ErrorList:
+    return [field.invalid(path, value, f"must be greater than or equal to {least}")] if value < least else []
+
+
+def maximum_errors(value: int, most: int, path: Path) -> ErrorList:
+    return [field.invalid(path, value, f"must be less than or equal to {most}")] if value > most else []
+
+
+def union_errors(obj: Object, members: Sequence[str], path: Path) -> ErrorList:
+    """Exactly one of the fields must be there."""
+    given = [name for name in members if obj.get(name) is not None]
+    listed = ", ".join(f"`{name}`" for name in members)
+    if not given:
+        return [field.invalid(path, "", f"must specify one of: {listed}")]
+    if len(given) > 1:
+        return [field.invalid(path, "{" + ", ".join(given) + "}", f"must specify exactly one of: {listed}")]
+    return []
+
+
+def list_errors(items: Sequence[Object], most: int, check: Errors, path: Path) -> ErrorList:
+    """Each item's; of too many only that."""
+    if len(items) > most:
+        return [field.too_many(path, len(items), most)]
+    return [error for i, item in enumerate(items) for error in check(item, path.index(i))]
+
+
+def map_list_errors(
+    items: Sequence[Object], most: int, check: Errors, path: Path, show: Callable[[Object], Any]
+) -> ErrorList:
+    """As list_errors, of items with names of their own; a second one of a name is told as `show` has it."""
+    if len(items) > most:
+        return [field.too_many(path, len(items), most)]
+    named = [item.get("name", "") for item in items]
+    twice = [i for i, name in enumerate(named) if name in named[:i]]
+    errors = [field.duplicate(path.index(i), show(items[i])) for i in twice]
+    return errors + list_errors(items, most, check, path)
+
+
+def unchanged_errors(obj: Object, old: Object, fields: Sequence[str], path: Path) -> ErrorList:
+    """Fields that can't change; upstream doesn't tell what they were to be. Empty is none, but zero is something."""
+    changed = (name for name in fields if _given(obj.get(name)) != _given(old.get(name)))
+    return [field.invalid(path.child(name), _NOTHING, IMMUTABLE) for name in changed]
+
+
+def _given(value: object) -> object:
+    return None if value in ("", []) else value

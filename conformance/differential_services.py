@@ -44,7 +44,7 @@ _NODE_PORTS: Final = (30001, 30002, 30003, 30100, 32767, 29999, 32768, 80, 65536
 _NAMES: Final = ("a", "b", "c")
 # In a message, of a service that came to nothing.
 _REFUSED_NUMBER: Final = re.compile(
-    r"(?<=Duplicate value: )3\d{4}|(?<=\"NodePort\":)3\d{4}|fd00::[0-9a-f]{3,4}(?![\w:])"
+    r"(?<=Duplicate value: )3\d{4}|(?<=\"NodePort\":)3\d{4}|fd00::[0-9a-f]{3,4}(?![\w:])|10\.0\.0\.[1-9]\d+"
 )
 _CHOICES: Final[dict[str, tuple[Any, ...]]] = {
     "sessionAffinity": ("None", "ClientIP", "ClientIP", "x"),

@@ -40,7 +40,7 @@ class Client:
 
 def run(scenario: Callable[[Client], Awaitable[None]], **config: Any) -> None:
     async def main() -> None:
-        server = LocalServer(Config(controllers=("none",), **config))
+        server = LocalServer(Config(**{"controllers": ("none",), **config}))
         await server.start()
         try:
             async with RESTClient(RESTConfig(host=server.url, ca_data=server.ca, token=server.admin_token)) as rest:
@@ -182,5 +182,40 @@ def test_addresses_and_services_that_lost_each_other_are_repaired() -> None:
         assert await client.taken() == {"10.0.0.1", "10.0.0.9"}
         await api.advance(150)
         assert await client.taken() == {"10.0.0.1", "10.0.0.7"}
+
+    run(scenario)
+
+
+def test_a_range_that_goes_gives_no_more_addresses_and_waits_for_those_it_gave() -> None:
+    async def scenario(client: Client) -> None:
+        api = client.server.api
+        assert api is not None
+        await client.ranges.create({"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/30"]}})
+        await api.advance(1)
+        await client.create("a", clusterIP="10.9.0.1")
+        await client.ranges.delete("more")
+        await api.advance(15)
+        [condition] = (await client.ranges.get("more"))["status"]["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "Terminating")
+        with pytest.raises(StatusError, match="the provided network does not match the current range"):
+            await client.create("b", clusterIP="10.9.0.2")
+        await client.services.delete("a")
+        await api.advance(15)
+        assert [obj["metadata"]["name"] for obj in (await client.ranges.list())["items"]] == ["kubernetes"]
+
+    run(scenario, controllers=("service-cidr-controller",))
+
+
+def test_the_first_range_comes_back() -> None:
+    async def scenario(client: Client) -> None:
+        api = client.server.api
+        assert api is not None
+        await client.ranges.delete("kubernetes")
+        with pytest.raises(StatusError, match="range is full"):
+            await client.create("a")
+        await api.advance(11)
+        found = await client.ranges.get("kubernetes")
+        assert [condition["status"] for condition in found["status"]["conditions"]] == ["True"]
+        await client.create("a")
 
     run(scenario)

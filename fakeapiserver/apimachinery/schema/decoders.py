@@ -229,7 +229,7 @@ def schema_or(kind: str, schema: Callable[[], GoType]) -> GoType:
             return value
         if not isinstance(value, list):
             return None
-        return value if kind == "StringArray" else [decode_schema(item, state) for item in value]
+        return value if kind == "StringArray" else [decode_schema(item, state) for item in value] or None
 
     return GoType(decode, nothing, is_struct=True)
 

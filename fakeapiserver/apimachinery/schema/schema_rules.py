@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.definition import Scope
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+# Those that are refused even if they say nothing.
+_UNSUPPORTED_EMPTY: Final = ("additionalItems", "$ref", "dependencies")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
@@ -173,7 +175,7 @@ def _standard(schema: Schema, path: Path, place: _Place) -> ErrorList:
     if place.forbidden_default and schema.get("default") is not None:
         errors.append(forbidden(path.child("default"), f"must not be set {place.forbidden_default}"))
     for key in _UNSUPPORTED:
-        if schema.get(key) or (key in ("additionalItems", "$ref") and key in schema):
+        if schema.get(key) or (key in _UNSUPPORTED_EMPTY and schema.get(key) is not None):
             errors.append(forbidden(path.child(key), f"{key} is not supported"))
     if kind == "null":
         errors.append(forbidden(path.child("type"), "type cannot be set to null, use nullable as an alternative"))

@@ -373,9 +373,10 @@ def _stored_version_errors(obj: Object) -> ErrorList:
     errors: ErrorList = []
     found = set()
     for version in obj["spec"].get("versions") or ():
-        found.add(version.get("name"))
-        if version.get("storage") and version.get("name") not in stored:
+        # A version that is there twice is stored as the first of them.
+        if version.get("storage") and (version.get("name") not in stored or version.get("name") in found):
             errors.append(invalid(path, stored, f"must have the storage version {version.get('name')}"))
+        found.add(version.get("name"))
     for i, name in enumerate(stored):
         if name not in found:
             detail = (

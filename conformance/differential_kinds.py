@@ -90,6 +90,8 @@ _SETTLE: Final = {
     "customresourcedefinitions": ("Established", "True"),
 }
 _PATIENCE: Final = 10.0  # seconds
+# Subresources that take the whole object.
+_OF_WHOLE: Final[Mapping[str, tuple[str, ...]]] = {"pods": ("ephemeralcontainers", "resize")}
 # What rich objects refer to.
 _NEEDED: Final = (("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "needed"}, "handler": "h"}),)
 
@@ -167,14 +169,18 @@ class Comparison:
         for number, obj in enumerate(self._rich.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
             named = _named(collection, obj, f"b{number}")
-            for variant in variants(rng, named, schema, schemas, self._count, self._examples):
+            at = f"{collection}/{named['metadata']['name']}"
+            new = _new(named)
+            for variant in variants(rng, new, schema, schemas, self._count, self._examples):
                 self._broken(score, collection, "POST", collection, variant)
             if _resource(collection) in _UNSTORED:
                 continue
-            at = f"{collection}/{named['metadata']['name']}"
-            self._send({"method": "POST", "path": collection, "body": named})
-            for variant in variants(rng, named, schema, schemas, self._count // 2, self._examples):
+            self._send({"method": "POST", "path": collection, "body": new})
+            for variant in variants(rng, new, schema, schemas, self._count // 2, self._examples):
                 self._broken(score, collection, "PUT", at, variant)
+            for subresource in _OF_WHOLE.get(_resource(collection), ()):
+                for variant in variants(rng, named, schema, schemas, self._count // 2, self._examples):
+                    self._broken(score, collection, "PUT", f"{at}/{subresource}", variant)
             if "status" in named and _resource(collection) in _WITH_STATUS:
                 told = {name: named[name] for name in ("metadata", "status")}
                 for variant in variants(rng, told, schema, schemas, self._count // 2, self._examples):
@@ -261,18 +267,20 @@ def _named(collection: str, obj: Mapping[str, Any], name: str) -> dict[str, Any]
 
 
 def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
-    yield {"method": "POST", "path": collection, "body": obj}
+    yield {"method": "POST", "path": collection, "body": _new(obj)}
     if _resource(collection) in _UNSTORED:
         return
     path = f"{collection}/{obj['metadata']['name']}"
     yield {"method": "GET", "path": path}
     yield {"method": "GET", "path": path, "accept": _TABLE}
     yield {"method": "GET", "path": f"{collection}?fieldSelector=metadata.name={obj['metadata']['name']}"}
-    updated = copy.deepcopy(obj)
+    updated = _new(obj)
     updated["metadata"].setdefault("labels", {})["updated"] = "yes"
     yield {"method": "PUT", "path": path, "body": updated}
     patch = {"metadata": {"annotations": {"patched": "yes"}, "labels": {"updated": None}}}
     yield {"method": "PATCH", "path": path, "type": "application/merge-patch+json", "body": patch}
+    for subresource in _OF_WHOLE.get(_resource(collection), ()):
+        yield {"method": "PUT", "path": f"{path}/{subresource}", "body": obj}
     if _resource(collection) in _WITH_STATUS:
         yield {"method": "GET", "path": f"{path}/status"}
         status = {"metadata": {"labels": {"by-status": "1"}}, "status": {"observedGeneration": 1}}
@@ -282,6 +290,14 @@ def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
             yield {"method": "GET", "path": path, "accept": _TABLE}
     yield {"method": "DELETE", "path": f"{path}?gracePeriodSeconds=0"}
     yield {"method": "GET", "path": path}
+
+
+def _new(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be created of it: without the containers that only a subresource adds."""
+    made: dict[str, Any] = copy.deepcopy(dict(obj))
+    if isinstance(made.get("spec"), dict):
+        made["spec"].pop("ephemeralContainers", None)
+    return made
 
 
 def _resource(collection: str) -> str:

@@ -4,7 +4,7 @@ Upstream: k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go, k8s.io/kubern
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 Object = dict[str, Any]
@@ -118,12 +118,9 @@ def to_v1(obj: Object) -> Object:
     return converted
 
 
-def there_and_back(obj: Object, default: Callable[[Object], None] | None = None) -> Object:
-    """A v1 object as the internal version leaves it, or with v2's `default` of a spec as storage does; it remembers what its status
-    meant."""
+def there_and_back(obj: Object) -> Object:
+    """A v1 object as the internal version leaves it, which remembers what its status meant."""
     meant = to_v2(obj)
-    if default is not None:
-        default(meant["spec"])
     returned = to_v1(meant)
     return {**returned, "status": StatusV1(returned["status"], meant["status"])}
 

@@ -66,9 +66,8 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         return self._worded(spec_errors(_meant(obj)["spec"], to_zero=self.features.enabled(_TO_ZERO)))
 
     def canonicalize(self, obj: Object) -> None:
-        """Storage in v2 fills in what is missing of a behavior."""
-        if conversion_autoscaling.BEHAVIOR in (metadata(obj).get("annotations") or ()):
-            obj.update(conversion_autoscaling.there_and_back(obj, _default_behavior))
+        """Storage in v2 fills in what a v1 object's behavior lacks."""
+        _default_behavior(obj["spec"])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self._worded(

@@ -6,7 +6,7 @@ pkg/apis/core/validation/validation.go (ValidateLimitRange).
 
 import uuid
 from collections.abc import Sequence
-from math import ceil, floor, inf
+from math import inf
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
-from fakeapiserver.registry.core.resource_list import round_up_resources
+from fakeapiserver.registry.core.resource_list import int64_value, round_up_resources
 from fakeapiserver.registry.core.resource_requirements_validation import (
     container_resource_name_errors,
     resource_name_errors,
@@ -152,18 +152,12 @@ def _ratio_errors(item: Object, name: str, path: Path) -> ErrorList:
     if amount(ratio) < 1:
         errors.append(field.invalid(path, ratio, f"ratio {ratio} is less than 1"))
     if least is not None and most is not None:
-        given, bottom, top = (_rounded(text) for text in (ratio, least, most))
+        given, bottom, top = (int64_value(text) for text in (ratio, least, most))
         fine = all(number < _MAX_MILLI for number in (given, bottom, top))
         if fine:
-            given, bottom, top = (_rounded(text, 1000) for text in (ratio, least, most))
+            given, bottom, top = (int64_value(text, 1000) for text in (ratio, least, most))
         # Nothing is more than what a least of 0 allows.
         allowed = top / bottom if bottom else inf
         if given / (1000 if fine else 1) > allowed:
             errors.append(field.invalid(path, ratio, f"ratio {ratio} is greater than max/min = {allowed:f}"))
     return errors
-
-
-def _rounded(text: str, scale: int = 1) -> int:
-    """Away from zero (Quantity.ScaledValue)."""
-    number = amount(text) * scale
-    return ceil(number) if number > 0 else floor(number)

@@ -38,11 +38,11 @@ class ReplicationControllerStrategy(WithPods, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"replicas": 0}
 
-    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Reading what is stored gives an object without labels its template's."""
-        super().prepare_for_status_update(obj, old)
-        if "labels" not in metadata(obj):
-            self.default(obj, obj["apiVersion"].rpartition("/")[2])
+    def canonicalize(self, obj: Object) -> None:
+        """Reading the stored one gives it its template's labels."""
+        template: Object = obj["spec"].get("template") or {}
+        if not metadata(obj).get("labels") and (labels := metadata(template).get("labels")):
+            metadata(obj)["labels"] = dict(labels)
 
     def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         spec = obj["spec"]
@@ -96,7 +96,8 @@ def _template_errors(template: Object, selector: dict[str, str], options: PodOpt
     labels = metadata(template).get("labels")
     if not selector.items() <= (labels or {}).items():
         detail = "`selector` does not match template `labels`"
-        errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), labels, detail))
+        shown = dict(sorted(labels.items())) if labels else None
+        errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), shown, detail))
     errors += pod_template_errors(template, _TEMPLATE, options)
     spec = template["spec"]
     if spec["restartPolicy"] != "Always":

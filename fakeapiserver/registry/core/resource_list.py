@@ -5,7 +5,7 @@ Upstream: pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList), k8s.io/apimac
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -41,17 +41,13 @@ def quantity(text: str) -> Decimal:
 
 def is_whole(text: str) -> bool:
     """Whether a quantity is a whole number, as upstream asks: of its thousandths in 64 bits."""
-    return _scaled(text, 1000) % 1000 == 0
+    return int64_value(text, 1000) % 1000 == 0
 
 
-def int64_value(text: str) -> int:
-    """A quantity rounded up, in 64 bits."""
-    return _scaled(text, 1)
-
-
-def _scaled(text: str, factor: int) -> int:
-    """Rounded up. What doesn't fit into 64 bits wraps around, but where Go multiplies by ten until it notices: there it is 0."""
-    whole = int(_EXACT.multiply(quantity(text), factor).to_integral_value(ROUND_CEILING))
+def int64_value(text: str, factor: int = 1) -> int:
+    """A quantity, or its thousandths, rounded away from zero (Quantity.ScaledValue). What doesn't fit into 64 bits wraps around, but
+    where Go multiplies by ten until it notices: there it is 0."""
+    whole = int(_EXACT.multiply(quantity(text), factor).to_integral_value(ROUND_UP))
     if -_INT64 <= whole < _INT64:
         return whole
     return 0 if _multiplies_by_ten(text, factor) else (whole + _INT64) % (2 * _INT64) - _INT64

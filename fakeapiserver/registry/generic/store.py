@@ -406,6 +406,7 @@ class Store:
             request.warnings += self.strategy.warnings_on_update(new, old)
         elif request.subresource == "status":
             request.warnings += self.strategy.warnings_on_status_update(new, old)
+        self.strategy.canonicalize(new)
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if request.view is not None:
             attributes.object, attributes.old_object = request.view.show(new), request.view.show(old)

@@ -189,7 +189,7 @@ class Strategy(Struct, kw_only=True):
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """What is set in a new object once it is found valid."""
+        """What is set in an object once it is found valid, as reading the stored one would."""
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
         """Fields that can't change, of kinds whose validation looks at them in between."""

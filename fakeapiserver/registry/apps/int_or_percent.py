@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 
+_NUMBER: Final = re.compile("[+-]?[0-9]+")
 _PERCENT: Final = re.compile("[0-9]+%")
 _NOT_A_PERCENTAGE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' "
@@ -34,6 +35,6 @@ def at_most_all_errors(value: int | str, path: Path) -> ErrorList:
 
 
 def number_of(value: int | str) -> int:
-    """The number without its percent sign; 0 for other text."""
-    digits = str(value).removesuffix("%")
-    return int(digits) if digits.removeprefix("-").isdecimal() else 0
+    """The number, without the sign of a valid percentage; 0 for other text."""
+    text = str(value)
+    return int(text.removesuffix("%")) if _PERCENT.fullmatch(text) or _NUMBER.fullmatch(text) else 0

@@ -67,8 +67,7 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         spec.setdefault("replicas", 1)
         spec.setdefault("revisionHistoryLimit", 10)
         for claim in spec.get("volumeClaimTemplates") or ():
-            claim.setdefault("kind", "PersistentVolumeClaim")
-            claim.setdefault("apiVersion", "v1")
+            claim |= {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}  # whatever they say
             default_claim_spec(claim.setdefault("spec", {}))
             claim.setdefault("status", {}).setdefault("phase", "Pending")
 

@@ -32,6 +32,8 @@ from fakeapiserver.registry.core.pod_security_validation import security_context
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
 
 # Of a container, what one that is added to a running pod has not.
+# Of these the ones that Go has no pointer to, so that empty is not set.
+_BY_VALUE: Final = ("ports", "resources", "resizePolicy", "restartPolicyRules")
 _NOT_EPHEMERAL: Final = (
     "ports",
     "resources",
@@ -94,7 +96,11 @@ def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorL
     if target and target not in others:
         errors.append(field.not_found(path.child("targetContainerName"), target))
     detail = "cannot be set for an Ephemeral Container"
-    errors += [field.forbidden(path.child(name), detail) for name in _NOT_EPHEMERAL if container.get(name)]
+    errors += [
+        field.forbidden(path.child(name), detail)
+        for name in _NOT_EPHEMERAL
+        if (container.get(name) if name in _BY_VALUE else name in container)
+    ]
     return errors + [
         field.forbidden(path.child("volumeMounts").index(i).child(name), detail)
         for i, mount in enumerate(container.get("volumeMounts") or ())

@@ -89,10 +89,6 @@ class PodStrategy(WithPods, kw_only=True):
             status.setdefault("qosClass", old_status["qosClass"])
         _keep_observed_generation(status, old_status)
 
-    def reset_paths(self, subresource: str) -> tuple[str, ...]:
-        """These two reset what they aren't for, but upstream doesn't say so to the fields' manager."""
-        return () if subresource in ("ephemeralcontainers", "resize") else super().reset_paths(subresource)
-
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         """Each of the two keeps everything but what it is for."""
         if subresource == "ephemeralcontainers":

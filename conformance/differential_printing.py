@@ -19,6 +19,7 @@ passed between the two servers.
 import argparse
 import copy
 import difflib
+import itertools
 import json
 import re
 import subprocess
@@ -76,6 +77,7 @@ class Printing:
         self._kubectl, self._cache, self._kind = kubectl, cache, kind
         self._started = datetime.now(UTC)
         self._pool = ThreadPoolExecutor(2)
+        self._addresses = itertools.count(100)
         self._told: set[str] = set()
         self.asked: Counter[str] = Counter()
         self.equal: Counter[str] = Counter()
@@ -139,6 +141,9 @@ class Printing:
         body["metadata"] = {"name": name, **body.get("metadata", {})}
         at = placed(collection)
         path = f"{at}/{body['metadata']['name']}"
+        if collection.endswith("/services") and body["spec"].get("type") != "ExternalName":
+            # Addresses that servers choose would stand in another order in the list of all addresses.
+            body["spec"].setdefault("clusterIP", f"10.0.0.{next(self._addresses)}")
         self.judge("create", {"method": "POST", "path": at, "body": body}, again=False)
         if found := beside["approval"]:
             self._patch(f"{path}/approval", {"status": found})
@@ -161,8 +166,11 @@ class Printing:
         for collection in self.collections():
             resource = _resource(collection)
             where = ("-n", NAMESPACE) if "/namespaces/" in collection else ()
-            for words in (("get",), ("get", "-o", "wide", "--show-labels"), ("describe",)):
-                self._print(*words, resource, *where)
+            self._print("get", resource, *where)
+            self._print("get", "-o", "wide", "--show-labels", resource, *where)
+            # kubectl goes through the amounts of limits and quotas in no order.
+            unordered = collection.endswith(("/namespaces", "/limitranges", "/resourcequotas"))
+            self._print("describe", resource, *where, narrow=sorted if unordered else list)
             if where:
                 self._print("get", "-o", "wide", "-A", resource)
         if self._kind:

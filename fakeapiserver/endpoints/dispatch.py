@@ -159,7 +159,8 @@ def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
         if info.verb == "watch" and not scope.kind.custom:
             return False
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
-    return True
+    # What is only created, as reviews are, has no path for a name.
+    return not info.named_path or tuple(scope.resource.verbs) != ("create",)
 
 
 def _is_routed(request: Request, scope: RequestScope, supported: tuple[str, ...], *, listed: bool) -> bool:

@@ -309,7 +309,7 @@ class Updates:
     def _another(self, item: Any) -> Any:
         """Like it, under another name."""
         if isinstance(item, str):
-            return f"{item}2"
+            return item if _ADDRESS.search(item) else f"{item}2"
         if not isinstance(item, dict):
             return item
         new = copy.deepcopy(item)

@@ -250,7 +250,8 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
             raw_text.keep(patched, kind.raw_fields, b"")
             return []
         checked_type_meta(patched)
-        raw_text.keep_stored(patched, kind.raw_fields)
+        if kind.raw_fields:
+            raw_text.keep_stored(patched, kind.raw_fields, go_text(ordered()))
     except ValueError as error:
         why = str(error) if change.strategic is not None else type_meta_error(str(error))
         raise _invalid_patch(change.shown(ordered), why) from None

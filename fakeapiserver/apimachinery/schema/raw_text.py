@@ -47,10 +47,10 @@ def keep(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:
         _at(obj, path, data, _kept)
 
 
-def keep_stored(obj: dict[str, Any], paths: Sequence[FieldPath]) -> None:
-    """As `keep`, of an object that Go has read from storage and written again."""
+def keep_stored(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:
+    """As `keep`, of an object that Go has read from storage and written again, in the order of that document."""
     for path in paths:
-        _at(obj, path, b"", lambda value, _: RawText(value, ""))
+        _at(obj, path, data, lambda value, text: RawText(_read(text, dict[str, Any]) or value, ""))
 
 
 def found(obj: Any, path: FieldPath, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:

@@ -10,10 +10,10 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
-from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
+from fakeapiserver.apimachinery.schema.raw_text import marshalled
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.generic.label_selector import IMMUTABLE, immutable_errors
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
@@ -45,13 +45,11 @@ class ControllerRevisionStrategy(Strategy, kw_only=True):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))
         data = obj.get("data")
-        if immutable_errors(data, old.get("data"), Path("data")):
-            shown = msgspec.Raw(marshalled(data.text).encode()) if isinstance(data, RawText) else data
-            return [*errors, field.invalid(Path("data"), shown, IMMUTABLE)]
-        if not self.texts.differ(obj, old):
+        if data == old.get("data") and not self.texts.differ(obj, old):
             return errors
-        text = self.texts.of_new(obj, old)["data",]
-        return [*errors, field.invalid(Path("data"), msgspec.Raw(marshalled(text).encode()), IMMUTABLE)]
+        text = self.texts.of_new(obj, old).get(("data",))
+        shown = data if text is None else msgspec.Raw(marshalled(text).encode())
+        return [*errors, field.invalid(Path("data"), shown, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _controller(obj), obj.get("revision", 0), age(obj, now)]

@@ -28,7 +28,9 @@ class ConfigMapStrategy(Strategy, kw_only=True):
         return errors
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
-        return immutable_errors(obj, old, ("data", "binaryData"))
+        # No data is an empty map by default; binaryData isn't.
+        now, then = ({**item, "data": item.get("data") or {}} for item in (obj, old))
+        return immutable_errors(now, then, ("data", "binaryData"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return self.validate(obj)

@@ -70,7 +70,8 @@ class CSIDriverStrategy(Strategy, kw_only=True):
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         spec = obj["spec"]
-        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        might_help = self.features.enabled("CSIServiceAccountTokenSecrets")
+        if might_help and spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
             return [_TOKENS_LOGGED]
         return []
 

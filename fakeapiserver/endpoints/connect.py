@@ -36,12 +36,15 @@ from fakeapiserver.transport.pipe import Pipe
 _PODS: Final = GroupResource("", "pods")
 _NODES: Final = GroupResource("", "nodes")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+# All of a container's output, or one stream of it.
+_STREAMS: Final = ("All", "Stdout", "Stderr")
 
 
 async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     """Nothing (204) for a pod without a node."""
     respond.accepted(request, scope)
-    if errors := log_option_errors(request):
+    streams = scopes.table.scheme.features.enabled("PodLogsQuerySplitStreams")
+    if errors := log_option_errors(request, streams=streams):
         raise new_invalid(GroupKind("", "PodLogOptions"), request.info.name, errors)
     pod = await found_object(request, scope, request.info.name)
     container = _container(pod, request.param("container"))
@@ -53,10 +56,10 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
     try:
         runtime = scopes.kubelets.runtime(node_name) if scopes.kubelets is not None else None
         if runtime is None:
-            return await scopes.kubelet_client.logs(request, node, _log_path(request, pod, container))
+            return await scopes.kubelet_client.logs(request, node, _log_path(request, pod, container, streams=streams))
         chunks = await runtime.logs(pod, container, log_options(request, scopes.clock.now()))
     except ConnectionError as error:
-        url = f"https://{scopes.kubelet_client.authority(node)}{_log_path(request, pod, container)}"
+        url = f"https://{scopes.kubelet_client.authority(node)}{_log_path(request, pod, container, streams=streams)}"
         raise status_error(500, "", f"Get {field.go_quote(url)}: {error}") from None
     except KubeletError as error:
         if error.status == 400:
@@ -146,6 +149,8 @@ async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
     info = request.info
     if info.verb == "create" or scopes.authorizer is None:
         return
+    if not scopes.table.scheme.features.enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
+        return
     wanted = Attributes(
         user=request.user,
         verb="create",
@@ -206,11 +211,13 @@ async def found_node(name: str, scopes: RequestScopes, told: GroupResource) -> O
     return nodes.decode(found.value)
 
 
-def _log_path(request: Request, pod: Object, container: str) -> str:
-    """What the kubelet is asked for (upstream: LogLocation)."""
+def _log_path(request: Request, pod: Object, container: str, *, streams: bool) -> str:
+    """What the kubelet is asked for (upstream: LogLocation); `streams`: also for which of its streams."""
     metadata = pod["metadata"]
     flags = {name: "true" for name in ("follow", "previous", "timestamps") if is_true(request.query.get(name, []))}
     given = {name: request.param(name) for name in ("limitBytes", "sinceSeconds", "sinceTime", "tailLines")}
+    if streams:
+        given["stream"] = request.param("stream") or _STREAMS[0]
     query = urlencode(sorted({**flags, **{name: value for name, value in given.items() if value}}.items()))
     return f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}{'?' if query else ''}{query}"
 
@@ -229,8 +236,8 @@ def log_options(request: Request, now: float) -> LogOptions:
     )
 
 
-def log_option_errors(request: Request) -> ErrorList:
-    """StatusError 400 for what is no number and no time."""
+def log_option_errors(request: Request, *, streams: bool = False) -> ErrorList:
+    """`streams`: whether one may be asked for (PodLogsQuerySplitStreams). StatusError 400 for what is no number and no time."""
     since, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
     if since_time:
         try:
@@ -247,8 +254,14 @@ def log_option_errors(request: Request) -> ErrorList:
         errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     elif since is not None and since < 1:
         errors.append(field.invalid("sinceSeconds", since, "must be greater than 0"))
-    if request.param("stream"):
+    stream = request.param("stream")
+    if stream and not streams:
         errors.append(field.forbidden("stream", "may not be specified"))
+    elif stream and stream not in _STREAMS:
+        errors.append(field.not_supported("stream", stream, _STREAMS))
+    if stream and streams and stream != _STREAMS[0] and tail is not None:
+        detail = "`tailLines` and specific `stream` are mutually exclusive for now"
+        errors.append(field.forbidden("[]", detail))
     return errors
 
 

@@ -1,12 +1,13 @@
 """DELETE of one object (upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go)."""
 
-from fakeapiserver.apimachinery.errors import Status
-from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import Status, StatusError, new_invalid
+from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.create import write_request
 from fakeapiserver.endpoints.delete_options import read_delete_options
-from fakeapiserver.endpoints.options import DeleteOptions, WriteOptions
+from fakeapiserver.endpoints.options import IGNORE_READ_ERRORS, DeleteOptions, WriteOptions, unsafe_deletion_errors
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.deletion import Deletion
@@ -18,6 +19,8 @@ async def delete(request: Request, scope: RequestScope) -> Response:
     assert store is not None
     accept = respond.accepted(request, scope)
     options = await read_delete_options(request, scope.kind.definitions)
+    if options.ignore_read_errors and store.strategy.features.enabled("AllowUnsafeMalformedObjectDeletion"):
+        raise _no_corrupt_object(scope, options, request.info.name)
     warn_of_orphans(request, scope, options)
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.delete(wanted, deletion_of(options))
@@ -28,6 +31,15 @@ async def delete(request: Request, scope: RequestScope) -> Response:
     # Accepted only where the client uses the old way to ask for dependents' deletion.
     waits = not written.deleted and options.orphan_dependents is False
     return respond.stored_object(request, scope, written.value, 202 if waits else 200)
+
+
+def _no_corrupt_object(scope: RequestScope, options: DeleteOptions, name: str) -> StatusError:
+    """What is stored here can always be read, so nothing may be deleted unread (upstream: corrupt_obj_deleter.go)."""
+    if errors := unsafe_deletion_errors(options):
+        return new_invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", errors)
+    detail = "is exclusively used to delete corrupt object(s), try again by removing this option"
+    resource = scope.resource.gvr.group_resource
+    return new_invalid(GroupKind(*resource), name, [field.invalid(IGNORE_READ_ERRORS, True, detail)])
 
 
 def warn_of_orphans(request: Request, scope: RequestScope, options: DeleteOptions) -> None:

@@ -29,6 +29,9 @@ class WriteOptions(Struct):
     force: bool | None = None
 
 
+IGNORE_READ_ERRORS: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
 class DeleteOptions(Struct):
     """`propagation_policy` and `orphan_dependents` are None where the client said nothing."""
 
@@ -38,6 +41,7 @@ class DeleteOptions(Struct):
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
+    ignore_read_errors: bool = False  # ignoreStoreReadErrorWithClusterBreakingPotential
 
 
 class ListOptions(Struct):
@@ -157,6 +161,22 @@ def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOpti
     return result, _invalid("DeleteOptions", errors) if errors else None
 
 
+def unsafe_deletion_errors(options: DeleteOptions) -> ErrorList:
+    """What doesn't go with ignoring read errors (ValidateIgnoreStoreReadError)."""
+    given = {
+        ".dryRun": options.dry_run or None,
+        ".propagationPolicy": options.propagation_policy,
+        ".orphanDependents": options.orphan_dependents,
+        ".gracePeriodSeconds": options.grace_period_seconds,
+        ".preconditions": options.uid or options.resource_version,
+    }
+    return [
+        field.invalid(IGNORE_READ_ERRORS, True, f"cannot be set together with {name}")
+        for name, value in given.items()
+        if value is not None
+    ]
+
+
 def _delete_options_of_query(query: Query) -> dict[str, Any]:
     return {
         "dry_run_values": query.get("dryRun", []),
@@ -165,6 +185,7 @@ def _delete_options_of_query(query: Query) -> dict[str, Any]:
         "orphan_dependents": _optional_boolean(query, "orphanDependents"),
         "uid": _first(query, "uid") or None,
         "resource_version": _first(query, "resourceVersion") or None,
+        "ignore_read_errors": boolean(query, IGNORE_READ_ERRORS),
     }
 
 
@@ -177,6 +198,7 @@ def _delete_options_of_body(body: Object) -> dict[str, Any]:
         "orphan_dependents": body.get("orphanDependents"),
         "uid": preconditions.get("uid"),
         "resource_version": preconditions.get("resourceVersion"),
+        "ignore_read_errors": bool(body.get(IGNORE_READ_ERRORS)),
     }
 
 

@@ -60,7 +60,7 @@ class KubeletServer:
 
     async def _logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
         try:
-            errors = log_option_errors(request)
+            errors = log_option_errors(request, streams=True)
         except StatusError:
             return respond.text(400, '{"message": "Unable to decode query."}')
         if errors:

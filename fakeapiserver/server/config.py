@@ -63,6 +63,7 @@ FEATURE_GATES: Final = (
     "MutablePVNodeAffinity",
     "MutablePodResourcesForSuspendedJobs",
     "MutableSchedulingDirectivesForSuspendedJobs",
+    "MutatingAdmissionPolicy",
     "NodeDeclaredFeatures",
     "PodCertificateRequest",
     "PodDeletionCost",
@@ -82,9 +83,11 @@ FEATURE_GATES: Final = (
     "StrictIPCIDRValidation",
     "TaintTolerationComparisonOperators",
     "TokenRequestServiceAccountUIDValidation",
+    "TopologyAwareWorkloadScheduling",
     "UserNamespacesHostNetworkSupport",
     "VolumeLimitScaling",
     "WatchList",
+    "WorkloadAwarePreemption",
     "WorkloadWithJob",
 )
 

@@ -63,7 +63,6 @@ FEATURE_GATES: Final = (
     "MutablePVNodeAffinity",
     "MutablePodResourcesForSuspendedJobs",
     "MutableSchedulingDirectivesForSuspendedJobs",
-    "MutatingAdmissionPolicy",
     "NodeDeclaredFeatures",
     "PodCertificateRequest",
     "PodDeletionCost",

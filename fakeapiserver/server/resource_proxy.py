@@ -32,7 +32,6 @@ from fakeapiserver.server.reverse_proxy import (
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH"))
-_REPLACED: Final = frozenset((b"content-length", b"x-forwarded-for", b"x-forwarded-uri"))
 # Whom a page may be shown to is this server's to say.
 _CORS: Final = frozenset(
     (
@@ -57,7 +56,8 @@ class ResourceProxy:
         """StatusError 503 and, where the protocol was to change, 500: there is no answer."""
         path = location.path
         if is_upgrade(request):
-            head = _head(request, path, [(b"x-forwarded-for", forwarded_for(request))], _upgrade_headers(request))
+            own = [(b"x-forwarded-for", forwarded_for(request)), *_length(request, request.header(b"content-length"))]
+            head = _head(request, path, "", own, _upgrade_headers(request))
             try:
                 return await upgraded(request, self._transport, self._target(location), head)
             except UpgradeError as error:
@@ -73,22 +73,21 @@ class ResourceProxy:
         prefix = request.path.removesuffix(_with_slash_of(location.path, request.path))
         told = posixpath.normpath(f"{prefix}/{escaped_path(path)}") + ("/" if path.endswith("/") else "")
         unpacks = request.method != "HEAD" and not (request.header(b"accept-encoding") or request.header(b"range"))
-        answer = await self._exchange(request, location, path + query, told, unpacks)
+        answer = await self._exchange(request, location, (path, query), told, unpacks)
         asked = request.header(b"host")
         links = Links(prefix, frozenset((location.authority, asked)), asked)
         return await _shown(request, answer, links, unpacks)
 
     async def _exchange(
-        self, request: Request, location: Location, path_and_query: str, told: str, unpacks: bool
+        self, request: Request, location: Location, asked: tuple[str, str], told: str, unpacks: bool
     ) -> Answer:
         read = asyncio.Event()
         body = framed_body(request, read)
         own = [(b"x-forwarded-for", forwarded_for(request)), (b"x-forwarded-uri", told.encode())]
         if unpacks:
             own.append((b"accept-encoding", b"gzip"))
-        if not request.header(b"transfer-encoding") and (body is not None or request.method in _WITH_BODY):
-            own.append((b"content-length", request.header(b"content-length").encode() or b"0"))
-        head = _head(request, path_and_query, own, handed_on(request, credential_free(request.headers)))
+        own += _length(request, request.header(b"content-length") if body is not None else "")
+        head = _head(request, *asked, own, handed_on(request, credential_free(request.headers)))
         try:
             return await while_connected(
                 request, self._transport.round_trip(self._target(location), head, request.method, body), read
@@ -112,18 +111,24 @@ def _with_slash_of(path: str, asked: str) -> str:
     return f"{path}/" if asked.endswith("/") and not path.endswith("/") else path
 
 
-def _head(request: Request, path_and_query: str, own: Headers, foreign: Headers) -> bytes:
-    """`own` stand in place of the client's of the same name."""
-    path, mark, query = path_and_query.partition("?")
-    replaced = {name for name, _ in own} | _REPLACED
+def _length(request: Request, told: str) -> Headers:
+    """How long the body is, where that is said: `told` by the client."""
+    if request.header(b"transfer-encoding") or not (told or request.method in _WITH_BODY):
+        return []
+    return [(b"content-length", told.encode("latin-1") or b"0")]
+
+
+def _head(request: Request, path: str, query: str, own: Headers, foreign: Headers) -> bytes:
+    """`own` stand in place of the client's of the same name; `query` begins with its mark."""
+    replaced = {b"content-length", *(name for name, _ in own)}
     headers = [(b"host", request.header(b"host").encode("latin-1"))]
     headers += [(name, value) for name, value in foreign if name not in replaced]
-    return head_of(request.method, (escaped_path(path) or "/") + mark + query, headers + own)
+    return head_of(request.method, (escaped_path(path) or "/") + query, headers + own)
 
 
 def _upgrade_headers(request: Request) -> Headers:
     """As they came, with how Go calls itself where the client has no name."""
-    found = credential_free(request.headers)
+    found = [(name, value) for name, value in credential_free(request.headers) if name != b"trailer"]
     return found if request.header(b"user-agent") else [(b"user-agent", b"Go-http-client/1.1"), *found]
 
 

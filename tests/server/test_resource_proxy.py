@@ -78,7 +78,7 @@ def ask(cluster: Cluster, method: str, path: str, body: bytes | None = None, **h
     ("path", "line", "uri"),
     [
         (f"{PODS}/web/proxy/", "GET / HTTP/1.1", f"{PODS}/web/proxy/"),
-        (f"{PODS}/web:8080/proxy/a//b/../c%2Fd?q=1;2&x=%zz", "GET /a/c/d?q=1;2&x=%zz HTTP/1.1", None),
+        (f"{PODS}/web:8080/proxy/a//b/../c%2Fd%3Fe?q=1;2&x=%zz", "GET /a/c/d%3Fe?q=1;2&x=%zz HTTP/1.1", None),
         (f"{PODS}/http:web:8080/proxy/x/", "GET /x/ HTTP/1.1", f"{PODS}/http:web:8080/proxy/x/"),
         (f"{SERVICES}/web:http/proxy/x", "GET /x HTTP/1.1", f"{SERVICES}/web:http/proxy/x"),
         (f"{SERVICES}/web:80/proxy/x", "GET /x HTTP/1.1", f"{SERVICES}/web:80/proxy/x"),

@@ -37,12 +37,15 @@ _WITHOUT_TABLE: Final = frozenset(
         ("bindings", ""),
         ("certificatesigningrequests", "approval"),
         ("customresourcedefinitions", "status"),
+        ("devicetaintrules", "status"),
         ("namespaces", "finalize"),
+        ("podgroups", "status"),
         ("pods", "binding"),
         ("pods", "ephemeralcontainers"),
         ("pods", "eviction"),
         ("pods", "resize"),
         ("resourceclaims", "status"),
+        ("resourcepoolstatusrequests", "status"),
         ("serviceaccounts", "token"),
     }
 )

@@ -34,8 +34,8 @@ _CHOSEN: Final = re.compile(
     r"(?P<uid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})"
     r"|\b(?P<ip>10\.0\.0\.\d{1,3})\b(?!/)|\b(?P<ip6>fd00:[0-9a-f:]+)|(?<![\w.-])(?P<port>3[0-2]\d{3})(?![\w.-])"
 )
-# Flow schemas are left out: a part of the real server writes their status again whenever it gets to it.
-_LEFT_OUT: Final = ("example.com", "/flowschemas")
+# A part of the real server writes flow schemas' status again whenever it gets to it; bindings are never stored.
+_LEFT_OUT: Final = ("example.com", "/flowschemas", "/bindings")
 # What a part of the server writes as well, soon.
 _RESTLESS: Final = ("prioritylevelconfigurations", "apiservices", "servicecidrs")
 # Stands for the status of no answer at all.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.scheme import APIResource
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy import Strategy, tree_of
 
 # The first word of a group names its package, but for these.
 _PACKAGES = {"": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
@@ -26,12 +26,14 @@ def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) 
     module = f"{__name__}.{package_of(resource.gvr.group)}"
     table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
     found = table.get(resource.gvr.resource) or Strategy()
+    disabled = tuple(paths for gate, paths in found.gated_fields.items() if not features.enabled(gate))
     return replace(
         found,
         reset_fields=found.reset_fields if found.reset_fields is not None else _status_of(resource),
         returns_deleted_object=resource.returns_deleted,
         features=features,
-        disabled_fields=tuple(paths for gate, paths in found.gated_fields.items() if not features.enabled(gate)),
+        disabled_fields=disabled,
+        disabled_tree=tree_of(disabled),
     )
 
 

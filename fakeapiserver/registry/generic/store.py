@@ -57,7 +57,7 @@ from fakeapiserver.registry.generic.empties import as_sent, is_empty, restore_em
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_error
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_disabled_fields
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_disabled_fields, touches
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -327,7 +327,8 @@ class Store:
 
     async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
         self.strategy.record_user(obj, request.user)
-        drop_disabled_fields(obj, None, self.strategy.disabled_fields)
+        if touches(obj, self.strategy.disabled_tree):
+            drop_disabled_fields(obj, None, self.strategy.disabled_fields)
         if request.subresource:
             self.strategy.prepare_for_status_create(obj)
         else:
@@ -743,7 +744,8 @@ class Store:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
             raises = self.strategy.generation_counts_disabled and self.strategy.raises_generation(new, old)
-        drop_disabled_fields(new, old, self.strategy.disabled_fields)
+        if touches(new, self.strategy.disabled_tree):
+            drop_disabled_fields(new, old, self.strategy.disabled_fields)
         if not request.subresource:
             self.strategy.prepare_for_update(new, old)
         meta = metadata(new)

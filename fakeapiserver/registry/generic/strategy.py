@@ -28,6 +28,7 @@ NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
 _ITEMS_WITH: Final = "*~"
 FieldPath = tuple[str, ...]
+FieldTree = dict[str, "FieldTree"]
 MetaCheck = Literal["create", "update", "spec", "immutable"]
 
 
@@ -93,6 +94,8 @@ class Strategy(Struct, kw_only=True):
     # The features of the server, and those of `gated_fields` that it drops, gate by gate.
     features: FeatureGates = DEFAULT_GATES
     disabled_fields: tuple[Sequence[FieldPath], ...] = ()
+    # The names in these, nested: most objects have none of them, which a look at this tells.
+    disabled_tree: FieldTree = field(default_factory=dict)
     # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
     kube_finalizers: bool = True
     # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
@@ -315,6 +318,37 @@ def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
     "x!v" an x that isn't v, "*~x" every item of a list that has an x."""
     for path in paths:
         _drop(obj, path)
+
+
+def tree_of(disabled: Sequence[Sequence[FieldPath]]) -> FieldTree:
+    """What `touches` looks through: the names of all paths, without their marks."""
+    tree: FieldTree = {}
+    for path in sorted((path for paths in disabled for path in paths), key=len):
+        node = tree
+        for step in path:
+            name = step.rstrip("?").partition("!")[0]
+            if node.get(name) == {}:
+                break  # a shorter path ends here
+            node = node.setdefault(name, {})
+    return tree
+
+
+def touches(value: object, tree: FieldTree) -> bool:
+    """Whether an object may have one of the fields."""
+    if not tree:
+        return True
+    if type(value) is dict:
+        for name, below in tree.items():
+            if name == "*":
+                if any(touches(item, below) for item in value.values()):
+                    return True
+            elif name in value and touches(value[name], below):
+                return True
+    elif type(value) is list and "*" in tree:
+        for item in value:
+            if touches(item, tree["*"]):
+                return True
+    return False
 
 
 def _in_use(old: Object | None, paths: Sequence[FieldPath]) -> bool:

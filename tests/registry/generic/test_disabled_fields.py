@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.generic.strategy import FieldPath, drop_disabled_fields
+from fakeapiserver.registry.generic.strategy import FieldPath, drop_disabled_fields, touches, tree_of
 
 _LISTS: list[FieldPath] = [("spec", "rows", "*", "a"), ("spec", "rows", "*", "b")]
 
@@ -32,3 +32,11 @@ def test_fields_are_dropped_unless_in_use(
     before = copy.deepcopy(old)
     drop_disabled_fields(obj, old, [paths])
     assert (obj, old) == (left, before)
+
+
+@pytest.mark.parametrize(
+    ("obj", "found"),
+    [({"a": {}}, False), ({"a": {"b": []}}, True), ({"x": [{}, {"y": 1}]}, True), ({"x": [{}]}, False), ({}, False)],
+)
+def test_a_glance_tells_of_what_may_be_dropped(obj: Object, found: bool) -> None:
+    assert touches(obj, tree_of([[("a", "b", "*", "c"), ("a", "b")], [("x", "*", "y!keep")]])) is found

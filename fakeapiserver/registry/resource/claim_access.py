@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.registry.generic.store import Guard, WriteRequest
-from fakeapiserver.registry.resource.device_validation import device_id
+from fakeapiserver.registry.resource.claim_status_validation import device_id
 
 GROUP: Final = "resource.k8s.io"
 _STATUS: Final = Path("status")

@@ -1,6 +1,6 @@
 """Dynamic resource allocation: claims, their templates, classes and slices of devices.
 
-Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go; what is valid is in `device_validation.py`.
+Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go; what is valid is in `*_validation.py`.
 """
 
 from typing import Final, Self
@@ -19,16 +19,14 @@ from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
-from fakeapiserver.registry.resource.device_validation import (
-    allocated,
+from fakeapiserver.registry.resource.claim_status_validation import allocated, claim_status_errors, device_id
+from fakeapiserver.registry.resource.claim_validation import (
     claim_spec_errors,
-    claim_status_errors,
     class_errors,
     device_features,
-    device_id,
-    slice_errors,
     template_meta_errors,
 )
+from fakeapiserver.registry.resource.slice_validation import slice_errors
 
 _SPEC: Final = Path("spec")
 

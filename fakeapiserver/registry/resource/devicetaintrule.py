@@ -17,7 +17,7 @@ from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
-from fakeapiserver.registry.resource.device_validation import driver_errors, pool_name_errors, taint_errors
+from fakeapiserver.registry.resource.device_fields import driver_errors, pool_name_errors, taint_errors
 
 _SPEC: Final = Path("spec")
 _CONDITIONS: Final = Path("status").child("conditions")

@@ -4,7 +4,8 @@ import pytest
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import feature_gates
-from fakeapiserver.registry.resource.device_validation import claim_spec_errors, device_features, slice_errors
+from fakeapiserver.registry.resource.claim_validation import claim_spec_errors, device_features
+from fakeapiserver.registry.resource.slice_validation import slice_errors
 
 _SHARED = "device.allowMultipleAllocations == true"
 _LISTED = "device.attributes['a.b'].list.includes('x')"

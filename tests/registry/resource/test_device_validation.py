@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.registry.resource.device_validation import (
-    claim_spec_errors,
-    claim_status_errors,
-    class_errors,
-    slice_errors,
-)
+from fakeapiserver.registry.resource.claim_status_validation import claim_status_errors
+from fakeapiserver.registry.resource.claim_validation import claim_spec_errors, class_errors
+from fakeapiserver.registry.resource.slice_validation import slice_errors
 
 NAMED = {"name": "gpu", "exactly": {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}}
 DEVICE = {"request": "gpu", "driver": "d", "pool": "p", "device": "a"}

@@ -1,0 +1,239 @@
+"""What claims for devices, their templates and classes may say.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
+
+import json
+from collections.abc import Collection
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.apis.pod_resources import is_extended
+from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.resource.device_fields import (
+    EFFECTS,
+    MAX_CONFIGS,
+    MAX_PARAMETERS,
+    MAX_REQUESTS,
+    SPEC,
+    driver_errors,
+    fully_qualified_errors,
+    label_key_errors,
+    list_errors,
+    set_errors,
+)
+
+_MAX_CONSTRAINTS: Final = 32
+_MAX_SELECTORS: Final = 32
+_MAX_CHOICES: Final = 8
+_MODES: Final = ("All", "ExactCount")
+_OPERATORS: Final = ("Equal", "Exists")
+_REQUEST_KINDS: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_NO_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+_NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+
+
+class DeviceFeatures(Struct, frozen=True):
+    """What selectors know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
+    (DRAListTypeAttributes)."""
+
+    shared: bool = True
+    lists: bool = False
+
+
+DEFAULT_FEATURES: Final = DeviceFeatures()
+
+
+def device_features(features: FeatureGates) -> DeviceFeatures:
+    return DeviceFeatures(features.enabled("DRAConsumableCapacity"), features.enabled("DRAListTypeAttributes"))
+
+
+def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
+    """Of a new claim, or of a template's."""
+    devices, at = spec.get("devices") or {}, path.child("devices")
+    requests = request_names(devices)
+    errors = set_errors(
+        devices.get("requests"),
+        MAX_REQUESTS,
+        partial(_request_errors, features=features),
+        at.child("requests"),
+        lambda row: row.get("name", ""),
+    )
+
+    def constraint_errors(constraint: Object, path: Path) -> ErrorList:
+        return _constraint_errors(constraint, path, requests, features)
+
+    def config_errors(config: Object, path: Path) -> ErrorList:
+        return references_errors(config, path, requests) + configuration_errors(config, path)
+
+    errors += list_errors(devices.get("constraints"), _MAX_CONSTRAINTS, constraint_errors, at.child("constraints"))
+    return errors + list_errors(devices.get("config"), MAX_CONFIGS, config_errors, at.child("config"))
+
+
+def request_names(devices: Object) -> set[str]:
+    """What may be referred to: requests, and what they may be met by."""
+    known: set[str] = set()
+    for request in devices.get("requests") or ():
+        name = request.get("name", "")
+        known |= {name, *(f"{name}/{row.get('name', '')}" for row in request.get("firstAvailable") or ())}
+    return known
+
+
+def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> ErrorList:
+    errors = name_errors(request.get("name", ""), names.is_dns1123_label, path.child("name"))
+    exactly, choices = request.get("exactly"), request.get("firstAvailable")
+    if exactly is None and not choices:
+        return [*errors, field.required(path, _REQUEST_KINDS)]
+    if exactly is not None and choices:
+        return [*errors, field.invalid(path, None, f"{_REQUEST_KINDS}, but multiple fields are set")]
+    if exactly is not None:
+        return errors + _wanted_errors(exactly, path.child("exactly"), features)
+    return errors + set_errors(
+        choices,
+        _MAX_CHOICES,
+        partial(_choice_errors, features=features),
+        path.child("firstAvailable"),
+        lambda row: row.get("name", ""),
+    )
+
+
+def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> ErrorList:
+    errors = name_errors(choice.get("name", ""), names.is_dns1123_label, path.child("name"))
+    return errors + _wanted_errors(choice, path, features)
+
+
+def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> ErrorList:
+    """Which devices, and how many."""
+    name, at = wanted.get("deviceClassName", ""), path.child("deviceClassName")
+    errors = name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
+    errors += list_errors(
+        wanted.get("selectors"), _MAX_SELECTORS, partial(_selector_errors, features=features), path.child("selectors")
+    )
+    mode, count = wanted.get("allocationMode", ""), wanted.get("count", 0)
+    if mode not in _MODES:
+        errors.append(field.not_supported(path.child("allocationMode"), mode, _MODES))
+    elif mode == "All" and count != 0:
+        detail = "must not be specified when allocationMode is 'All'"
+        errors.append(field.invalid(path.child("count"), count, detail))
+    elif mode == "ExactCount" and count <= 0:
+        errors.append(field.invalid(path.child("count"), count, "must be greater than zero"))
+    return errors + list_errors(wanted.get("tolerations"), -1, _toleration_errors, path.child("tolerations"))
+
+
+def _toleration_errors(toleration: Object, path: Path) -> ErrorList:
+    key, operator, value, effect = (toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
+    errors = label_key_errors(key, path.child("key")) if key else []
+    if operator == "Exists":
+        if value:
+            errors.append(field.invalid(path.child("value"), value, "must be empty for operator `Exists`"))
+    elif operator == "Equal":
+        errors += name_errors(value, names.is_valid_label_value, path.child("value"))
+    elif not operator:
+        errors.append(field.required(path.child("operator")))
+    else:
+        errors.append(field.not_supported(path.child("operator"), operator, _OPERATORS))
+    if effect and effect not in EFFECTS:
+        errors.append(field.not_supported(path.child("effect"), effect, EFFECTS))
+    return errors
+
+
+def _constraint_errors(
+    constraint: Object, path: Path, requests: Collection[str], features: DeviceFeatures
+) -> ErrorList:
+    errors = references_errors(constraint, path, requests)
+    for name in ("matchAttribute", "distinctAttribute"):
+        if (attribute := constraint.get(name)) is not None:
+            return errors + fully_qualified_errors(attribute, path.child(name))
+    if not features.shared:
+        return [*errors, field.required(path.child("matchAttribute"))]
+    return [*errors, field.required(path, _NO_ATTRIBUTE)]
+
+
+def references_errors(holder: Object, path: Path, requests: Collection[str]) -> ErrorList:
+    def check(name: str, at: Path) -> ErrorList:
+        return reference_errors(name, at, requests)
+
+    return set_errors(holder.get("requests"), MAX_REQUESTS, check, path.child("requests"), str)
+
+
+def reference_errors(name: str, path: Path, requests: Collection[str]) -> ErrorList:
+    parts = name.split("/")
+    if len(parts) > 2:
+        return [field.invalid(path, name, _NO_REQUEST)]
+    errors = [error for part in parts for error in name_errors(part, names.is_dns1123_label, path)]
+    return errors if name in requests else [*errors, field.invalid(path, name, _NO_REQUEST)]
+
+
+def configuration_errors(config: Object, path: Path, *, stored: bool = False) -> ErrorList:
+    """`stored`: parameters that were accepted before may be longer."""
+    opaque, at = config.get("opaque"), path.child("opaque")
+    if opaque is None:
+        return [field.required(at)]
+    longest = None if stored else MAX_PARAMETERS
+    errors = driver_errors(opaque.get("driver", ""), at.child("driver"))
+    return errors + raw_errors(opaque.get("parameters"), at.child("parameters"), longest)
+
+
+def raw_errors(value: object, path: Path, longest: int | None) -> ErrorList:
+    if value is None:
+        return [field.required(path)]
+    if longest is not None and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > longest:
+        return [field.too_long(path, longest)]
+    return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
+
+
+def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> ErrorList:
+    """Of an expression that selects devices."""
+    cel, at = selector.get("cel"), path.child("cel")
+    if cel is None:
+        return [field.required(at)]
+    return _expression_errors(cel.get("expression", ""), at.child("expression"), features)
+
+
+def _expression_errors(expression: str, path: Path, features: DeviceFeatures) -> ErrorList:
+    from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, compile_selector, max_cost
+
+    if len(expression.encode()) > MAX_LENGTH:
+        return [field.too_long(path, MAX_LENGTH)]
+    try:
+        program = compile_selector(expression, shared=features.shared, lists=features.lists)
+    except ValueError as error:
+        return [field.invalid(path, expression, str(error))]
+    return [field.forbidden(path, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []
+
+
+def template_meta_errors(meta: Object, path: Path) -> ErrorList:
+    """Of the metadata that claims get: labels and annotations, nothing else."""
+    errors = names.validate_annotations(meta.get("annotations") or {}, path.child("annotations"))
+    errors += names.validate_labels(meta.get("labels") or {}, path.child("labels"))
+    for name in meta:
+        if name not in ("labels", "annotations") and meta[name] not in (None, ""):
+            shown = "uID" if name == "uid" else name  # Go's name with its first letter in lower case
+            errors.append(field.forbidden(path.child(shown), "cannot be set"))
+    return errors
+
+
+def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
+    """`old`: the spec before an update, whose configuration is tolerated as long as it stays the same."""
+    stored = old is not None and spec.get("config") == old.get("config")
+
+    def config_errors(config: Object, path: Path) -> ErrorList:
+        return configuration_errors(config, path, stored=stored)
+
+    errors = list_errors(
+        spec.get("selectors"), _MAX_SELECTORS, partial(_selector_errors, features=features), SPEC.child("selectors")
+    )
+    errors += list_errors(spec.get("config"), MAX_CONFIGS, config_errors, SPEC.child("config"))
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        path = SPEC.child("extendedResourceName")
+        errors.append(field.invalid(path, name, "must be a valid extended resource name"))
+    return errors

@@ -1,0 +1,157 @@
+"""What claims, classes, slices and taint rules say in the same way: names, taints, lists.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.field_formats import name_errors
+
+Check = Callable[[Any, Path], ErrorList]
+SPEC: Final = Path("spec")
+MAX_REQUESTS: Final = 32
+MAX_CONFIGS: Final = 32
+MAX_PARAMETERS: Final = 10 * 1024
+_MAX_DRIVER: Final = 63
+_MAX_POOL: Final = 253
+MAX_IDENTIFIER: Final = 32
+_MAX_BINDING_CONDITIONS: Final = 4
+_SHORTEST_KEY: Final = 16
+EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_IS_C_IDENTIFIER: Final = re.compile(_C_IDENTIFIER)
+_C_IDENTIFIER_RULE: Final = names.regex_error(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+    _C_IDENTIFIER,
+    *("my_name", "MY_NAME", "MyName"),
+)
+
+
+def taint_errors(taint: Object, path: Path, known_effect: str | None = None) -> ErrorList:
+    """`known_effect`: that of before, which isn't judged again."""
+    value, effect = taint.get("value", ""), taint.get("effect", "")
+    errors = label_key_errors(taint.get("key", ""), path.child("key"))
+    errors += name_errors(value, names.is_valid_label_value, path.child("value"))
+    if effect == known_effect:
+        return errors
+    if not effect:
+        errors.append(field.required(path.child("effect")))
+    elif effect not in EFFECTS:
+        errors.append(field.not_supported(path.child("effect"), effect, EFFECTS))
+    return errors
+
+
+def binding_errors(holder: Object, path: Path) -> ErrorList:
+    """Conditions that binding waits for, and that end it."""
+    good, bad = (holder.get(name) or [] for name in ("bindingConditions", "bindingFailureConditions"))
+    errors: ErrorList = []
+    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", bad)):
+        errors += list_errors(listed, _MAX_BINDING_CONDITIONS, label_key_errors, path.child(name))
+    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", bad)):
+        for i, condition in enumerate(listed):
+            at = path.child(name).index(i)
+            if condition in listed[:i]:
+                errors.append(field.duplicate(at, condition))
+            if listed is bad and condition in good:
+                detail = "bindingFailureConditions must not overlap with bindingConditions"
+                errors.append(field.invalid(at, condition, detail))
+    if bad and not good:
+        detail = "bindingConditions are required to use bindingFailureConditions"
+        errors.append(field.invalid(path.child("bindingConditions"), None, detail))
+    if good and not bad:
+        detail = "bindingFailureConditions are required to use bindingConditions"
+        errors.append(field.invalid(path.child("bindingFailureConditions"), None, detail))
+    return errors
+
+
+def driver_errors(name: str, path: Path) -> ErrorList:
+    if not name:
+        return [field.required(path)]
+    errors = [field.too_long(path, _MAX_DRIVER)] if len(name.encode()) > _MAX_DRIVER else []
+    return errors + [field.invalid(path, name, problem) for problem in names.is_dns1123_subdomain(name.lower())]
+
+
+def pool_name_errors(name: str, path: Path) -> ErrorList:
+    if not name:
+        return [field.required(path)]
+    errors = [field.too_long(path, _MAX_POOL)] if len(name.encode()) > _MAX_POOL else []
+    return errors + [error for part in name.split("/") for error in name_errors(part, names.is_dns1123_subdomain, path)]
+
+
+def label_key_errors(key: str, path: Path) -> ErrorList:
+    return name_errors(key, names.is_qualified_name, path)
+
+
+def qualified_errors(name: str, path: Path) -> ErrorList:
+    """An identifier, maybe with a domain; upstream takes anything with two slashes."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        return _identifier_errors(name, path)
+    if "/" in identifier:
+        return []
+    errors = driver_errors(domain, path) if domain else [field.invalid(path, "", "the domain must not be empty")]
+    if not identifier:
+        return [*errors, field.invalid(path, "", "the name must not be empty")]
+    return errors + _identifier_errors(identifier, path)
+
+
+def fully_qualified_errors(name: str, path: Path) -> ErrorList:
+    errors = qualified_errors(name, path)
+    if "/" not in name:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        errors.append(field.invalid(path, name, detail))
+    return errors
+
+
+def _identifier_errors(name: str, path: Path) -> ErrorList:
+    errors = [field.too_long(path, MAX_IDENTIFIER)] if len(name.encode()) > MAX_IDENTIFIER else []
+    return errors if _IS_C_IDENTIFIER.fullmatch(name) else [*errors, field.invalid(path, name, _C_IDENTIFIER_RULE)]
+
+
+def list_errors(items: Sequence[Any] | None, limit: int, check: Check, path: Path) -> ErrorList:
+    """Each item's; of too many only that. A limit below 0 is none."""
+    if items is None:
+        return []
+    if 0 <= limit < len(items):
+        return [field.too_many(path, len(items), limit)]
+    return [error for i, item in enumerate(items) for error in check(item, path.index(i))]
+
+
+def set_errors(
+    items: Sequence[Any] | None, limit: int, check: Check, path: Path, key: Callable[[Any], Any]
+) -> ErrorList:
+    """As list_errors, and what has the key of an earlier item."""
+    errors = list_errors(items, limit, check, path)
+    if items is None or 0 <= limit < len(items):
+        return errors
+    seen: list[Any] = []
+    for i, found in enumerate(map(key, items)):
+        if found in seen:
+            errors.append(field.duplicate(path.index(i), found))
+        seen.append(found)
+    return errors
+
+
+def map_errors(
+    items: Mapping[str, Any], limit: int, longest: int, check_key: Check, check: Check, path: Path
+) -> ErrorList:
+    """Of keys at the map's place, of values at their key, which is shown in `longest` bytes at most."""
+    if 0 <= limit < len(items):
+        return [field.too_many(path, len(items), limit)]
+    errors: ErrorList = []
+    for key, item in items.items():
+        errors += check_key(key, path) + check(item, path.key(_shortened(key, longest)))
+    return errors
+
+
+def _shortened(text: str, longest: int) -> str:
+    longest = max(longest, _SHORTEST_KEY)
+    if len(text) <= longest:
+        return text
+    rest = longest - 3
+    return f"{text[: (rest + 1) // 2]}...{text[len(text) - rest // 2 :]}"

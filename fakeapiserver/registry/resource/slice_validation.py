@@ -1,0 +1,339 @@
+"""What slices of devices may say.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.core.node_selector_validation import node_selector_errors
+from fakeapiserver.registry.generic.label_selector import immutable_errors
+from fakeapiserver.registry.resource.device_fields import (
+    MAX_IDENTIFIER,
+    SPEC,
+    binding_errors,
+    driver_errors,
+    list_errors,
+    map_errors,
+    pool_name_errors,
+    qualified_errors,
+    set_errors,
+    taint_errors,
+)
+
+_MAX_DEVICES: Final = 128
+_MAX_ADVANCED_DEVICES: Final = 64
+_MAX_COUNTER_SETS: Final = 8
+_MAX_COUNTERS: Final = 32
+_MAX_CONSUMPTIONS: Final = 2
+_MAX_PROPERTIES: Final = 32
+_MAX_QUALIFIED: Final = 63 + 1 + MAX_IDENTIFIER
+_MAX_VALUE: Final = 64
+_MAX_VALUES: Final = 48
+_MAX_TAINTS: Final = 16
+_MAX_OPTIONS: Final = 10
+_NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_VALUES: Final = ("bool", "int", "string", "version")
+_DEVICE_NODES: Final = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in "
+    "the ResourceSlice spec"
+)
+_NO_DEVICE_NODES: Final = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+    "ResourceSlice spec"
+)
+_NUMBER: Final = "(0|[1-9][0-9]*)"
+_PRE_RELEASE: Final = "(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD: Final = "[0-9a-zA-Z-]+"
+_IS_VERSION: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+)
+
+
+def slice_errors(spec: Object, old: Object | None = None) -> ErrorList:
+    """`old`: the spec before an update."""
+    pool, driver = spec.get("pool") or {}, spec.get("driver", "")
+    errors = driver_errors(driver, SPEC.child("driver")) + _pool_errors(pool, SPEC.child("pool"))
+    if old is not None:
+        before = (old.get("pool") or {}).get("name", "")
+        errors += immutable_errors(pool.get("name", ""), before, SPEC.child("pool", "name"))
+        errors += immutable_errors(driver, old.get("driver", ""), SPEC.child("driver"))
+        errors += immutable_errors(spec.get("nodeName"), old.get("nodeName"), SPEC.child("nodeName"))
+    errors += _slice_node_errors(spec)
+    devices, counters = spec.get("devices"), spec.get("sharedCounters")
+    if devices is not None and counters is not None:
+        errors.append(field.invalid(SPEC, "", "only one of `sharedCounters` or `devices` is allowed"))
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices or ())
+    before = {device.get("name", ""): device for device in reversed((old or {}).get("devices") or ())}
+
+    def check(device: Object, path: Path) -> ErrorList:
+        known = before.get(device.get("name", ""))
+        return _device_errors(device, known, path, per_device=bool(spec.get("perDeviceNodeSelection")))
+
+    limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
+    errors += set_errors(devices, limit, check, SPEC.child("devices"), lambda row: row.get("name", ""))
+    return errors + set_errors(
+        counters, _MAX_COUNTER_SETS, _counter_set_errors, SPEC.child("sharedCounters"), lambda row: row.get("name", "")
+    )
+
+
+def _pool_errors(pool: Object, path: Path) -> ErrorList:
+    errors = pool_name_errors(pool.get("name", ""), path.child("name"))
+    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
+    if count <= 0:
+        errors.append(field.invalid(path.child("resourceSliceCount"), count, "must be greater than zero"))
+    if generation < 0:
+        errors.append(field.invalid(path.child("generation"), generation, "must be greater than or equal to zero"))
+    return errors
+
+
+def _slice_node_errors(spec: Object) -> ErrorList:
+    errors = _node_name_errors(spec, SPEC, "must be either unset or set to a non-empty string")
+    given = ["nodeName"] if spec.get("nodeName") else []
+    if (selector := spec.get("nodeSelector")) is not None:
+        given.append("nodeSelector")
+        path = SPEC.child("nodeSelector")
+        errors += node_selector_errors(selector, path)
+        terms = selector.get("nodeSelectorTerms")
+        if len(terms or ()) != 1:
+            detail = "must have exactly one node selector term"
+            errors.append(field.invalid(path.child("nodeSelectorTerms"), _shown_terms(terms), detail))
+    for name in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(name):
+            given.append(name)
+        elif spec.get(name) is not None:
+            errors.append(field.invalid(SPEC.child(name), spec[name], "must be either unset or set to true"))
+    listed = ", ".join(f"`{name}`" for name in _NODES)
+    detail = f"exactly one of {listed} is required"
+    if not given:
+        errors.append(field.required(SPEC, detail))
+    elif len(given) > 1:
+        errors.append(field.invalid(SPEC, _braced(given), f"{detail}, but multiple fields are set"))
+    return errors
+
+
+def _node_name_errors(holder: Object, path: Path, empty: str) -> ErrorList:
+    name, at = holder.get("nodeName"), path.child("nodeName")
+    if name is None:
+        return []
+    return name_errors(name, names.is_dns1123_subdomain, at) if name else [field.invalid(at, name, empty)]
+
+
+def _braced(given: Iterable[str]) -> str:
+    return "{" + ", ".join(f"`{name}`" for name in given) + "}"
+
+
+def _shown_terms(terms: Sequence[Object] | None) -> Any:
+    return None if terms is None else [internal_form(term, "NodeSelectorTerm") for term in terms]
+
+
+def _device_errors(device: Object, old: Object | None, path: Path, *, per_device: bool) -> ErrorList:
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    errors = name_errors(device.get("name", ""), names.is_dns1123_label, path.child("name"))
+    if (count := len(attributes) + len(capacity)) > _MAX_PROPERTIES:
+        detail = f"the total number of attributes and capacities must not exceed {_MAX_PROPERTIES}"
+        errors.append(field.invalid(path, count, detail))
+    # Of a list each item counts, and a list of none as one value.
+    values = sum(sum(len(row.get(name) or ()) for name in _LIST_VALUES) or 1 for row in attributes.values())
+    if values > _MAX_VALUES:
+        detail = f"the total number of attribute values must not exceed {_MAX_VALUES}"
+        errors.append(field.invalid(path, values, detail))
+    at = path.child("attributes")
+    errors += map_errors(attributes, -1, _MAX_QUALIFIED, qualified_errors, _attribute_errors, at)
+    amounts = _shared_capacity_errors if device.get("allowMultipleAllocations") else _capacity_errors
+    errors += map_errors(capacity, -1, _MAX_QUALIFIED, qualified_errors, amounts, path.child("capacity"))
+    taints = device.get("taints")
+    if old is None or (old.get("taints") or []) != (taints or []):
+        errors += list_errors(taints, _MAX_TAINTS, taint_errors, path.child("taints"))
+    errors += set_errors(
+        device.get("consumesCounters"),
+        _MAX_CONSUMPTIONS,
+        _consumption_errors,
+        path.child("consumesCounters"),
+        lambda row: row.get("counterSet", ""),
+    )
+    errors += _device_node_errors(device, path, per_device=per_device)
+    errors += binding_errors(device, path)
+    mappings = device.get("nodeAllocatableResourceMappings") or {}
+    return errors + _mapping_errors(mappings, capacity, path.child("nodeAllocatableResourceMappings"))
+
+
+def _mapping_errors(mappings: Object, capacity: Object, path: Path) -> ErrorList:
+    """What a device takes of its node's own resources."""
+    errors: ErrorList = []
+    for name, mapping in mappings.items():
+        at, times, key = path.key(name), mapping.get("allocationMultiplier"), mapping.get("capacityKey")
+        if "/" in name and "kubernetes.io/" not in name:
+            errors.append(field.invalid(at, name, "must be a node allocatable resource name"))
+        if times is None and key is None:
+            detail = "at least one of allocationMultiplier or capacityKey must be set"
+            errors.append(field.invalid(at, "", detail))
+        if times is not None and parse(str(times)).amount <= 0:
+            errors.append(field.invalid(at.child("allocationMultiplier"), str(times), "must be positive"))
+        if key == "":
+            errors.append(field.invalid(at.child("capacityKey"), "", "capacityKey must not be an empty string"))
+        elif key is not None and key not in capacity:
+            errors.append(field.not_found(at.child("capacityKey"), key))
+    return errors
+
+
+def _device_node_errors(device: Object, path: Path, *, per_device: bool) -> ErrorList:
+    if not per_device:
+        named = any(device.get(name) is not None for name in ("nodeName", "nodeSelector", "allNodes"))
+        return [field.invalid(path, None, _NO_DEVICE_NODES)] if named else []
+    errors = _node_name_errors(device, path, "must not be empty")
+    given = ["nodeName"] if device.get("nodeName") else []
+    if (selector := device.get("nodeSelector")) is not None:
+        given.append("nodeSelector")
+        errors += node_selector_errors(selector, path.child("nodeSelector"))
+    if device.get("allNodes"):
+        given.append("allNodes")
+    elif device.get("allNodes") is not None:
+        errors.append(field.invalid(path.child("allNodes"), False, "must be either unset or set to true"))
+    if not given:
+        errors.append(field.required(path, _DEVICE_NODES))
+    elif len(given) > 1:
+        errors.append(field.invalid(path, _braced(given), _DEVICE_NODES))
+    return errors
+
+
+def _attribute_errors(attribute: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    if (text := attribute.get("string")) is not None:
+        errors += _text_errors(text, path.child("string"))
+    if (version := attribute.get("version")) is not None:
+        errors += _version_errors(version, path.child("version"))
+    for name, check in _LIST_VALUES.items():
+        if (values := attribute.get(name)) is not None:
+            at = path.child(name)
+            if not values:
+                errors.append(field.invalid(at, values, "must not be empty if specified"))
+            for i, value in enumerate(values):
+                errors += check(value, at.index(i))
+    given = [name for name in (*_VALUES, *_LIST_VALUES) if attribute.get(name) is not None]
+    if len(given) == 1:
+        return errors
+    shown = internal_form(attribute, "DeviceAttribute") if given else ""
+    return [*errors, field.invalid(path, shown, "exactly one value must be specified")]
+
+
+def _text_errors(text: str, path: Path) -> ErrorList:
+    return [field.too_long(path, _MAX_VALUE)] if len(text.encode()) > _MAX_VALUE else []
+
+
+def _version_errors(version: str, path: Path) -> ErrorList:
+    detail = "must be a string compatible with semver.org spec 2.0.0"
+    errors = [] if _IS_VERSION.fullmatch(version) else [field.invalid(path, version, detail)]
+    return errors + _text_errors(version, path)
+
+
+def _unchecked(value: object, path: Path) -> ErrorList:
+    return []
+
+
+# Lists of values -> what each item must be.
+_LIST_VALUES: Final[Mapping[str, Callable[[Any, Path], ErrorList]]] = {
+    "bools": _unchecked,
+    "ints": _unchecked,
+    "strings": _text_errors,
+    "versions": _version_errors,
+}
+
+
+def _capacity_errors(capacity: Object, path: Path) -> ErrorList:
+    """Of a device that one claim has for itself."""
+    if capacity.get("requestPolicy") is None:
+        return []
+    return [field.forbidden(path.child("requestPolicy"), "allowMultipleAllocations must be true")]
+
+
+def _shared_capacity_errors(capacity: Object, path: Path) -> ErrorList:
+    """Of a device that claims share: by which amounts."""
+    policy, at = capacity.get("requestPolicy"), path.child("requestPolicy")
+    if policy is None:
+        return []
+    values, span, default = (policy.get(name) for name in ("validValues", "validRange", "default"))
+    if values and span is not None:
+        detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+        return [field.forbidden(at, detail)]
+    for name, given in (("validValues", bool(values)), ("validRange", span is not None)):
+        if given and default is None:
+            return [field.required(at.child("default"), f"required when {name} is defined")]
+    most = parse(str(capacity.get("value", "0")))
+    if values:
+        return _options_errors([parse(value) for value in values], parse(default), most, at.child("validValues"))
+    return [] if span is None else _span_errors(span, parse(default), most, at.child("validRange"))
+
+
+def _options_errors(options: Sequence[Quantity], default: Quantity, most: Quantity, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    for i, (one, following) in enumerate(pairwise(options), 1):
+        if one > following:
+            errors.append(field.invalid(path.index(i), str(following), "values must be sorted in ascending order"))
+
+    def check(option: Quantity, at: Path) -> ErrorList:
+        detail = f"option is larger than capacity value: {most}"
+        return [field.invalid(at, str(option), detail)] if option > most else []
+
+    errors += set_errors(options, _MAX_OPTIONS, check, path, lambda option: str(option.value))
+    # Options too many to be looked at hold no default either.
+    if len(options) > _MAX_OPTIONS or default not in options:
+        detail = "default value is not valid according to the requestPolicy"
+        errors.append(field.invalid(path, str(default), detail))
+    return errors
+
+
+def _span_errors(span: Object, default: Quantity, most: Quantity, path: Path) -> ErrorList:
+    if span.get("min") is None:
+        return [field.required(path.child("min"), "required when validRange is defined")]
+    low, high, step = (None if span.get(name) is None else parse(span[name]) for name in ("min", "max", "step"))
+    assert low is not None
+    found = [
+        ("min", low, f"min is larger than capacity value: {most}") if low > most else None,
+        ("min", default, f"default is less than min: {low}") if default < low else None,
+    ]
+    if high is not None:
+        found += [
+            ("max", low, f"min is larger than max: {high}") if low > high else None,
+            ("max", high, f"max is larger than capacity value: {most}") if high > most else None,
+            ("max", default, f"default is more than max: {high}") if default > high else None,
+        ]
+    if step is not None:
+        reached = low + step
+        if reached > most:
+            found.append(("step", step, f"one step {reached} is larger than capacity value: {most}"))
+        detail = f"value is not a multiple of a given step ({step}) from ({low})"
+        ends = [default] if high is None else [default, high]
+        found += [("step", end, detail) for end in ends if step.value and (end.value - low.value) % step.value]
+    return [field.invalid(path.child(row[0]), str(row[1]), row[2]) for row in found if row is not None]
+
+
+def _counter_set_errors(counters: Object, path: Path) -> ErrorList:
+    return _counters_errors(counters, "name", path)
+
+
+def _consumption_errors(consumption: Object, path: Path) -> ErrorList:
+    return _counters_errors(consumption, "counterSet", path)
+
+
+def _counters_errors(holder: Object, name: str, path: Path) -> ErrorList:
+    """Counters, and the name of their set."""
+    found, counters, at = holder.get(name, ""), holder.get("counters"), path.child("counters")
+    errors = (
+        name_errors(found, names.is_dns1123_label, path.child(name)) if found else [field.required(path.child(name))]
+    )
+    if not counters:
+        return [*errors, field.required(at)]
+
+    def check(key: str, place: Path) -> ErrorList:
+        return name_errors(key, names.is_dns1123_label, place)
+
+    return errors + map_errors(counters, _MAX_COUNTERS, 63, check, lambda *_: [], at)

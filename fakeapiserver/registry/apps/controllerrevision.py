@@ -4,35 +4,20 @@ Upstream: pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/valida
 """
 
 import msgspec
-from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apimachinery.schema.raw_text import marshalled
-from fakeapiserver.clock import Clock
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
-from fakeapiserver.registry.generic.raw_texts import RawTexts
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.raw_texts import RawTexts, TextKeepingStrategy
+from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 
-class ControllerRevisionStrategy(Strategy, kw_only=True):
+class ControllerRevisionStrategy(TextKeepingStrategy, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts((("data",),)))
-
-    def for_server(self, clock: Clock) -> "ControllerRevisionStrategy":
-        return replace(self, texts=RawTexts(self.texts.paths))
-
-    def on_created(self, obj: Object) -> None:
-        self.texts.keep(obj)
-
-    def on_updated(self, obj: Object, old: Object) -> None:
-        self.texts.keep(obj, old)
-
-    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
-        self.texts.forget(obj)
 
     def validate(self, obj: Object) -> ErrorList:
         errors = non_negative_errors(obj.get("revision", 0), Path("revision"))

@@ -4,13 +4,18 @@ Upstream: k8s.io/apimachinery/pkg/runtime/types.go (RawExtension), which protobu
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.raw_text import FieldPath, RawText, Steps, found, marshalled
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.clock import Clock
+from fakeapiserver.registry.generic.strategy import Strategy
 
 Texts = Mapping[Steps, str]
 
@@ -19,9 +24,8 @@ class RawTexts(Struct):
     """Of one resource's objects in one server. `paths` are those of the fields that are kept as texts."""
 
     paths: Sequence[FieldPath]
-    kept: dict[str, Texts] = msgspec.field(
-        default_factory=dict
-    )  # uid -> only those that differ from what storage makes of them
+    # uid -> only those that differ from what storage makes of them
+    kept: dict[str, Texts] = msgspec.field(default_factory=dict)
 
     def of_stored(self, old: Object) -> Texts:
         lost = self.kept.get(metadata(old).get("uid", ""), {})
@@ -63,3 +67,21 @@ class RawTexts(Struct):
 def _written(value: object) -> str:
     """As Go's JSON writes what is stored here."""
     return marshalled(json.encode(value).decode())
+
+
+class TextKeepingStrategy(Strategy, kw_only=True):
+    """Of kinds with such fields: of two values that say the same one may be a change."""
+
+    texts: RawTexts
+
+    def for_server(self, clock: Clock) -> Self:
+        return replace(self, texts=RawTexts(self.texts.paths))
+
+    def on_created(self, obj: Object) -> None:
+        self.texts.keep(obj)
+
+    def on_updated(self, obj: Object, old: Object) -> None:
+        self.texts.keep(obj, old)
+
+    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
+        self.texts.forget(obj)

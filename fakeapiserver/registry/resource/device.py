@@ -3,20 +3,17 @@
 Upstream: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go; what is valid is in `*_validation.py`.
 """
 
-from typing import Final, Self
+from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.conversion_resource import OLDER_VERSIONS
 from fakeapiserver.apis.internal_form import internal_form
-from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
-from fakeapiserver.registry.generic.raw_texts import RawTexts
+from fakeapiserver.registry.generic.raw_texts import RawTexts, TextKeepingStrategy
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.resource.claim_status_validation import allocated, claim_status_errors, device_id
@@ -41,25 +38,7 @@ _OF_CLAIM: Final = (
 _OF_TEMPLATE: Final = (("spec", "spec", "devices", "config", "*", *_PARAMETERS),)
 
 
-class _WithParameters(Strategy, kw_only=True):
-    """Drivers' parameters are texts: of two that say the same one may be a change."""
-
-    texts: RawTexts
-
-    def for_server(self, clock: Clock) -> Self:
-        return replace(self, texts=RawTexts(self.texts.paths))
-
-    def on_created(self, obj: Object) -> None:
-        self.texts.keep(obj)
-
-    def on_updated(self, obj: Object, old: Object) -> None:
-        self.texts.keep(obj, old)
-
-    def on_deleted(self, resource: GroupResource, obj: Object) -> None:
-        self.texts.forget(obj)
-
-
-class DeviceClassStrategy(_WithParameters, kw_only=True):
+class DeviceClassStrategy(TextKeepingStrategy, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_CLASS))
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
@@ -75,7 +54,7 @@ class DeviceClassStrategy(_WithParameters, kw_only=True):
         return [metadata(obj).get("name", ""), age(obj, now)]
 
 
-class ResourceClaimStrategy(_WithParameters, kw_only=True):
+class ResourceClaimStrategy(TextKeepingStrategy, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_CLAIM))
 
     def default(self, obj: Object, version: str) -> None:
@@ -112,7 +91,7 @@ class ResourceClaimStrategy(_WithParameters, kw_only=True):
         return [metadata(obj).get("name", ""), _state(obj), age(obj, now)]
 
 
-class ResourceClaimTemplateStrategy(_WithParameters, kw_only=True):
+class ResourceClaimTemplateStrategy(TextKeepingStrategy, kw_only=True):
     texts: RawTexts = msgspec.field(default_factory=lambda: RawTexts(_OF_TEMPLATE))
 
     def default(self, obj: Object, version: str) -> None:

@@ -208,7 +208,9 @@ class Run:
         body = json.loads(text)
         for pod in self._selected(selector)[:count]:
             path = f"{self._path('v1/pods')}/{pod['metadata']['name']}/status"
-            if problem := self._ask("PATCH", path, body, _CHANGE["strategic"])[1]:
+            problem = self._ask("PATCH", path, body, _CHANGE["strategic"])[1]
+            # a controller may have deleted it since it was listed, which takes less time on one machine than on another
+            if problem and not problem.startswith("404 "):
                 return problem
         return ""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apis.scheme import load
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Attributes, Decision, EvaluationError, UserInfo
 from fakeapiserver.cli.flags import parse
@@ -43,7 +44,7 @@ class Nothing:
 
 def build(*flags: str) -> Authorization:
     objects = Nothing()
-    return authorization(parse(flags).config, RBAC(objects), objects, SystemClock())
+    return authorization(parse(flags).config, load(), RBAC(objects), objects, SystemClock())
 
 
 def ask(built: Authorization, user: str, verb: str = "get") -> tuple[Decision, str]:

@@ -8,6 +8,7 @@ import pytest
 
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis import bootstrap
+from fakeapiserver.apis.scheme import load
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.endpoints.request import Request, Response
@@ -34,7 +35,7 @@ class Stored:
     def __init__(self, *more: dict[str, Any]) -> None:
         self.generation_now = 1
         self.objects: dict[str, list[dict[str, Any]]] = {FLOW_SCHEMAS: [], PRIORITY_LEVELS: []}
-        for obj in (*bootstrap.objects("v1.36"), *more):
+        for obj in (*bootstrap.objects(load()), *more):
             resource = f"{obj['kind'].lower()}s.flowcontrol.apiserver.k8s.io"
             if resource in self.objects:
                 obj["metadata"]["uid"] = obj["metadata"]["name"]

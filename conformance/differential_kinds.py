@@ -169,12 +169,12 @@ class Comparison:
         for number, obj in enumerate(self._rich.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
             named = _named(collection, obj, f"b{number}")
-            at = f"{collection}/{named['metadata']['name']}"
             new = _new(named)
             for variant in variants(rng, new, schema, schemas, self._count, self._examples):
                 self._broken(score, collection, "POST", collection, variant)
             if _resource(collection) in _UNSTORED:
                 continue
+            at = f"{collection}/{named['metadata']['name']}"
             self._send({"method": "POST", "path": collection, "body": new})
             for variant in variants(rng, new, schema, schemas, self._count // 2, self._examples):
                 self._broken(score, collection, "PUT", at, variant)

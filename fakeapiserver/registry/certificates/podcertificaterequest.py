@@ -14,7 +14,7 @@ from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.registry.certificates.podcertificaterequest_validation import spec_errors, status_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field, keep_metadata
 from fakeapiserver.registry.generic.table_cells import format_labels
 
 _STATES: Final = ("Issued", "Denied", "Failed")
@@ -28,6 +28,13 @@ class PodCertificateRequestStrategy(Strategy, kw_only=True):
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        copy_field("status", old, obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_status_update(obj, old)
+        keep_metadata(obj, old)
 
     def validate(self, obj: Object) -> ErrorList:
         return spec_errors(obj["spec"])

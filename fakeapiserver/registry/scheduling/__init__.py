@@ -7,6 +7,7 @@ from fakeapiserver.registry.scheduling.workload import PodGroupStrategy, Workloa
 _KEPT = dict.fromkeys(SYSTEM_CLASSES, "this is a system priority class and cannot be deleted")
 RESOURCES: dict[str, Strategy] = {
     "podgroups": PodGroupStrategy(
+        reset_fields=(),  # upstream's storage doesn't ask the strategy: who sends a status owns it, though it isn't kept
         status_reset_fields=("spec", "metadata"),
         gated_fields=gated_group_fields("spec"),
     ),

@@ -22,7 +22,7 @@ from fakeapiserver.registry.generic.declarative import (
     unchanged_errors,
     union_errors,
 )
-from fakeapiserver.registry.generic.strategy import Cells, FieldPath, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, FieldPath, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SPEC: Final = Path("spec")
@@ -72,6 +72,9 @@ class WorkloadStrategy(Strategy, kw_only=True):
 class PodGroupStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        copy_field("status", old, obj)
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]

@@ -325,12 +325,17 @@ def tree_of(disabled: Sequence[Sequence[FieldPath]]) -> FieldTree:
     tree: FieldTree = {}
     for path in sorted((path for paths in disabled for path in paths), key=len):
         node = tree
-        for step in path:
-            name = step.rstrip("?").partition("!")[0]
+        for name in (name for step in path for name in _names(step)):
             if node.get(name) == {}:
                 break  # a shorter path ends here
             node = node.setdefault(name, {})
     return tree
+
+
+def _names(step: str) -> tuple[str, ...]:
+    if step.startswith(_ITEMS_WITH):
+        return "*", step[len(_ITEMS_WITH) :]
+    return (step.rstrip("?").partition("!")[0],)
 
 
 def touches(value: object, tree: FieldTree) -> bool:

@@ -36,7 +36,18 @@ def test_fields_are_dropped_unless_in_use(
 
 @pytest.mark.parametrize(
     ("obj", "found"),
-    [({"a": {}}, False), ({"a": {"b": []}}, True), ({"x": [{}, {"y": 1}]}, True), ({"x": [{}]}, False), ({}, False)],
+    [
+        ({"a": {}}, False),
+        ({"a": {"b": []}}, True),
+        ({"x": [{}, {"y": 1}]}, True),
+        ({"x": [{}]}, False),
+        ({"z": [{}, {"image": {}}]}, True),
+        ({"z": [{"name": "v"}]}, False),
+        ({}, False),
+    ],
 )
 def test_a_glance_tells_of_what_may_be_dropped(obj: Object, found: bool) -> None:
-    assert touches(obj, tree_of([[("a", "b", "*", "c"), ("a", "b")], [("x", "*", "y!keep")]])) is found
+    assert (
+        touches(obj, tree_of([[("a", "b", "*", "c"), ("a", "b")], [("x", "*", "y!keep")], [("z?", "*~image")]]))
+        is found
+    )

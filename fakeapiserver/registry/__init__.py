@@ -26,7 +26,11 @@ def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) 
     module = f"{__name__}.{package_of(resource.gvr.group)}"
     table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
     found = table.get(resource.gvr.resource) or Strategy()
-    disabled = tuple(paths for gate, paths in found.gated_fields.items() if not features.enabled(gate))
+    disabled = tuple(
+        paths
+        for gate, paths in found.gated_fields.items()
+        if not features.enabled(gate) and features.at_least(found.gated_since.get(gate, ""))
+    )
     return replace(
         found,
         reset_fields=found.reset_fields if found.reset_fields is not None else _status_of(resource),

@@ -89,6 +89,8 @@ class Strategy(Struct, kw_only=True):
     # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is),
     # unless the stored object has one of them.
     gated_fields: Mapping[str, Sequence[FieldPath]] = field(default_factory=dict)
+    # Gate -> the first version (`v1.35`) in which it keeps these fields out; older ones take them whatever it says.
+    gated_since: Mapping[str, str] = field(default_factory=dict)
     # Its addresses may be written loosely while StrictIPCIDRValidation is off.
     legacy_addresses: bool = False
     # The features of the server, and those of `gated_fields` that it drops, gate by gate.

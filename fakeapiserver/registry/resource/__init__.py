@@ -60,11 +60,13 @@ RESOURCES: dict[str, Strategy] = {
             "DRADeviceBindingConditions": [(*_RESULTS, "bindingConditions"), (*_RESULTS, "bindingFailureConditions")],
             "DRAResourceClaimDeviceStatus": [("status", "devices")],
         },
+        gated_since={"DRADeviceTaints": "v1.35"},
     ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
         returns_deleted_object=True,
         update_meta_checks=("create", "spec", "update"),
         gated_fields=_gated_claim_fields("spec", "spec"),
+        gated_since={"DRADeviceTaints": "v1.35"},
     ),
     "resourcepoolstatusrequests": ResourcePoolStatusRequestStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, status_reset_fields=("spec", "metadata")

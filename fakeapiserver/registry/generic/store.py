@@ -433,7 +433,10 @@ class Store:
             created = current.mod_revision == current.create_revision
             if not (created and self.strategy.shows_more_than_stored(old)):
                 return Written(current.value)
-        return await self._put(current, new, request.dry_run)
+        written = await self._put(current, new, request.dry_run)
+        if not request.dry_run:
+            self.strategy.on_updated(new, old)
+        return written
 
     def _is_stored(self, current: StoredObject, old: Object) -> bool:
         """Whether an object that nobody changed would be stored again as it is: not in another version, nor where a schema takes

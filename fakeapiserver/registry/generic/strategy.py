@@ -298,6 +298,9 @@ class Strategy(Struct, kw_only=True):
     def on_created(self, obj: Object) -> None:
         """After a commit: what upstream's AfterCreate hooks do."""
 
+    def on_updated(self, obj: Object, old: Object) -> None:
+        """After a commit of a client's write: `obj` is stored where `old` was."""
+
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
         """After a commit: what upstream's AfterDelete hooks do."""
 

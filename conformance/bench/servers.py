@@ -311,7 +311,7 @@ OBJECT = {
 }
 
 async def main():
-    api = APIServer(Config())
+    api = APIServer(Config(controllers=()))
     await api.start()
     chain = api.scopes.admission
     found = []

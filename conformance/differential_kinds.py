@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from conformance.broken_variants import Examples, Variant, variants
 from conformance.differential_customresources import comparable
-from conformance.exchange import HERE, Answer, Client, comparing, difference
+from conformance.exchange import HERE, Answer, Client, comparing, difference, message_of
 from conformance.random_objects import Maker, Types
 from conformance.writes import OBJECTS
 
@@ -161,7 +161,7 @@ class Comparison:
                 if found:
                     self._tell(collection, request, f"valid: {found}", expected, got)
                 if request["method"] == "POST" and expected["status"] != 201:
-                    print(f"refused: {collection} {number}: {_message(expected)}")
+                    print(f"refused: {collection} {number}: {message_of(expected)}")
                 elif _resource(collection) in _SETTLE and request["method"] in ("POST", "DELETE"):
                     at = f"{collection}/{named['metadata']['name']}"
                     self._await(at, *_SETTLE[_resource(collection)], gone=request["method"] == "DELETE")
@@ -243,7 +243,7 @@ class Comparison:
 
     def _tell(self, collection: str, request: Request, found: str, expected: Answer, got: Answer) -> None:
         if expected["status"] != got["status"]:
-            found += f"\n    {expected['status']} != {got['status']}: {_message(expected)} != {_message(got)}"
+            found += f"\n    {expected['status']} != {got['status']}: {message_of(expected)} != {message_of(got)}"
         key = collection + re.sub(r"\d+|\[\w+\]|\"[^\"]*\"", "N", found.split(": ", 1)[-1])[:140]
         if key not in self._told and not self._quiet:
             print(f"{request['method']} {request['path']} {found[:1200]}", flush=True)
@@ -321,11 +321,6 @@ def _told(answer: Answer) -> frozenset[tuple[str, str, str]]:
     causes = (body.get("details") or {}).get("causes") or ()
     found = {(row.get("field", ""), row.get("reason", ""), row.get("message", "")) for row in causes}
     return frozenset(found or {("", str(body.get("reason")), str(body.get("message")))})
-
-
-def _message(answer: Answer) -> str:
-    body = answer.get("body")
-    return str(body.get("message", ""))[:400] if isinstance(body, dict) else ""
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from conformance.differential_customresources import comparable
 from conformance.differential_kinds import Share
-from conformance.exchange import FREE_KEYS, Answer, Client, comparing, difference, plain
+from conformance.exchange import FREE_KEYS, Answer, Client, comparing, difference, message_of, plain
 from conformance.random_objects import Types
 from conformance.random_updates import RICH, Request, Updates, json_patch, known_values
 from conformance.writes import OBJECTS
@@ -150,7 +150,7 @@ class Comparison:
         expected, got = (side.shown(answer) for side, answer in zip(sides, answers, strict=True))
         found = difference(expected, got, free=_FREE)
         if found and expected["status"] != got["status"]:
-            found += f"\n    {expected['status']} != {got['status']}: {_message(expected)} != {_message(got)}"
+            found += f"\n    {expected['status']} != {got['status']}: {message_of(expected)} != {message_of(got)}"
         elif found and (missing := sorted(_causes(expected) - _causes(got))) + (
             more := sorted(_causes(got) - _causes(expected))
         ):
@@ -227,11 +227,6 @@ def _apart(one: str, other: str) -> str:
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(at - 80, 0)
     return f"{one[:60]} … {one[start : at + 200]} != {other[start : at + 200]}"
-
-
-def _message(answer: Answer) -> str:
-    body = answer.get("body")
-    return str(body.get("message", ""))[:400] if isinstance(body, dict) else ""
 
 
 def main() -> int:

@@ -270,6 +270,12 @@ def comparing(description: str | None, **presets: int) -> argparse.ArgumentParse
     return parser
 
 
+def message_of(answer: Answer) -> str:
+    """The beginning of a Status' message; nothing for other answers."""
+    body = answer.get("body")
+    return str(body.get("message", ""))[:400] if isinstance(body, dict) else ""
+
+
 def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
     """(area, file) of every scenario, in order."""
     for path in sorted((HERE / "scenarios").glob("*/*.json")):

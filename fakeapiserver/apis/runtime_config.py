@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go_bool import parse_bool
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionResource
 
 # In this order, whatever the flag's: the later ones say more.
@@ -21,10 +22,6 @@ _LEVELS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 # The ways to say the legacy group, whose resources go together.
 _LEGACY: Final = re.compile(r"(api/)?v1($|/)")
-_BOOLEANS: Final = {
-    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 
 class RuntimeConfig(Struct, frozen=True):
@@ -90,7 +87,7 @@ def _named(key: str) -> tuple[GroupVersion, str]:
 
 
 def _boolean(key: str, value: str) -> bool:
-    if value not in _BOOLEANS:
-        problem = f"strconv.ParseBool: parsing {go_quote(value)}: invalid syntax"
-        raise ValueError(f"invalid value of {key}: {value}, err: {problem}")
-    return _BOOLEANS[value]
+    try:
+        return not value or parse_bool(value)
+    except ValueError as problem:
+        raise ValueError(f"invalid value of {key}: {value}, err: {problem}") from None

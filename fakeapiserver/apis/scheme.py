@@ -184,12 +184,17 @@ class Scheme(Struct, frozen=True):
 @lru_cache(maxsize=8)
 def load(version: str = NEWEST) -> Scheme:
     """What a Kubernetes minor version serves by default. Raises ValueError if it is not among the recorded ones."""
-    return serving(version, {}, {})
+    return _read(version, {}, {})
 
 
 def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
     """What a Kubernetes minor version serves with --feature-gates and --runtime-config, as upstream's flags have them. Raises
     ValueError, worded as upstream words it, for switches that there aren't."""
+    switched = feature_switches or runtime_switches
+    return _read(version, feature_switches, runtime_switches) if switched else load(version)
+
+
+def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
     version = minor_version(version)
     columns = read_table(version, "columns.json")
     discovery = read_table(version, "discovery.json")

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go_bool import parse_bool
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.config import FEATURE_GATES, Config
@@ -46,10 +47,6 @@ class Parsed(Struct):
 _FEWEST_ADDRESSES: Final = 8
 _LAST_PORT: Final = 65535
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_BOOLEANS: Final = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 
 def read_list(text: str) -> tuple[str, ...]:
@@ -110,9 +107,10 @@ def _modes(text: str) -> tuple[str, ...]:
 
 
 def read_boolean(text: str) -> bool:
-    if text not in _BOOLEANS:
-        raise InvalidArgument(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
-    return _BOOLEANS[text]
+    try:
+        return parse_bool(text)
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
 
 
 def _count(text: str) -> int:

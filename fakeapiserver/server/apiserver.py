@@ -137,11 +137,8 @@ class APIServer:
         self.config = config
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()
-        self.table = ResourceTable(
-            scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
-            if config.feature_gates or config.runtime_config
-            else scheme.load(config.kubernetes_version)
-        )
+        served = scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+        self.table = ResourceTable(served)
         features = self.table.scheme.features
         self.started = self.clock.now()
         self._front_proxy = front_proxy or FrontProxy()

@@ -95,6 +95,15 @@ _OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?![\da-f])")
 # A replica set that was refused: nobody saw its hash.
 _OF_NONE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{8,10}(?=\")")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
+# In this order: the digits of some minutes (29922425) are all such as a hash may have.
+_NEUTRAL: Final = (
+    (_CODED, "CODED"),
+    (_PEM, "CERTIFICATES"),
+    (_OF_PODS, "*****"),
+    (_OF_JOBS, "MINUTES"),
+    (_OF_NONE, "HASH"),
+    (_ZONED, "TIME"),
+)
 
 
 class Run:
@@ -343,13 +352,10 @@ def neutral(value: Any, names: Mapping[str, str], key: str = "") -> Any:
 
 
 def _text(text: str, names: Mapping[str, str]) -> str:
-    text = _CODED.sub("CODED", _renamed(text, names))
-    found: str = plain(
-        _ZONED.sub(
-            "TIME",
-            _OF_JOBS.sub("MINUTES", _OF_NONE.sub("HASH", _OF_PODS.sub("*****", _PEM.sub("CERTIFICATES", text)))),
-        )
-    )
+    text = _renamed(text, names)
+    for pattern, neutral in _NEUTRAL:
+        text = pattern.sub(neutral, text)
+    found: str = plain(text)
     return found
 
 

@@ -25,6 +25,12 @@ _METADATA: Final = ("name", "labels", "annotations")
 _MAX_DEPTH: Final = 14
 # Ends a key that stands for the one before it, until the object is a text.
 _TWICE: Final = "\u0001"
+# What is empty, by the type of a schema; null stands for none.
+_EMPTY: Final[Mapping[str, tuple[Any, ...]]] = {
+    "array": ([], None, [None]),
+    "object": ({}, None),
+    "string": ("", None),
+}
 _VALIDATIONS: Final = ("Strict", "Warn", "Ignore")
 
 
@@ -113,6 +119,16 @@ def variants(
             yield Variant("; ".join(map(str, done)), request, query)
 
 
+def emptied(obj: Mapping[str, Any], schema: Schema, schemas: Mapping[str, Any]) -> Iterator[Variant]:
+    """Each of its fields and each that it could have as an empty one of its type and as null: Go tells many of these from none."""
+    for change in _Breaker(random.Random(0), Maker(random.Random(0), schemas, broken=0), Examples()).emptied(
+        obj, schema, ()
+    ):
+        made: Any = copy.deepcopy(obj)
+        change.done_to(made)
+        yield Variant(str(change), {"body": made}, "")
+
+
 def _request(rng: random.Random, made: Any, text: str) -> Request:
     twice = json.dumps(_TWICE)[1:-1] in text
     if rng.random() < 0.05:
@@ -160,6 +176,29 @@ class _Breaker:
                 below = (*path, index)
                 yield from self._changes_of(below, item, schema.get("items") or {})
                 yield from self.changes(item, schema.get("items") or {}, below, kind)
+
+    def emptied(self, value: Any, schema: Schema, path: Path) -> Iterator[_Change]:
+        """All that can be emptied below `path`."""
+        schema = self._maker.resolved(schema) if schema else {}
+        if isinstance(value, Mapping):
+            for key in {**value, **(schema.get("properties") or {})} if len(path) < _MAX_DEPTH else ():
+                if (not path and key in ("apiVersion", "kind", "metadata")) or path == ("metadata",):
+                    continue
+                if not path and key == "status" and key not in value:
+                    continue
+                below, inner = (*path, key), _inner(schema, key)
+                for empty in self._empty(inner):
+                    if json.dumps(empty) != json.dumps(value.get(key, "none")):
+                        yield _Change(below, f"is {_short(empty)}", _setting(key, empty))
+                if key in value:
+                    yield from self.emptied(value[key], inner, below)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self.emptied(item, schema.get("items") or {}, (*path, index))
+
+    def _empty(self, schema: Schema) -> tuple[Any, ...]:
+        resolved = self._maker.resolved(schema) if schema else {}
+        return _EMPTY.get(str(resolved.get("type", "object")), ())
 
     def _added(
         self, value: Mapping[str, Any], properties: Mapping[str, Any], path: Path, kind: str

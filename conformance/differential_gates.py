@@ -42,8 +42,7 @@ def main() -> int:
     for collection in _OBJECTS:
         if arguments.kind in collection:
             comparison.kind(collection)
-            score = comparison.scores[collection]
-            print(f"{collection}: valid {score.valid}, status {score.status}, causes {score.causes}", flush=True)
+            print(f"{collection}: {comparison.scores[collection]}", flush=True)
     summarize(comparison)
     return 0
 

@@ -1,30 +1,34 @@
 """Every built-in kind beside a real server: valid objects through their life, broken ones at their creation and as updates.
 
     python -m conformance.differential_kinds --oracle URL --oracle-token T --server URL --token T
-        [--kind PART] [--variants N] [--seed N] [--output text|json] [--quiet]
+        [--kind PART] [--variants N] [--seed N] [--output text|json] [--quiet] [--empties]
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
 (minimal_objects.json) and its rich ones (rich_objects.json; on_request_objects.json has both of what is served on request) are
 created, read, listed, printed, updated, patched, written in their status (by the rich one's own, if it has one) and deleted; of each
 rich one `--variants` broken ones (conformance/broken_variants.py) are tried as new objects and half as many as updates, of the object
-and of its status, all with dryRun. What isn't stored is only created, and what the real server doesn't serve is passed over.
+and of its status, all with dryRun; with `--empties` those have an empty list, map or text or null somewhere, and nothing else broken.
+What isn't stored is only created, and what the real server doesn't serve is passed over.
 Prints which rich objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the
-shares of equal answers (valid), and of equal status and causes (broken).
+shares of equal answers (valid), and of equal status and causes (broken), and of those that tell several things, equal but for their
+order, the share that tells them in the same one (conformance/ordering.py).
 """
 
 import copy
+import http.client
 import json
 import random
 import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from conformance.broken_variants import Examples, Variant, variants
+from conformance.broken_variants import Examples, Variant, emptied, variants
 from conformance.differential_customresources import comparable
 from conformance.exchange import HERE, Answer, Client, comparing, difference, message_of
+from conformance.ordering import comparable_in_order, disorder
 from conformance.random_objects import Maker, Types
 from conformance.writes import OBJECTS
 
@@ -111,11 +115,15 @@ class Share:
 
 @dataclass
 class Score:
-    """Of one collection: equal answers for valid objects, equal status and equal causes for broken ones."""
+    """Of one collection: equal answers for valid objects, equal status, equal causes and their equal order for broken ones."""
 
     valid: Share = field(default_factory=Share)
     status: Share = field(default_factory=Share)
     causes: Share = field(default_factory=Share)
+    order: Share = field(default_factory=Share)
+
+    def __str__(self) -> str:
+        return f"valid {self.valid}, status {self.status}, causes {self.causes}, order {self.order}"
 
 
 class Comparison:
@@ -129,6 +137,7 @@ class Comparison:
         count: int,
         *,
         quiet: bool,
+        empties: bool = False,
         rich: Mapping[str, list[dict[str, Any]]] = RICH,
         small: Mapping[str, dict[str, Any]] = OBJECTS,
     ) -> None:
@@ -137,7 +146,7 @@ class Comparison:
         self._types = Types(oracle)
         self._seed = seed
         self._count = count
-        self._quiet = quiet
+        self._quiet, self._empties = quiet, empties
         self._told: set[str] = set()
         self._examples = self._gathered()
         for collection, obj in _NEEDED:
@@ -165,29 +174,35 @@ class Comparison:
                 elif _resource(collection) in _SETTLE and request["method"] in ("POST", "DELETE"):
                     at = f"{collection}/{named['metadata']['name']}"
                     self._await(at, *_SETTLE[_resource(collection)], gone=request["method"] == "DELETE")
-        schema, schemas = self._types.schema(collection)
         for number, obj in enumerate(self._rich.get(collection, ())):
             rng = random.Random(f"{self._seed} {collection} {number}")
             named = _named(collection, obj, f"b{number}")
             new = _new(named)
-            for variant in variants(rng, new, schema, schemas, self._count, self._examples):
+            for variant in self._variants(rng, collection, new, self._count):
                 self._broken(score, collection, "POST", collection, variant)
             if _resource(collection) in _UNSTORED:
                 continue
             at = f"{collection}/{named['metadata']['name']}"
             self._send({"method": "POST", "path": collection, "body": new})
-            for variant in variants(rng, new, schema, schemas, self._count // 2, self._examples):
+            for variant in self._variants(rng, collection, new, self._count // 2):
                 self._broken(score, collection, "PUT", at, variant)
             for subresource in _OF_WHOLE.get(_resource(collection), ()):
-                for variant in variants(rng, named, schema, schemas, self._count // 2, self._examples):
+                for variant in self._variants(rng, collection, named, self._count // 2):
                     self._broken(score, collection, "PUT", f"{at}/{subresource}", variant)
             if "status" in named and _resource(collection) in _WITH_STATUS:
                 told = {name: named[name] for name in ("metadata", "status")}
-                for variant in variants(rng, told, schema, schemas, self._count // 2, self._examples):
+                for variant in self._variants(rng, collection, told, self._count // 2):
                     self._broken(score, collection, "PUT", f"{at}/status", variant)
             self._send({"method": "DELETE", "path": f"{at}?gracePeriodSeconds=0"})
         if _resource(collection) not in _UNSTORED:
             self._let_go(collection)
+
+    def _variants(self, rng: random.Random, collection: str, obj: Mapping[str, Any], count: int) -> Iterator[Variant]:
+        schema, schemas = self._types.schema(collection)
+        if self._empties:
+            made = list(emptied(obj, schema, schemas))
+            return iter(rng.sample(made, min(count, len(made))))
+        return variants(rng, obj, schema, schemas, count, self._examples)
 
     def _await(self, path: str, kind: str, wanted: str, *, gone: bool) -> None:
         """Until both servers tell the condition, or have nothing there."""
@@ -223,10 +238,16 @@ class Comparison:
     def _broken(self, score: Score, collection: str, method: str, path: str, variant: Variant) -> None:
         at = f"{path}?dryRun=All{'&' if variant.query else ''}{variant.query}"
         request = {"method": method, "path": at, **variant.request}
-        expected, got = self._send(request)
+        try:
+            expected, got = self._send(request)
+        except http.client.RemoteDisconnected:
+            return  # the real server has panicked
         same_status = expected["status"] == got["status"]
         score.status.count(same_status)
         found = difference(comparable(expected), comparable(got))
+        if not found and comparable_in_order(expected, got):
+            found = disorder(expected, got, lambda: self._clients[0].send(request, []))
+            score.order.count(not found)
         if expected["status"] >= 400:
             score.causes.count(same_status and _told(expected) == _told(got))
             if not found:
@@ -326,6 +347,7 @@ def _told(answer: Answer) -> frozenset[tuple[str, str, str]]:
 def main() -> int:
     parser = comparing(__doc__, variants=60)
     parser.add_argument("--kind", default="", help="only collections whose path has this in it")
+    parser.add_argument("--empties", action="store_true", help="break objects by what is empty alone")
     parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.add_argument("--quiet", action="store_true", help="the table only")
     arguments = parser.parse_args()
@@ -338,6 +360,7 @@ def main() -> int:
         arguments.seed,
         arguments.variants,
         quiet=arguments.quiet,
+        empties=arguments.empties,
         rich=rich,
         small=small,
     )
@@ -345,11 +368,12 @@ def main() -> int:
     for collection in filter(comparison.serves, collections):
         comparison.kind(collection)
         if arguments.output == "text":
-            score = comparison.scores[collection]
-            print(f"{collection}: valid {score.valid}, status {score.status}, causes {score.causes}", flush=True)
+            print(f"{collection}: {comparison.scores[collection]}", flush=True)
     if arguments.output == "json":
-        rows = {path: {"valid": [s.valid.equal, s.valid.of], "status": [s.status.equal, s.status.of],
-                       "causes": [s.causes.equal, s.causes.of]} for path, s in comparison.scores.items()}  # fmt: skip
+        rows = {
+            path: {what: [share.equal, share.of] for what, share in vars(score).items()}
+            for path, score in comparison.scores.items()
+        }
         print(json.dumps(rows, indent=1))
         return 0
     summarize(comparison)
@@ -358,7 +382,7 @@ def main() -> int:
 
 def summarize(comparison: Comparison) -> None:
     scores = comparison.scores.values()
-    for what in ("valid", "status", "causes"):
+    for what in (row.name for row in fields(Score)):
         shares = [getattr(score, what) for score in scores]
         equal, of = sum(share.equal for share in shares), sum(share.of for share in shares)
         print(f"{what}: {equal} of {of} ({100 * equal / max(of, 1):.1f} %)")

@@ -8,7 +8,8 @@ minimal_objects.json and rich_objects.json is created and then written `--steps`
 every type, server-side apply and DELETE, of the object and of subresources that hold it. Each write's whole answer is compared, and what
 a GET shows after it: generation, owners, and whether there is a new revision. A walk that has found a difference begins again with a new
 object. Addresses, ports and identities that a server chooses are compared by the order in which they turn up.
-Prints the first of each way in which answers differ, and a table.
+Prints the first of each way in which answers differ, and a table. Of refusals with several causes the order is compared as well
+(conformance/ordering.py).
 """
 
 import copy
@@ -25,6 +26,7 @@ from typing import Any, Final
 from conformance.differential_customresources import comparable
 from conformance.differential_kinds import Share
 from conformance.exchange import FREE_KEYS, Answer, Client, comparing, difference, message_of, plain
+from conformance.ordering import comparable_in_order, disorder
 from conformance.random_objects import Types
 from conformance.random_updates import RICH, Request, Updates, json_patch, known_values
 from conformance.writes import OBJECTS
@@ -95,6 +97,8 @@ class Comparison:
         self._pool = ThreadPoolExecutor(2)
         self._told: set[str] = set()
         self.scores: dict[str, Share] = {}
+        # Of refusals with several equal causes: told in upstream's order.
+        self.order = Share()
         # Writes that the real server took.
         self.accepted = 0
 
@@ -130,6 +134,10 @@ class Comparison:
             return False  # it has panicked
         score = self._compare(sides, answers)
         share.count(not score)
+        if not score and answers[0]["status"] >= 400 and comparable_in_order(*answers):
+            if order := disorder(answers[0], answers[1], lambda: sides[0].send(requests[0])):
+                self._tell(collection, requests[0], before, order)
+            self.order.count(not order)
         self.accepted += answers[0]["status"] < 300
         if score:
             self._tell(collection, requests[0], before, score)
@@ -248,7 +256,8 @@ def main() -> int:
     equal = sum(share.equal for share in comparison.scores.values())
     of = sum(share.of for share in comparison.scores.values())
     print(
-        f"{equal} of {of} answers are equal ({100 * equal / max(of, 1):.2f} %); {comparison.accepted} writes were taken"
+        f"{equal} of {of} answers are equal ({100 * equal / max(of, 1):.2f} %); {comparison.accepted} writes were taken; "
+        f"{comparison.order} refusals with several causes tell them in the same order"
     )
     return 0
 

@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from conformance.broken_variants import Examples, Variant, variants
+from conformance.broken_variants import Examples, Variant, emptied, variants
 from conformance.random_objects import Maker
 
 JSON = "application/json"
@@ -79,3 +79,11 @@ def test_what_the_server_writes_is_left_alone_and_a_seed_says_it_all() -> None:
     assert not any("metadata.uid:" in variant.what for variant in made())
     assert made(1, 20) == made(1, 20) != made(2, 20)
     assert len(made(1, 20)) == 20
+
+
+def test_each_list_map_and_text_is_emptied_where_it_is_and_where_it_could_be() -> None:
+    found = {variant.what for variant in emptied(VALID, SCHEMA, {})}
+    assert found == {
+        *("spec: is {}", "spec: is null", 'spec.name: is ""', "spec.name: is null"),
+        *("spec.ports: is []", "spec.ports: is null", "spec.ports: is [null]"),
+    }

@@ -64,7 +64,7 @@ class Audit(Protocol):
 class Request(Struct):
     """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
     are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written.
-    `audit` gathers what is told of the request; None: nobody wants to know."""
+    `audit` gathers what is told of the request; None: nobody wants to know. `compresses`: a large answer may be compressed."""
 
     method: str
     path: str
@@ -79,6 +79,7 @@ class Request(Struct):
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     supported: tuple[str, ...] = SUPPORTED
     audit: Audit | None = None
+    compresses: bool = True
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:

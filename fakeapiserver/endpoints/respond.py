@@ -159,7 +159,7 @@ def tell(request: Request, encoded: Callable[[], bytes]) -> None:
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
     """The final bytes, compressed when large and wanted."""
     headers: list[tuple[bytes, bytes]] = []
-    if len(body) > _GZIP_THRESHOLD and _takes_gzip(request):
+    if len(body) > _GZIP_THRESHOLD and request.compresses and _takes_gzip(request):
         body = gzip.compress(body, 1)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     return Response(status, body, content_type, headers)

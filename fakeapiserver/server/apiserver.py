@@ -254,6 +254,7 @@ class APIServer:
             self.config.request_timeout,
             self.aggregator,
             self._auditor,
+            self.table.scheme.features.enabled("APIResponseCompression"),
         )
 
     def _limiter(self) -> Limiter:

@@ -58,6 +58,7 @@ class HandlerChain(Struct):
     request_timeout: float
     aggregator: Aggregator
     auditor: "Auditor | None" = None
+    compresses: bool = True
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
@@ -98,6 +99,7 @@ class HandlerChain(Struct):
         return response
 
     async def _serve(self, request: Request) -> Response:
+        request.compresses = self.compresses
         if not request.info.resource_request or request.path.startswith(_NO_GROUP):
             return await self.fixed_paths.answer(request)
         response = await dispatch(request, self.scopes)
@@ -125,7 +127,8 @@ class HandlerChain(Struct):
         if self._impersonation is None:
             from fakeapiserver.server.impersonation import Impersonation
 
-            self._impersonation = Impersonation(self.authorizer, self.metrics.instruments)
+            constrained = self.scopes.table.scheme.features.enabled("ConstrainedImpersonation")
+            self._impersonation = Impersonation(self.authorizer, self.metrics.instruments, constrained=constrained)
         return await self._impersonation.user(request, attributes_of(request.info, request.user))
 
     async def _authorize(self, request: Request) -> None:

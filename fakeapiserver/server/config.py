@@ -20,6 +20,7 @@ CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
 POLICY_STATUS: Final = "validatingadmissionpolicy-status-controller"
 FEATURE_GATES: Final = (
     CBOR_SERVING_AND_STORAGE,
+    "APIResponseCompression",
     "AllAlpha",
     "AllBeta",
     "AllowInsecureKubeletCertificateSigningRequests",
@@ -30,6 +31,7 @@ FEATURE_GATES: Final = (
     "ClusterTrustBundleProjection",
     "ComponentFlagz",
     "ComponentStatusz",
+    "ConstrainedImpersonation",
     "ContainerRestartRules",
     "ContainerStopSignals",
     "CoordinatedLeaderElection",
@@ -64,6 +66,7 @@ FEATURE_GATES: Final = (
     "MutablePodResourcesForSuspendedJobs",
     "MutableSchedulingDirectivesForSuspendedJobs",
     "NodeDeclaredFeatures",
+    "OpenAPIEnums",
     "PodCertificateRequest",
     "PodDeletionCost",
     "PodLevelResources",

@@ -1,6 +1,7 @@
 """Impersonation: whom a request goes on as, when its Impersonate-* headers ask for another user and its own may do so.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation (KEP-5284, constrained impersonation, on by default in 1.36).
+Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation: constrained_impersonation.go (KEP-5284, the gate
+ConstrainedImpersonation, on by default in 1.36), and impersonation.go where it is off.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,11 +46,14 @@ _MAX_REMEMBERED: Final = 10_000
 
 
 class Impersonation:
-    """One server's: it remembers by which mode a user was last allowed, and tries that one first."""
+    """One server's: it remembers by which mode a user was last allowed, and tries that one first. Not `constrained`, there is
+    but the legacy mode, and nothing is counted."""
 
-    def __init__(self, authorizer: Authorizer, instruments: Instruments) -> None:
+    def __init__(self, authorizer: Authorizer, instruments: Instruments, *, constrained: bool = True) -> None:
         self._authorizer = authorizer
-        self._instruments = instruments
+        self._constrained = constrained
+        self._modes = _MODES if constrained else (_Mode(alone=True),)
+        self._instruments = instruments if constrained else Instruments()
         self._last: dict[str, _Mode] = {}
 
     async def user(self, request: Request, attributes: Attributes) -> UserInfo:
@@ -58,7 +62,9 @@ class Impersonation:
         `attributes` are the request's own. StatusError 400 for headers without a user, 403 (of the first mode that applies)
         when no mode lets the user do so."""
         wanted = _wanted(request.headers)
-        if wanted is None:
+        if not wanted.name and (wanted.uid or wanted.groups or wanted.extra):
+            raise _without_name(wanted, constrained=self._constrained)
+        if not wanted.name:
             return request.user
         start = perf_counter()
         try:
@@ -79,7 +85,7 @@ class Impersonation:
         """By which mode, and with all its groups. StatusError 403 of the first mode that applies."""
         own, refused = requestor.name, None
         last = self._last.get(own)
-        for mode in _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last)):
+        for mode in self._modes if last is None else (last, *(mode for mode in self._modes if mode is not last)):
             if not mode.applies(wanted, requestor):
                 continue
             try:
@@ -98,11 +104,9 @@ class Impersonation:
         self._last[name] = mode
 
 
-def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
-    """The user the headers ask for."""
+def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo:
+    """The user the headers ask for; one without a name where they name none."""
     found = [(name, value.decode("utf-8", "replace")) for name, value in headers if name.startswith(_PREFIX)]
-    if not found:
-        return None
     name = next((value for header, value in found if header == b"impersonate-user"), "")
     uid = next((value for header, value in found if header == b"impersonate-uid"), "")
     groups = tuple(value for header, value in found if header == b"impersonate-group")
@@ -111,14 +115,28 @@ def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo | None:
         if header.startswith(_EXTRA):
             key = path_unescape(header.removeprefix(_EXTRA).decode("latin-1"))
             extra[key] = (*extra.get(key, ()), value)
-    user = UserInfo(name, uid, groups, extra)
-    if name:
-        return user
-    if uid or groups or extra:
-        error = new_bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
-        error.headers = (("X-Content-Type-Options", "nosniff"),)
-        raise error
-    return None
+    return UserInfo(name, uid, groups, extra)
+
+
+def _without_name(wanted: UserInfo, *, constrained: bool) -> StatusError:
+    if constrained:
+        error = new_bad_request(f"requested {_go_syntax(wanted)} without impersonating a user name")
+    else:
+        error = new_bad_request(f"requested [{' '.join(_references(wanted))}] without impersonating a user")
+    error.headers = (("X-Content-Type-Options", "nosniff"),)
+    return error
+
+
+def _references(user: UserInfo) -> Iterator[str]:
+    """What is asked for as the object references that the legacy filter makes of it: Go prints their fields in order."""
+    version = "/".join(_AUTHENTICATION)
+    for group in user.groups:
+        yield f"{{Group  {group}    }}"
+    for key, values in user.extra.items():
+        for value in values:
+            yield f"{{UserExtra  {value}  {version}  {key}}}"
+    if user.uid:
+        yield f"{{UID  {user.uid}  {version}  }}"
 
 
 def _go_syntax(user: UserInfo) -> str:
@@ -135,9 +153,11 @@ def _go_strings(values: tuple[str, ...]) -> str:
 
 class _Mode(Struct, frozen=True):
     """A way to be allowed. Constrained modes ask twice: may the user do this request `impersonate-on:<mode>:<verb>`, and may
-    it `impersonate:<mode>` that user? The legacy mode asks only whether it may `impersonate`."""
+    it `impersonate:<mode>` that user? The legacy mode asks only whether it may `impersonate`. `alone`:
+    there is no other (upstream's older filter, which asks for the uid last, and names no version)."""
 
     name: str = ""
+    alone: bool = False
 
     @property
     def verb(self) -> str:
@@ -176,10 +196,12 @@ class _Check(Struct, frozen=True):
         if self.mode.name:
             await self._allowed(replace(self._own, verb=f"impersonate-on:{self.mode.name}:{self.attributes.verb}"))
         groups = await self._name(wanted)
-        if wanted.uid:
-            await self._allowed(self._asking("uids", wanted.uid, *_AUTHENTICATION))
+        if not self.mode.alone:
+            await self._uid(wanted.uid)
         await self._groups(wanted.groups)
         await self._extra(wanted.extra)
+        if self.mode.alone:
+            await self._uid(wanted.uid)
         if wanted.name == "system:anonymous":
             everyone = "system:unauthenticated"
         else:
@@ -203,6 +225,10 @@ class _Check(Struct, frozen=True):
             return wanted.groups or ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
         await self._allowed(self._asking("users", wanted.name, *self._resources))
         return wanted.groups
+
+    async def _uid(self, uid: str) -> None:
+        if uid:
+            await self._allowed(self._asking("uids", uid, *_AUTHENTICATION))
 
     async def _groups(self, groups: tuple[str, ...]) -> None:
         asking = self._asking("groups", "", *self._resources)
@@ -232,6 +258,8 @@ class _Check(Struct, frozen=True):
     @property
     def _resources(self) -> tuple[str, str]:
         """Where users, groups, nodes and service accounts are looked for."""
+        if self.mode.alone:
+            return ("", "")
         return _AUTHENTICATION if self.mode.name else _CORE
 
     @property

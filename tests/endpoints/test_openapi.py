@@ -125,6 +125,15 @@ def test_custom_document(custom: OpenAPI, key: str, expected: str) -> None:
     assert digest(custom.build(key)) == expected
 
 
+@pytest.mark.parametrize("switches", [{"OpenAPIEnums": False}, {}])
+def test_values_of_enumerations_are_told_as_the_gate_says(switches: dict[str, bool]) -> None:
+    table = ResourceTable(scheme.serving("v1.36", switches, {}))
+    openapi = OpenAPI(table)
+    found = json.dumps([openapi.build("api/v1"), v2.document(table, openapi)])
+    assert ('"enum": ["Always", "IfNotPresent", "Never"]' in found, '"enum": [' in found) == (not switches,) * 2
+    assert (openapi.index() == OpenAPI(ResourceTable(scheme.load())).index()) == (not switches)
+
+
 def test_index_addresses_each_document_by_its_hash(plain: OpenAPI) -> None:
     paths = json.loads(plain.index())["paths"]
     built = plain.document("apis/apps/v1")

@@ -85,6 +85,26 @@ def test_the_mode_that_let_a_user_through_is_tried_first_from_then_on() -> None:
     assert authorizer.questions == ["impersonate serviceaccounts b"]
 
 
+def test_without_constraints_there_is_one_verb() -> None:
+    authorizer = Asked("impersonate ")
+    impersonation = Impersonation(authorizer, Instruments(), constrained=False)
+    headers = [("Impersonate-Uid", "5"), ("Impersonate-Group", "system:masters"), ("Impersonate-Extra-a", "x")]
+    user = impersonate(authorizer, JANE, ("Impersonate-User", "system:node:n1"), *headers, by=impersonation)
+    assert user == UserInfo("system:node:n1", "5", ("system:masters", "system:authenticated"), {"a": ("x",)})
+    asked = ["users system:node:n1", "groups system:masters", "userextras/a x", "uids 5"]
+    assert authorizer.questions == [f"impersonate {question}" for question in asked]
+
+
+def test_without_constraints_a_missing_name_is_told_in_references() -> None:
+    impersonation = Impersonation(Asked(), Instruments(), constrained=False)
+    headers = [("Impersonate-Group", "a"), ("Impersonate-Uid", "5"), ("Impersonate-Extra-k", "x")]
+    with pytest.raises(StatusError) as refused:
+        impersonate(Asked(), JANE, *headers, by=impersonation)
+    version = "authentication.k8s.io/v1"
+    asked = f"{{Group  a    }} {{UserExtra  x  {version}  k}} {{UID  5  {version}  }}"
+    assert refused.value.status["message"] == f"requested [{asked}] without impersonating a user"
+
+
 @pytest.mark.parametrize(
     ("header", "problem"),
     [

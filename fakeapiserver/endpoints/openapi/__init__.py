@@ -49,6 +49,7 @@ class OpenAPI:
     def __init__(self, table: ResourceTable, *, cbor: bool = False) -> None:
         self.table = table
         self._shown: Callable[[Document], Document] = with_cbor if cbor else lambda item: item
+        self._enums = table.scheme.features.enabled("OpenAPIEnums")
         self._cache = DocumentCache(table)
         self._documents, self._hashes = RowCache(), RowCache()
         # What newer versions' lists take.
@@ -116,7 +117,7 @@ class OpenAPI:
 
     def _recorded(self) -> "hashlib._Hash":
         version = self.table.scheme.version
-        return _recorded_digest(version, descriptions.path_of(version))
+        return _recorded_digest(version, descriptions.path_of(version), enums=self._enums)
 
     def customised(self, key: str) -> bool:
         """Whether a custom resource has a part in the document."""
@@ -191,8 +192,13 @@ class OpenAPI:
                 return schema, (
                     [META + "ObjectMeta"] if name == row.definition else [row.definition, META + "ListMeta"]
                 )
-        schema = descriptions.described(name, self.table.scheme.definitions[name], self.prose)
+        schema = self.built_in(name)
         return schema, _references(schema)
+
+    def built_in(self, name: str) -> Document:
+        """A built-in definition with its prose. KeyError: there is none of this name."""
+        schema = self.table.scheme.definitions[name]
+        return descriptions.described(name, schema if self._enums else descriptions.without_enums(schema), self.prose)
 
     @property
     def prose(self) -> Mapping[str, Document]:
@@ -233,9 +239,9 @@ def _group_item(group: str) -> Document:
 
 
 @lru_cache(maxsize=4)
-def _recorded_digest(version: str, prose: Path | None) -> "hashlib._Hash":
+def _recorded_digest(version: str, prose: Path | None, *, enums: bool) -> "hashlib._Hash":
     """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
-    digest = hashlib.sha512()
+    digest = hashlib.sha512(b"" if enums else b"no enums")
     for path in (Path(__file__), Path(operations.__file__), Path(descriptions.__file__)):
         digest.update(path.read_bytes())
     for name in ("schemas.json", "discovery.json", "paths.json"):

@@ -77,6 +77,18 @@ def load(version: str) -> Mapping[str, Schema]:
     return found
 
 
+def without_enums(schema: Schema) -> Schema:
+    """A built-in definition that leaves the values of enumerations open, as it is without the gate OpenAPIEnums (upstream:
+    k8s.io/apiserver/pkg/util/openapi/enablement.go)."""
+    found = {key: value for key, value in schema.items() if key != "enum"}
+    for key in ("items", "additionalProperties"):
+        if isinstance(value := found.get(key), dict):
+            found[key] = without_enums(value)
+    if "properties" in found:
+        found["properties"] = {key: without_enums(value) for key, value in found["properties"].items()}
+    return found
+
+
 def described(name: str, schema: Schema, prose: Mapping[str, Schema]) -> Schema:
     """A built-in definition with the prose of it and its fields."""
     known = prose.get(name)

@@ -19,7 +19,7 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import RowCache
 from fakeapiserver.endpoints.openapi import OpenAPI, protobuf
-from fakeapiserver.endpoints.openapi.descriptions import described, described_custom
+from fakeapiserver.endpoints.openapi.descriptions import described_custom
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
 Document = dict[str, Any]
@@ -140,8 +140,7 @@ class Version2:
                 yield row.gvr, (row,), partial(self._resource, row)
 
     def _built_in(self, name: str, form: _Form) -> _Part:
-        schema = described(name, self._table.scheme.definitions[name], self._openapi.prose)
-        return _Part({}, {name: form.definition(name, definition(schema))}, {})
+        return _Part({}, {name: form.definition(name, definition(self._openapi.built_in(name)))}, {})
 
     def _besides(self, key: str, form: _Form) -> _Part:
         return self._part(form, self._openapi.own_paths(key), {}, custom=False)

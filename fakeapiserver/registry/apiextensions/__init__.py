@@ -8,5 +8,12 @@ RESOURCES = {
         ends_in_two_steps=True,
         kube_finalizers=False,
         allow_unconditional_update=False,
+        status_disowned_until={"v1.35": ("spec", "metadata")},
+        gated_fields={
+            "CRDObservedGenerationTracking": [
+                ("status", "observedGeneration"),
+                ("status", "conditions", "*", "observedGeneration"),
+            ]
+        },
     )
 }

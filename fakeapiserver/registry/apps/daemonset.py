@@ -46,7 +46,7 @@ class DaemonSetStrategy(WithPods, kw_only=True):
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_pod_template(spec["template"])
+        default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
         # Upstream's conversion puts a zero there, so whoever writes the object owns the annotation.
         _set_template_generation(obj, _template_generation(obj))
         strategy = spec.setdefault("updateStrategy", {})

@@ -48,7 +48,7 @@ class DeploymentStrategy(WithPods, kw_only=True):
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_pod_template(spec["template"])
+        default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
         spec.setdefault("replicas", 1)
         strategy = spec.setdefault("strategy", {})
         if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":

@@ -20,7 +20,7 @@ from fakeapiserver.registry.generic.table_cells import age, container_cells
 class ReplicaSetStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_pod_template(spec["template"])
+        default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
         spec.setdefault("replicas", 1)
 
     def prepare_for_create(self, obj: Object) -> None:

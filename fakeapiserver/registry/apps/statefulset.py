@@ -50,7 +50,7 @@ _NEGATIVE_LIMIT: Final = (
 class StatefulSetStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_pod_template(spec["template"])
+        default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
         spec.setdefault("podManagementPolicy", "OrderedReady")
         updating = spec.setdefault("updateStrategy", {})
         _default_update_strategy(updating)

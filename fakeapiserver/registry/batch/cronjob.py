@@ -17,7 +17,7 @@ from fakeapiserver.registry.core.field_formats import choice_errors, non_negativ
 from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.generic.label_selector import format_label_selector, shown_selector
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
-from fakeapiserver.registry.generic.strategy import Cells
+from fakeapiserver.registry.generic.strategy import Cells, FieldPath
 from fakeapiserver.registry.generic.table_cells import NONE, age, container_cells
 
 _SPEC: Final = Path("spec")
@@ -34,9 +34,11 @@ _ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone f
 
 
 class CronJobStrategy(WithPods, kw_only=True):
+    pod_spec_path: FieldPath = ("spec", "jobTemplate", "spec", "template", "spec")
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_job_spec(spec["jobTemplate"]["spec"])
+        default_job_spec(spec["jobTemplate"]["spec"], image_volumes=self.pod_options.image_volumes)
         spec.setdefault("concurrencyPolicy", "Allow")
         spec.setdefault("suspend", False)
         spec.setdefault("successfulJobsHistoryLimit", 3)

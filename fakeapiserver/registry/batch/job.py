@@ -31,7 +31,7 @@ _ENDING: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 class JobStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
-        default_job_spec(spec)
+        default_job_spec(spec, image_volumes=self.pod_options.image_volumes)
         if spec.get("completions") is None and spec.get("parallelism") is None:
             spec["completions"] = 1
         spec.setdefault("parallelism", 1)
@@ -113,9 +113,9 @@ class JobStrategy(WithPods, kw_only=True):
         ]
 
 
-def default_job_spec(spec: Object) -> None:
+def default_job_spec(spec: Object, *, image_volumes: bool) -> None:
     """What jobs and the templates of cron jobs have in common."""
-    default_pod_template(spec["template"])
+    default_pod_template(spec["template"], image_volumes=image_volumes)
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):

@@ -13,7 +13,7 @@ from fakeapiserver.registry.core.node import NodeStrategy
 from fakeapiserver.registry.core.persistentvolume import PersistentVolumeStrategy
 from fakeapiserver.registry.core.persistentvolumeclaim import PersistentVolumeClaimStrategy
 from fakeapiserver.registry.core.pod import PodStrategy
-from fakeapiserver.registry.core.pod_template import GATED_STATUS, gated_pod_fields
+from fakeapiserver.registry.core.pod_template import gated_pod_fields, gated_whole_pod
 from fakeapiserver.registry.core.podtemplate import PodTemplateStrategy
 from fakeapiserver.registry.core.replicationcontroller import ReplicationControllerStrategy
 from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
@@ -48,10 +48,21 @@ RESOURCES = {
         selectable_fields={"spec.unschedulable": "spec.unschedulable"},
     ),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(
-        validated_twice_until="v1.34", returns_deleted_object=True, update_meta_checks=("update", "create")
+        validated_twice_until="v1.34",
+        returns_deleted_object=True,
+        update_meta_checks=("update", "create"),
+        gated_fields={
+            "VolumeAttributesClass": [
+                ("spec", "volumeAttributesClassName"),
+                ("status", "currentVolumeAttributesClassName"),
+                ("status", "modifyVolumeStatus"),
+            ]
+        },
     ),
     "persistentvolumes": PersistentVolumeStrategy(
-        returns_deleted_object=True, update_meta_checks=("create", "spec", "create")
+        returns_deleted_object=True,
+        update_meta_checks=("create", "spec", "create"),
+        gated_fields={"VolumeAttributesClass": [("spec", "volumeAttributesClassName")]},
     ),
     "pods": PodStrategy(
         legacy_addresses=True,
@@ -61,7 +72,7 @@ RESOURCES = {
         returns_deleted_object=True,
         update_meta_checks=("update", "create"),
         selectable_fields=pod.FIELDS,
-        gated_fields={**gated_pod_fields("spec"), **GATED_STATUS},
+        gated_fields=gated_whole_pod(),
     ),
     "podtemplates": PodTemplateStrategy(
         legacy_addresses=True,

@@ -24,7 +24,7 @@ from fakeapiserver.registry.core.pod_validation import (
 )
 from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, copy_field, keep_metadata
+from fakeapiserver.registry.generic.strategy import Cells, FieldPath, MetaCheck, copy_field, keep_metadata
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",
@@ -42,6 +42,8 @@ _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephem
 
 
 class PodStrategy(WithPods, kw_only=True):
+    pod_spec_path: FieldPath = ("spec",)
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         drop_init_container_annotations(obj)
@@ -53,7 +55,7 @@ class PodStrategy(WithPods, kw_only=True):
         spec.setdefault("enableServiceLinks", True)
         if spec.get("hostNetwork"):
             _default_host_ports(spec)
-        default_pod_spec(spec)
+        default_pod_spec(spec, image_volumes=self.pod_options.image_volumes)
         if spec["terminationGracePeriodSeconds"] < 0:
             spec["terminationGracePeriodSeconds"] = 1
         _default_status(obj.get("status") or {})

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
-from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of, drop_mounts, volume_names
+from fakeapiserver.registry.generic.strategy import FieldPath, Strategy
 
 # Option -> its feature gate.
 GATES: Final = {
@@ -22,6 +22,7 @@ GATES: Final = {
     "deletion_cost": "PodDeletionCost",
     "env_files": "EnvFiles",
     "host_network_users": "UserNamespacesHostNetworkSupport",
+    "image_volumes": "ImageVolume",
     "init_resize": "InPlacePodVerticalScalingInitContainers",
     "merged_label_keys": "MatchLabelKeysInPodTopologySpreadSelectorMerge",
     "pod_level_resize": "InPlacePodLevelResourcesVerticalScaling",
@@ -42,6 +43,7 @@ class PodOptions(Struct, frozen=True, kw_only=True):
     deletion_cost: bool = True
     env_files: bool = True
     host_network_users: bool = False
+    image_volumes: bool = True
     init_resize: bool = True
     merged_label_keys: bool = True
     pod_level_resize: bool = True
@@ -66,9 +68,28 @@ class WithPods(Strategy, kw_only=True):
     """A kind that is a pod or holds a template of pods."""
 
     pod_options: PodOptions = DEFAULT_OPTIONS
+    # Where the object has its PodSpec.
+    pod_spec_path: FieldPath = ("spec", "template", "spec")
 
     def __post_init__(self) -> None:
         self.pod_options = pod_options(self.features)
+
+    def drop_disabled(self, obj: Object, old: Object | None) -> None:
+        """Mounts go with the volumes of images, if these do."""
+        if self.pod_options.image_volumes:
+            super().drop_disabled(obj, old)
+            return
+        spec = self._pod_spec(obj)
+        before = volume_names(spec)
+        super().drop_disabled(obj, old)
+        if dropped := before - volume_names(spec):
+            drop_mounts(spec, dropped)
+
+    def _pod_spec(self, obj: Object) -> Object:
+        found: Object = obj
+        for name in self.pod_spec_path:
+            found = found.get(name) or {}
+        return found
 
     def validate(self, obj: Object) -> ErrorList:
         return self.judge(obj, self.pod_options)

@@ -30,6 +30,10 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
         *((containers, "*", "restartPolicyRules") for containers in CONTAINER_LISTS),
     ],
     "ContainerStopSignals": [(containers, "*", "lifecycle?", "stopSignal") for containers in CONTAINER_LISTS],
+    "DynamicResourceAllocation": [
+        ("resourceClaims",),
+        *((containers, "*", "resources", "claims") for containers in CONTAINER_LISTS),
+    ],
     "EnvFiles": [(containers, "*", "env", "*", "valueFrom", "fileKeyRef") for containers in CONTAINER_LISTS],
     "GenericWorkload": [("schedulingGroup",), ("workloadRef",)],  # as 1.36 and 1.35 have it
     "HostnameOverride": [("hostnameOverride",)],
@@ -41,11 +45,16 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
 # Feature gate -> what of a PodStatus belongs to it (dropDisabledPodStatusFields).
 _STATUS_LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _DEVICES: Final = "allocatedResourcesStatus"
-GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
+_GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
     "DRAExtendedResource": [("status", "extendedResourceClaimStatus")],
+    "DynamicResourceAllocation": [("status", "resourceClaimStatuses")],
     "DRANodeAllocatableResources": [("status", "nodeAllocatableResourceClaimStatuses")],
     "ImageVolumeWithDigest": [("status", rows, "*", "volumeMounts", "*", "volumeStatus") for rows in _STATUS_LISTS],
     "InPlacePodLevelResourcesVerticalScaling": [("status", "resources"), ("status", "allocatedResources")],
+    "PodObservedGenerationTracking": [
+        ("status", "observedGeneration"),
+        ("status", "conditions", "*", "observedGeneration"),
+    ],
     "ResourceHealthStatus": [("status", rows, "*", _DEVICES) for rows in _STATUS_LISTS],
     "ResourceHealthStatusMessage": [
         ("status", rows, "*", _DEVICES, "*", "resources", "*", "message") for rows in _STATUS_LISTS
@@ -63,13 +72,34 @@ def gated_pod_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
     return {gate: [(*spec, *path) for path in paths] for gate, paths in _GATED.items()}
 
 
-def default_pod_template(template: Object) -> None:
-    """A PodTemplateSpec, in place."""
+def gated_whole_pod() -> dict[str, Sequence[FieldPath]]:
+    """As gated_pod_fields, of a pod with its status."""
+    spec = gated_pod_fields("spec")
+    return {gate: [*spec.get(gate, ()), *_GATED_STATUS.get(gate, ())] for gate in {**spec, **_GATED_STATUS}}
+
+
+def volume_names(spec: Object) -> set[str]:
+    return {str(volume.get("name", "")) for volume in spec.get("volumes") or ()}
+
+
+def drop_mounts(spec: Object, volumes: set[str]) -> None:
+    """Of these volumes, in place."""
+    for container in containers_of(spec):
+        if mounts := container.get("volumeMounts"):
+            kept = [mount for mount in mounts if mount.get("name") not in volumes]
+            if kept:
+                container["volumeMounts"] = kept
+            else:
+                del container["volumeMounts"]
+
+
+def default_pod_template(template: Object, *, image_volumes: bool) -> None:
+    """A PodTemplateSpec, in place; `image_volumes`: volumes of images may stay."""
     drop_init_container_annotations(template)
-    default_pod_spec(template.setdefault("spec", {}))
+    default_pod_spec(template.setdefault("spec", {}), image_volumes=image_volumes)
 
 
-def default_pod_spec(spec: Object) -> None:
+def default_pod_spec(spec: Object, *, image_volumes: bool) -> None:
     """A PodSpec, in place: what pods and templates have in common."""
     for key, value in _SPEC_DEFAULTS.items():
         spec.setdefault(key, value)
@@ -77,6 +107,8 @@ def default_pod_spec(spec: Object) -> None:
     _mirror_service_account(spec)
     for volume in spec.get("volumes") or ():
         _default_volume(volume)
+        if image_volumes and "image" in volume:
+            _default_image_volume(volume["image"])
     for container in containers_of(spec):
         _default_container(container)
     round_up_resources(spec, ("overhead",))
@@ -214,6 +246,5 @@ _VOLUME_DEFAULTS: Final[dict[str, Callable[[Object], None]]] = {
     "projected": _default_projected,
     "hostPath": default_host_path,
     "azureDisk": default_azure_disk,
-    "image": _default_image_volume,
     "ephemeral": _default_ephemeral,
 }

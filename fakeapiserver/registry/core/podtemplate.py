@@ -9,13 +9,15 @@ from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
 from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.generic.strategy import Cells
+from fakeapiserver.registry.generic.strategy import Cells, FieldPath
 from fakeapiserver.registry.generic.table_cells import container_cells, format_labels
 
 
 class PodTemplateStrategy(WithPods, kw_only=True):
+    pod_spec_path: FieldPath = ("template", "spec")
+
     def default(self, obj: Object, version: str) -> None:
-        default_pod_template(obj.setdefault("template", {}))
+        default_pod_template(obj.setdefault("template", {}), image_volumes=self.pod_options.image_volumes)
 
     def judge(self, obj: Object, options: PodOptions) -> ErrorList:
         return pod_template_errors(obj["template"], Path("template"), options)

@@ -32,7 +32,7 @@ class ReplicationControllerStrategy(WithPods, kw_only=True):
             if labels := (template.get("metadata") or {}).get("labels"):
                 spec.setdefault("selector", dict(labels))
                 metadata(obj).setdefault("labels", dict(labels))
-            default_pod_template(template)
+            default_pod_template(template, image_volumes=self.pod_options.image_volumes)
         spec.setdefault("replicas", 1)
 
     def prepare_for_create(self, obj: Object) -> None:

@@ -57,7 +57,7 @@ from fakeapiserver.registry.generic.empties import as_sent, is_empty, restore_em
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_error
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, drop_disabled_fields, touches
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -327,8 +327,7 @@ class Store:
 
     async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
         self.strategy.record_user(obj, request.user)
-        if touches(obj, self.strategy.disabled_tree):
-            drop_disabled_fields(obj, None, self.strategy.disabled_fields)
+        self.strategy.drop_disabled(obj, None)
         if request.subresource:
             self.strategy.prepare_for_status_create(obj)
         else:
@@ -714,7 +713,7 @@ class Store:
         if wanted in ("", "0"):
             if not self.strategy.allow_unconditional_update and request.subresource in ("", "status"):
                 detail = "must be specified for an update"
-                errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
+                errors = self._reworded([field_errors.invalid("metadata.resourceVersion", 0, detail)])
                 # Upstream names the resource here, not the kind.
                 raise new_invalid(GroupKind(*self._named(request)), request.name, errors)
             return
@@ -747,8 +746,7 @@ class Store:
             self.strategy.prepare_for_subresource_update(request.subresource, new, old)
         else:
             raises = self.strategy.generation_counts_disabled and self.strategy.raises_generation(new, old)
-        if touches(new, self.strategy.disabled_tree):
-            drop_disabled_fields(new, old, self.strategy.disabled_fields)
+        self.strategy.drop_disabled(new, old)
         if not request.subresource:
             self.strategy.prepare_for_update(new, old)
         meta = metadata(new)
@@ -828,9 +826,13 @@ class Store:
             if empties:
                 sent = {_text(steps): empty for steps, empty in empties.items()}
                 errors = [_as_sent(error, sent) for error in errors]
-            if (version := self.strategy.features.version) != NEWEST:
-                errors = [reworded_error(error, version) for error in errors]
+            errors = self._reworded(errors)
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
+
+    def _reworded(self, errors: ErrorList) -> ErrorList:
+        """As the server's version tells them."""
+        version = self.strategy.features.version
+        return errors if version == NEWEST else [reworded_error(error, version) for error in errors]
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:
         return old if old["apiVersion"] == str(self.gvk.group_version) else self.decode(current.value)

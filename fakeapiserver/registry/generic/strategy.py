@@ -70,6 +70,8 @@ class Strategy(Struct, kw_only=True):
     reset_fields: tuple[str, ...] | None = None
     # As reset_fields, of the status subresource.
     status_reset_fields: tuple[str, ...] = ("spec",)
+    # The last version (`v1.35`) in which a status write didn't own others than those -> which.
+    status_disowned_until: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
     # Upstream keeps the objects in its watch cache, which tells clients when to come again.
@@ -183,6 +185,11 @@ class Strategy(Struct, kw_only=True):
         if "metadata" in self.status_reset_fields:
             keep_metadata(obj, old)
 
+    def drop_disabled(self, obj: Object, old: Object | None) -> None:
+        """Removes the fields of features that are off, in place."""
+        if touches(obj, self.disabled_tree):
+            drop_disabled_fields(obj, old, self.disabled_fields)
+
     def validate(self, obj: Object) -> ErrorList:
         return []
 
@@ -258,7 +265,8 @@ class Strategy(Struct, kw_only=True):
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         """The top-level fields that this write can't set, and so doesn't own in managedFields."""
         if subresource == "status":
-            return self.status_reset_fields
+            older = (paths for until, paths in self.status_disowned_until.items() if self.features.version <= until)
+            return next(older, self.status_reset_fields)
         # Another subresource may ignore what it isn't for; whoever sends it owns it all the same.
         return () if subresource else self.reset_fields or ()
 

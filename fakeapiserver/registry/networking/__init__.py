@@ -13,5 +13,5 @@ RESOURCES: dict[str, Strategy] = {
         validate_name=is_ip_address, generates_names=False, update_meta_checks=("create", "spec", "update")
     ),
     "networkpolicies": NetworkPolicyStrategy(legacy_addresses=True, has_generation=True, validated_twice_until="v1.35"),
-    "servicecidrs": ServiceCIDRStrategy(status_reset_fields=("spec", "metadata")),
+    "servicecidrs": ServiceCIDRStrategy(status_reset_fields=("spec", "metadata"), status_disowned_until={"v1.35": ()}),
 }

@@ -47,6 +47,7 @@ RESOURCES: dict[str, Strategy] = {
     ),
     "resourceclaims": ResourceClaimStrategy(
         status_reset_fields=("spec", "metadata"),
+        status_disowned_until={"v1.34": ("spec",)},
         returns_deleted_object=True,
         update_meta_checks=("create", "update"),
         gated_fields={

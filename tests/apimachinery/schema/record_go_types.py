@@ -23,12 +23,22 @@ ROOTS = {
 }
 STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
 FIELD = re.compile(r"^\t(?:(\w+)\s+)?([^\s`/]+)\s+`([^`]*)`", re.M)
+ALIAS = re.compile(r"^type (\w+) = (v\w+)\.(\w+)$", re.M)
 IMPORTED = re.compile(r"\b\w*?(v\d+(?:(?:alpha|beta)\d+)?)\.")
 
 
-def structs(folder: Path) -> dict[str, str]:
-    """Struct name -> body, of every Go file of a package."""
-    return {m[1]: m[2] for file in sorted(folder.glob("*.go")) for m in STRUCT.finditer(file.read_text())}
+Structs = dict[str, tuple[str, str]]
+
+
+def structs(folder: Path) -> Structs:
+    """Struct name -> its body and the package it is in, of every Go file of a package; with what stands for another version's."""
+    texts = [file.read_text() for file in sorted(folder.glob("*.go"))]
+    found = {m[1]: (m[2], folder.name) for text in texts for m in STRUCT.finditer(text)}
+    for text in texts:
+        for alias in ALIAS.finditer(text):
+            if (other := structs(folder.parent / alias[2]).get(alias[3])) is not None:
+                found[alias[1]] = other
+    return found
 
 
 def qualify(go: str, package: str) -> str:
@@ -38,17 +48,18 @@ def qualify(go: str, package: str) -> str:
     return local.sub(lambda m: f"{package}.{m[1]}", go).replace("[]byte", "[]uint8")
 
 
-def fields(name: str, package_structs: dict[str, str], package: str) -> dict[str, str]:
+def fields(name: str, package_structs: Structs) -> dict[str, str]:
     """JSON name -> marks and type, embedded structs flattened."""
     found: dict[str, str] = {}
-    for go_name, go, tag in FIELD.findall(package_structs.get(name, "")):
+    body, package = package_structs.get(name, ("", ""))
+    for go_name, go, tag in FIELD.findall(body):
         json_tag = re.search(r'json:"([^"]*)"', tag)
         if not json_tag or json_tag[1] == "-":
             continue
         json_name, *options = json_tag[1].split(",")
         if not json_name and (not go_name or "inline" in options):
             if "." not in go:
-                inner = fields(go, package_structs, package)
+                inner = fields(go, package_structs)
                 outer = go_name or go
                 found |= {k: v.replace("@", f"@{outer}.") if "@" in v else f"{v} @{outer}" for k, v in inner.items()}
             continue
@@ -59,7 +70,7 @@ def fields(name: str, package_structs: dict[str, str], package: str) -> dict[str
 
 def main(definitions_file: str, cache: str, version: str) -> None:
     definitions = json.loads(Path(definitions_file).read_text())
-    packages: dict[Path, dict[str, str]] = {}
+    packages: dict[Path, Structs] = {}
     table: dict[str, dict[str, str]] = {}
     for name, schema in sorted(definitions.items()):
         prefix = next((p for p in ROOTS if name.startswith(p)), None)
@@ -72,7 +83,7 @@ def main(definitions_file: str, cache: str, version: str) -> None:
         required = schema.get("required", ())
         recorded = {
             k: go
-            for k, go in fields(kind, found, path[-1]).items()
+            for k, go in fields(kind, found).items()
             if k in schema.get("properties", {}) and go != expected_go_type(schema["properties"][k], k in required)
         }
         if recorded:

@@ -11,7 +11,7 @@ from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_er
 
 def _pod(**spec: object) -> Object:
     made: Object = {"containers": [{"name": "c", "image": "a"}], **spec}
-    default_pod_spec(made)
+    default_pod_spec(made, image_volumes=True)
     return {"metadata": {"name": "p", "namespace": "d", "annotations": made.pop("annotations", {})}, "spec": made}
 
 

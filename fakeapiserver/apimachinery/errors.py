@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import Error, ErrorList, go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 
 Status = dict[str, Any]
@@ -16,7 +16,10 @@ _MAX_TEXT: Final = 2048
 
 
 class StatusError(Exception):
-    """A metav1.Status with its HTTP code; `headers` are added to the answer (Retry-After, say)."""
+    """A metav1.Status with its HTTP code; `headers` are added to the answer (Retry-After, say). `field_errors` are what its causes
+    were made of."""
+
+    field_errors: Sequence[Error] = ()
 
     def __init__(self, status: Status, headers: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(status.get("message", ""))
@@ -179,7 +182,9 @@ def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
     details: dict[str, Any] = {key: v for key, v in (("name", name), ("group", kind.group), ("kind", kind.kind)) if v}
     if causes:
         details["causes"] = causes
-    return status_error(422, "Invalid", message, details)
+    error = status_error(422, "Invalid", message, details)
+    error.field_errors = errors
+    return error
 
 
 def new_method_not_supported(resource: GroupResource, action: str) -> StatusError:

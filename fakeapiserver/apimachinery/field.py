@@ -16,6 +16,8 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from fakeapiserver.apimachinery import origin
+
 Reason = Literal[
     "FieldValueNotFound",
     "FieldValueRequired",
@@ -73,12 +75,14 @@ OMIT: Final = Omitted()
 
 
 class Error(Struct, frozen=True):
-    """One field error. `value` is JSON-like data, only shown, never changed."""
+    """One field error. `value` is JSON-like data, only shown, never changed; `origin` are the calls that made it, told only while
+    somebody listens (origin.py)."""
 
     reason: Reason
     field: str
     value: Any = None
     detail: str = ""
+    origin: Sequence[str] = ()
 
     def body(self) -> str:
         """The sentence without the field, as in Status.details.causes[].message."""
@@ -149,28 +153,28 @@ def _go_escape(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _text(path: Path | str) -> str:
-    return str(path)
+def _error(reason: Reason, path: Path | str, value: Any = "", detail: str = "") -> Error:
+    return Error(reason, str(path), value, detail, origin.here())
 
 
-def not_found(path: Path | str, value: Any) -> Error:
-    return Error("FieldValueNotFound", _text(path), value)
+def not_found(path: Path | str, value: Any, detail: str = "") -> Error:
+    return _error("FieldValueNotFound", path, value, detail)
 
 
 def required(path: Path | str, detail: str = "") -> Error:
-    return Error("FieldValueRequired", _text(path), "", detail)
+    return _error("FieldValueRequired", path, detail=detail)
 
 
-def duplicate(path: Path | str, value: Any) -> Error:
-    return Error("FieldValueDuplicate", _text(path), value)
+def duplicate(path: Path | str, value: Any, detail: str = "") -> Error:
+    return _error("FieldValueDuplicate", path, value, detail)
 
 
 def invalid(path: Path | str, value: Any, detail: str) -> Error:
-    return Error("FieldValueInvalid", _text(path), value, detail)
+    return _error("FieldValueInvalid", path, value, detail)
 
 
 def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
-    return Error("FieldValueTypeInvalid", _text(path), value, detail)
+    return _error("FieldValueTypeInvalid", path, value, detail)
 
 
 def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
@@ -182,22 +186,22 @@ def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
 def not_supported_text(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
     """Where the choices are plain strings in Go, quoted as such."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
-    return Error("FieldValueNotSupported", _text(path), value, detail)
+    return _error("FieldValueNotSupported", path, value, detail)
 
 
 def forbidden(path: Path | str, detail: str) -> Error:
-    return Error("FieldValueForbidden", _text(path), "", detail)
+    return _error("FieldValueForbidden", path, detail=detail)
 
 
 def too_long(path: Path | str, limit: int) -> Error:
     detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
-    return Error("FieldValueTooLong", _text(path), "", detail)
+    return _error("FieldValueTooLong", path, detail=detail)
 
 
 def too_many(path: Path | str, actual: int, limit: int) -> Error:
     detail = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
-    return Error("FieldValueTooMany", _text(path), actual, detail)
+    return _error("FieldValueTooMany", path, actual, detail)
 
 
 def internal(path: Path | str, detail: str) -> Error:
-    return Error("InternalError", _text(path), None, detail)
+    return _error("InternalError", path, None, detail)

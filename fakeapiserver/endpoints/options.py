@@ -155,8 +155,8 @@ def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOpti
             errors.append(field.invalid("propagationPolicy", result.propagation_policy, detail))
         elif result.propagation_policy not in ("Foreground", "Background", "Orphan"):
             # Upstream shows these in its own order, not sorted.
-            detail = 'supported values: "Foreground", "Background", "Orphan", "nil"'
-            errors.append(field.Error("FieldValueNotSupported", "propagationPolicy", result.propagation_policy, detail))
+            known = ("Foreground", "Background", "Orphan", "nil")
+            errors.append(field.not_supported_text("propagationPolicy", result.propagation_policy, known))
     errors += _dry_run_errors(dry_run)
     return result, _invalid("DeleteOptions", errors) if errors else None
 

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from fakeapiserver.apimachinery import origin
 from fakeapiserver.apimachinery.errors import Status, StatusError
+from fakeapiserver.apimachinery.field import OMIT
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import table
@@ -130,10 +133,19 @@ def status_response(request: Request, status: Status) -> Response:
 
 
 def refusal(request: Request, error: StatusError) -> Response:
-    """An error's Status, and its headers."""
+    """An error's Status, and its headers. The log is told where it comes from (origin.py)."""
+    if origin.wanted():
+        _tell_origin(request, error)
     response = status_response(request, error.status)
     response.headers += [(name.lower().encode(), value.encode()) for name, value in error.headers]
     return response
+
+
+def _tell_origin(request: Request, error: StatusError) -> None:
+    """Values are left out: they may be long, or secret."""
+    told = [(str(replace(each, value=OMIT)), each.origin) for each in error.field_errors]
+    for text, places in told or [(f"{error.reason}: {error.message}", origin.of_exception(error))]:
+        origin.log.debug("%s %r %d: %s", request.method, request.path, error.code, "\n  ".join((text, *places)))
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:

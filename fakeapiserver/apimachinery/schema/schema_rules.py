@@ -12,11 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import (
-    Error,
     ErrorList,
     Path,
     forbidden,
-    go_quote,
     invalid,
     not_supported,
     not_supported_text,
@@ -220,7 +218,7 @@ def _collections(schema: Schema, path: Path) -> ErrorList:
 def _one_of(value: str, allowed: tuple[str, ...], path: Path) -> ErrorList:
     if value in allowed:
         return []
-    return [Error("FieldValueNotSupported", str(path), value, "supported values: " + ", ".join(map(go_quote, allowed)))]
+    return [not_supported_text(path, value, allowed)]
 
 
 def _type_for(schema: Schema, kind: str, key: str, path: Path) -> ErrorList:

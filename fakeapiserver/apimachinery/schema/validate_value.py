@@ -15,6 +15,8 @@ from fakeapiserver.apimachinery.field import (
     Error,
     go_quote,
     invalid,
+    not_supported_text,
+    too_long,
     too_many,
     type_invalid,
 )
@@ -91,9 +93,8 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
 
     def check_text(value: str, path: str, found: Findings, _: Any) -> None:
         if longest is not None and len(value) > longest:
-            detail = f"may not be more than {longest} byte{'' if longest == 1 else 's'}"
-            error = Error("FieldValueTooLong", field_name(path), "", detail)
-            found.add(f"{path} in body should be at most {longest} chars long", error)
+            text = f"{path} in body should be at most {longest} chars long"
+            found.add(text, too_long(field_name(path), longest))
         elif shortest is not None and len(value) < shortest:
             found.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
         elif pattern and not compile_pattern(pattern).search(value):
@@ -116,13 +117,11 @@ def value_checks(schema: Schema) -> list[Check]:
     allowed: list[Any] = [float(v) if type(v) is int and not _fits_int64(v) else v for v in schema["enum"]]
     shown = [v if isinstance(v, str) else json.encode(v).decode() for v in allowed]
 
-    # In the schema's order, and numbers quoted too.
-    detail = "supported values: " + ", ".join(map(go_quote, shown))
-
     def check_enum(value: Any, path: str, found: Findings, _: Any) -> None:
         if not any(_enum_equal(value, v) for v in allowed):
             text = f"{path} in body should be one of [{' '.join(shown)}]"
-            found.add(text, Error("FieldValueNotSupported", field_name(path), shown_value(value), detail))
+            # In the schema's order, and numbers quoted too.
+            found.add(text, not_supported_text(field_name(path), shown_value(value), shown))
 
     return [check_enum]
 

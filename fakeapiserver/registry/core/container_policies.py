@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import Error, ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 
@@ -119,5 +119,5 @@ def claim_errors(claims: list[Object], known: Collection[str], path: Path) -> Er
         if name not in known:
             which = f": {', '.join(sorted(known))}" if known else " which is empty"
             detail = f"must be one of the names in pod.spec.resourceClaims{which}"
-            errors.append(Error("FieldValueNotFound", str(at), name, detail))
+            errors.append(field.not_found(at, name, detail))
     return errors

@@ -227,6 +227,6 @@ def _taint_errors(taints: list[Object], path: Path) -> ErrorList:
         errors += choice_errors(effect, _EFFECTS, at.child("effect"))
         if (key, effect) in seen:
             shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": taint.get("timeAdded")}
-            errors.append(field.Error("FieldValueDuplicate", str(at), shown, _UNIQUE))
+            errors.append(field.duplicate(at, shown, _UNIQUE))
         seen.add((key, effect))
     return errors

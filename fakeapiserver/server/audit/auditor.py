@@ -196,7 +196,7 @@ class Auditor:
             request.audit = audit
             unauthorized = error.status["code"] == 401
             audit.event.response_status = {"message": _attempted(request)} if unauthorized else error.status
-            audit.log_response(respond.refusal(request, error))
+            audit.log_response(respond.status_response(request, error.status))
             await audit.process("ResponseStarted")
 
     async def _told(self, audit: AuditContext, request: Request, response: Response) -> Response:

@@ -6,10 +6,11 @@ from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.gvk import GroupResource
 
+_CLASSES: Final = GroupResource("storage.k8s.io", "volumeattributesclasses")
 _FINALIZERS: Final = {
     GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
     GroupResource("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
-    GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+    _CLASSES: "kubernetes.io/vac-protection",
 }
 
 
@@ -18,6 +19,10 @@ class StorageObjectInUseProtection(Handler):
     resources = frozenset(_FINALIZERS)
 
     async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource == _CLASSES and not self.initializer.features.enabled(
+            "VolumeAttributesClass"
+        ):
+            return
         finalizer = _FINALIZERS[attributes.resource.group_resource]
         meta = (attributes.object or {}).setdefault("metadata", {})
         present = meta.get("finalizers") or []

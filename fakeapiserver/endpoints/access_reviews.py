@@ -14,10 +14,12 @@ from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
 from fakeapiserver.auth.selectors import Parsed, Selectors
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
+from fakeapiserver.registry.generic.older_words import reworded_errors
 
 # In the order of Go's type, as messages show it.
 _FIRST_METADATA: Final = ("name", "generateName", "namespace", "resourceVersion", "generation", "labels", "annotations")
@@ -26,11 +28,14 @@ _RESOURCE: Final = Path("spec").child("resourceAttributes")
 _NON_RESOURCE: Final = Path("spec").child("nonResourceAttributes")
 
 
-def access_reviews(authorizer: Authorizer, rules: RuleResolver | None) -> Mapping[GroupResource, Virtual]:
+def access_reviews(
+    authorizer: Authorizer, rules: RuleResolver | None, version: str = NEWEST
+) -> Mapping[GroupResource, Virtual]:
+    """`version` is the server's, in whose words they refuse."""
     return {
-        GroupResource(_GROUP, "selfsubjectaccessreviews"): SelfAccessReview(authorizer),
-        GroupResource(_GROUP, "subjectaccessreviews"): AccessReview(authorizer),
-        GroupResource(_GROUP, "localsubjectaccessreviews"): LocalAccessReview(authorizer),
+        GroupResource(_GROUP, "selfsubjectaccessreviews"): SelfAccessReview(authorizer, version),
+        GroupResource(_GROUP, "subjectaccessreviews"): AccessReview(authorizer, version),
+        GroupResource(_GROUP, "localsubjectaccessreviews"): LocalAccessReview(authorizer, version),
         GroupResource(_GROUP, "selfsubjectrulesreviews"): SelfRulesReview(rules),
     }
 
@@ -39,9 +44,10 @@ class AccessReview(Struct, frozen=True):
     """SubjectAccessReview: may this user?"""
 
     authorizer: Authorizer
+    version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
-        _refuse([*_spec_errors(obj, of_a_user=True), *_metadata_errors(obj, "must be empty")])
+        _refuse([*_spec_errors(obj, of_a_user=True), *_metadata_errors(obj, "must be empty")], self.version)
         return await _answered(self.authorizer, obj, _user(obj))
 
 
@@ -49,6 +55,7 @@ class LocalAccessReview(Struct, frozen=True):
     """LocalSubjectAccessReview: may this user, in this namespace?"""
 
     authorizer: Authorizer
+    version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
         spec, namespace = obj.get("spec") or {}, metadata(obj).get("namespace", "")
@@ -60,7 +67,7 @@ class LocalAccessReview(Struct, frozen=True):
             errors.append(field.invalid(_RESOURCE.child("namespace"), wrong, "must match metadata.namespace"))
         if (other := spec.get("nonResourceAttributes")) is not None:
             errors.append(field.invalid(_NON_RESOURCE, _go_path(other), "disallowed on this kind of request"))
-        _refuse(errors)
+        _refuse(errors, self.version)
         return await _answered(self.authorizer, obj, _user(obj))
 
 
@@ -68,9 +75,10 @@ class SelfAccessReview(Struct, frozen=True):
     """SelfSubjectAccessReview: may I?"""
 
     authorizer: Authorizer
+    version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
-        _refuse([*_spec_errors(obj, of_a_user=False), *_metadata_errors(obj, "must be empty")])
+        _refuse([*_spec_errors(obj, of_a_user=False), *_metadata_errors(obj, "must be empty")], self.version)
         return await _answered(self.authorizer, obj, request.user)
 
 
@@ -97,10 +105,10 @@ class SelfRulesReview(Struct, frozen=True):
 # ------------------------------------------------------------------- validation
 
 
-def _refuse(errors: ErrorList) -> None:
+def _refuse(errors: ErrorList, version: str) -> None:
     if errors:
         # Upstream names the group and forgets the kind.
-        raise new_invalid(GroupKind(_GROUP, ""), "", errors)
+        raise new_invalid(GroupKind(_GROUP, ""), "", reworded_errors(errors, version))
 
 
 def _spec_errors(obj: Object, *, of_a_user: bool) -> ErrorList:

@@ -37,9 +37,10 @@ def reviews(
     rules: RuleResolver | None,
     clock: Clock,
     audiences: tuple[str, ...],
+    version: str,
 ) -> Mapping[GroupResource, Virtual]:
     return {
-        **access_reviews(authorizer, rules),
+        **access_reviews(authorizer, rules, version),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
         GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, audiences),
     }

@@ -234,7 +234,13 @@ class APIServer:
         )
         authenticator = self._authentication.authenticator
         self.scopes.virtual = reviews(
-            authenticator, self._authentication.tokens, authorizer, authorizer, self.clock, audiences
+            authenticator,
+            self._authentication.tokens,
+            authorizer,
+            authorizer,
+            self.clock,
+            audiences,
+            self.table.scheme.features.version,
         )
         self._auditor = audit.build(config.audit, self.clock, self.metrics.audit)
         self.application = Application(self._chain(authenticator, self.access_log or authorizer))

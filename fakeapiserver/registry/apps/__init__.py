@@ -18,6 +18,7 @@ RESOURCES: dict[str, Strategy] = {
         legacy_addresses=True,
         has_generation=True,
         converted_annotations={TEMPLATE_GENERATION: "0"},
+        validated_twice_until="v1.33",
         gated_fields=_TEMPLATE,
     ),
     "deployments": DeploymentStrategy(
@@ -28,7 +29,11 @@ RESOURCES: dict[str, Strategy] = {
         gated_fields=_REPLICAS,
     ),
     "replicasets": ReplicaSetStrategy(
-        legacy_addresses=True, has_generation=True, blank_spec={"replicas": 0}, gated_fields=_REPLICAS
+        legacy_addresses=True,
+        has_generation=True,
+        blank_spec={"replicas": 0},
+        validated_twice_until="v1.33",
+        gated_fields=_REPLICAS,
     ),
     "statefulsets": StatefulSetStrategy(
         legacy_addresses=True,

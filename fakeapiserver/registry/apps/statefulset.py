@@ -83,13 +83,17 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         return found + _own_warnings(obj["spec"], "Spec")
 
     def validate(self, obj: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], self.pod_options, is_new=True)
+        return _spec_errors(obj["spec"], self._options_beside(None), is_new=True)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors = _spec_errors(obj["spec"], self.pod_options.beside(old["spec"]["template"]))
+        errors = _spec_errors(obj["spec"], self._options_beside(old["spec"]["template"]))
         if _immutable_part(obj["spec"]) != _immutable_part(old["spec"]):
             errors.append(field.forbidden(SPEC, _IMMUTABLE))
         return errors
+
+    def _options_beside(self, template: Object | None) -> PodOptions | None:
+        """None: 1.33 doesn't look into templates, of pods and of claims."""
+        return self.pod_options.beside(template) if self.features.at_least("v1.34") else None
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status = obj.get("status") or {}
@@ -124,8 +128,8 @@ def _immutable_part(spec: Object) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _MUTABLE}
 
 
-def _spec_errors(spec: Object, options: PodOptions, *, is_new: bool = False) -> ErrorList:
-    """What is fixed from the start is looked at in new ones only."""
+def _spec_errors(spec: Object, options: PodOptions | None, *, is_new: bool = False) -> ErrorList:
+    """What is fixed from the start is looked at in new ones only; templates' specs only with `options` for them."""
     errors: ErrorList = []
     order = spec["podManagementPolicy"]
     if order not in _ORDERS:
@@ -137,7 +141,7 @@ def _spec_errors(spec: Object, options: PodOptions, *, is_new: bool = False) -> 
         if value not in _RETENTIONS:
             path = SPEC.child("persistentVolumeClaimRetentionPolicy", event)
             errors.append(field.not_supported(path, value, _RETENTIONS))
-    for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if is_new else ()):
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or () if is_new and options is not None else ()):
         errors += claim_spec_errors(claim["spec"], SPEC.child("volumeClaimTemplates").index(i).child("spec"))
     errors += non_negative_errors(spec["replicas"], SPEC.child("replicas"))
     errors += non_negative_errors(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
@@ -148,7 +152,7 @@ def _spec_errors(spec: Object, options: PodOptions, *, is_new: bool = False) -> 
     return errors + _template_errors(spec, options)
 
 
-def _template_errors(spec: Object, options: PodOptions) -> ErrorList:
+def _template_errors(spec: Object, options: PodOptions | None) -> ErrorList:
     if parsed(spec.get("selector")) is None:
         return [
             field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), ""),
@@ -157,7 +161,8 @@ def _template_errors(spec: Object, options: PodOptions) -> ErrorList:
     errors = mismatch_errors(spec)
     template = _with_claims(spec)
     path = SPEC.child("template")
-    errors += pod_template_errors(template, path, options)
+    if options is not None:
+        errors += pod_template_errors(template, path, options)
     errors += names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
     errors += names.validate_annotations(metadata(template).get("annotations") or {}, path.child("annotations"))
     return errors + endless_pod_errors(spec, "StatefulSet")

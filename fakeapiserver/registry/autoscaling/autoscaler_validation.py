@@ -23,17 +23,23 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 
 
-def spec_errors(spec: Object, old: Object | None = None, *, to_zero: bool = False) -> ErrorList:
+def spec_errors(
+    spec: Object, old: Object | None = None, *, to_zero: bool = False, judges_versions: bool = True
+) -> ErrorList:
     """`old`: the spec before an update. What was accepted then stays: no replicas at all (which `to_zero` allows anyway),
-    versions that are none."""
+    versions that are none (of what is scaled or described, which `judges_versions` looks at)."""
     had_none = old is not None and old.get("minReplicas") == 0
     errors = _replica_errors(spec, lowest=0 if to_zero or had_none else 1)
     target, before = spec.get("scaleTargetRef") or {}, (old or {}).get("scaleTargetRef") or {}
     errors += _reference_errors(target, _SPEC.child("scaleTargetRef"))
-    if old is None or any(target.get(name, "") != before.get(name, "") for name in ("apiVersion", "kind")):
+    if judges_versions and (
+        old is None or any(target.get(name, "") != before.get(name, "") for name in ("apiVersion", "kind"))
+    ):
         core = target.get("kind") == "ReplicationController"
         errors += _version_errors(target, _SPEC.child("scaleTargetRef"), may_be_core=core)
-    tolerated = any(_version_errors(described, _SPEC, may_be_core=True) for described in _described(old or {}))
+    tolerated = not judges_versions or any(
+        _version_errors(described, _SPEC, may_be_core=True) for described in _described(old or {})
+    )
     for i, metric in enumerate(spec.get("metrics") or ()):
         errors += _metric_errors(metric, _SPEC.child("metrics").index(i), tolerated=tolerated)
     if spec.get("minReplicas") == 0 and not {metric.get("type") for metric in spec.get("metrics") or ()} & {

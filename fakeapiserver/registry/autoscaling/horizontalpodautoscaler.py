@@ -63,19 +63,23 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         obj["status"]["desiredReplicas"] = 0
 
     def validate(self, obj: Object) -> ErrorList:
-        return self._worded(spec_errors(_meant(obj)["spec"], to_zero=self.features.enabled(_TO_ZERO)))
+        return self._errors(obj, None)
 
     def canonicalize(self, obj: Object) -> None:
         """Storage in v2 fills in what a v1 object's behavior lacks."""
         _default_behavior(obj["spec"])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self._worded(
-            spec_errors(_meant(obj)["spec"], _meant(old)["spec"], to_zero=self.features.enabled(_TO_ZERO))
-        )
+        return self._errors(obj, _meant(old)["spec"])
 
-    def _worded(self, errors: ErrorList) -> ErrorList:
+    def _errors(self, obj: Object, before: Object | None) -> ErrorList:
         """Older versions say the same of no replicas and of negative ones."""
+        errors = spec_errors(
+            _meant(obj)["spec"],
+            before,
+            to_zero=self.features.enabled(_TO_ZERO),
+            judges_versions=self.features.at_least("v1.34"),
+        )
         if self.features.at_least("v1.36"):
             return errors
         return [

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery import cron, field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
-from fakeapiserver.registry.batch.job import default_job_spec
+from fakeapiserver.registry.batch.job import default_failure_policy, default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
@@ -39,6 +39,8 @@ class CronJobStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec["jobTemplate"]["spec"], image_volumes=self.pod_options.image_volumes)
+        if self.features.at_least("v1.34"):
+            default_failure_policy(spec["jobTemplate"]["spec"])
         spec.setdefault("concurrencyPolicy", "Allow")
         spec.setdefault("suspend", False)
         spec.setdefault("successfulJobsHistoryLimit", 3)

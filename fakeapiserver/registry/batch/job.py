@@ -32,6 +32,7 @@ class JobStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_job_spec(spec, image_volumes=self.pod_options.image_volumes)
+        default_failure_policy(spec)
         if spec.get("completions") is None and spec.get("parallelism") is None:
             spec["completions"] = 1
         spec.setdefault("parallelism", 1)
@@ -116,6 +117,10 @@ class JobStrategy(WithPods, kw_only=True):
 def default_job_spec(spec: Object, *, image_volumes: bool) -> None:
     """What jobs and the templates of cron jobs have in common."""
     default_pod_template(spec["template"], image_volumes=image_volumes)
+
+
+def default_failure_policy(spec: Object) -> None:
+    """Of a job, and since 1.34 of a cron job's template."""
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):

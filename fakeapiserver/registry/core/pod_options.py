@@ -6,12 +6,13 @@ Upstream: pkg/api/pod/util.go (GetValidationOptionsFromPodSpecAndMeta).
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of, drop_mounts, volume_names
 from fakeapiserver.registry.generic.strategy import FieldPath, Strategy
 
@@ -36,7 +37,9 @@ GATES: Final = {
 
 
 class PodOptions(Struct, frozen=True, kw_only=True):
-    """Which of the features in `GATES` are on; as they are by default."""
+    """Which of the features in `GATES` are on, as they are by default; `version` is the server's, for what has no gate."""
+
+    version: str = NEWEST
 
     binding_clears_nomination: bool = True
     comparing_tolerations: bool = False
@@ -68,6 +71,8 @@ class WithPods(Strategy, kw_only=True):
     """A kind that is a pod or holds a template of pods."""
 
     pod_options: PodOptions = DEFAULT_OPTIONS
+    # 1.33 has no such gate, and refuses what it is about.
+    gated_since: Mapping[str, str] = field(default_factory=lambda: {"ContainerRestartRules": "v1.34"})
     # Where the object has its PodSpec.
     pod_spec_path: FieldPath = ("spec", "template", "spec")
 
@@ -100,7 +105,7 @@ class WithPods(Strategy, kw_only=True):
 
 
 def pod_options(features: FeatureGates) -> PodOptions:
-    return PodOptions(**{name: features.enabled(gate) for name, gate in GATES.items()})
+    return PodOptions(version=features.version, **{name: features.enabled(gate) for name, gate in GATES.items()})
 
 
 def _compares(spec: Object) -> bool:

@@ -26,6 +26,7 @@ _NO_POD_LEVEL_RESIZE: Final = (
     "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is "
     "disabled"
 )
+_MUTABLE_SIDECARS: Final = "only cpu and memory resources for sidecar containers are mutable"
 _MUTABLE_BEFORE: Final = "only cpu and memory resources for init or sidecar containers are mutable"
 
 
@@ -74,6 +75,8 @@ def _inconsistencies(spec: Object, resources: Object, path: Path) -> Iterator[fi
 def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptions) -> ErrorList:
     """`errors` are those of the new pod itself."""
     spec, before = obj["spec"], old["spec"]
+    if options.version <= "v1.34" and (_is_set(spec) or _is_set(before)):
+        return [field.forbidden("[]", "pods with pod-level resources cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [field.forbidden("[]", "windows pods cannot be resized")]
     status = old.get("status") or {}
@@ -99,20 +102,25 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptio
     for new, then in _pairs(spec, before, "containers"):
         if not _only_compute_differs(new, then):
             errors.append(field.forbidden(_SPEC, _MUTABLE))
+    errors += _init_resize_errors(spec, before, options)
+    if not errors and _is_set(spec) == _is_set(before) is False and ("resources" in spec) != ("resources" in before):
+        errors.append(field.forbidden(_SPEC, _MUTABLE))
+    return errors
+
+
+def _init_resize_errors(spec: Object, before: Object, options: PodOptions) -> Iterator[field.Error]:
     for i, (new, then) in enumerate(_pairs(spec, before, "initContainers")):
         at = _SPEC.child("initContainers").index(i)
         if not _is_resizable(new, options):
             if new != then:
-                errors.append(field.forbidden(_SPEC, _FIXED_BEFORE))
+                yield field.forbidden(_SPEC, _FIXED_BEFORE)
             continue
         if not _only_compute_differs(new, then):
-            errors.append(field.forbidden(at, _MUTABLE_BEFORE))
+            older = options.version <= "v1.34"
+            yield field.forbidden(_SPEC, _MUTABLE_SIDECARS) if older else field.forbidden(at, _MUTABLE_BEFORE)
         if new != then and new.get("restartPolicy") != "Always":
             restarting = (p for p in new.get("resizePolicy") or () if p.get("restartPolicy") == "RestartContainer")
-            errors += [field.forbidden(at, _RESTARTS) for _ in restarting]
-    if not errors and _is_set(spec) == _is_set(before) is False and ("resources" in spec) != ("resources" in before):
-        errors.append(field.forbidden(_SPEC, _MUTABLE))
-    return errors
+            yield from (field.forbidden(at, _RESTARTS) for _ in restarting)
 
 
 def _pairs(spec: Object, before: Object, key: str) -> Iterator[tuple[Object, Object]]:

@@ -109,6 +109,8 @@ class ResourceQuotaStrategy(Strategy, kw_only=True):
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         """Requests that may be larger than limits make no sense."""
+        if not self.features.at_least("v1.35"):
+            return []
         hard: dict[str, str] = (obj.get("spec") or {}).get("hard") or {}
         found = []
         for name in _KNOWN:

@@ -63,11 +63,15 @@ class ServiceStrategy(Strategy, kw_only=True):
             return old
         return {**old, "spec": {**spec, "internalTrafficPolicy": "Cluster"}}
 
+    @property
+    def _same_traffic(self) -> bool:
+        return self.features.enabled("PreferSameTrafficDistribution")
+
     def validate(self, obj: Object) -> ErrorList:
-        return service_errors(obj)
+        return service_errors(obj, same_traffic=self._same_traffic)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return service_update_errors(obj, old)
+        return service_update_errors(obj, old, same_traffic=self._same_traffic)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return service_status_errors(obj, old)

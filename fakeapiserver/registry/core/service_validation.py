@@ -3,7 +3,7 @@
 Upstream: pkg/apis/core/validation/validation.go (ValidateService*).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
@@ -42,8 +42,9 @@ _MAX_AFFINITY_SECONDS: Final = 86400
 _ONCE: Final = "may not change once set"
 
 
-def service_errors(obj: Object, old: Object | None = None) -> ErrorList:
-    """What is wrong with a service by itself; `old` excuses addresses that were accepted before."""
+def service_errors(obj: Object, old: Object | None = None, *, same_traffic: bool = True) -> ErrorList:
+    """What is wrong with a service by itself; `old` excuses addresses that were accepted before. `same_traffic`: the gate
+    PreferSameTrafficDistribution is on."""
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     errors = _hint_errors(annotations(obj))
     if not spec.get("ports") and not _is_headless(spec) and spec.get("type") != "ExternalName":
@@ -56,10 +57,12 @@ def service_errors(obj: Object, old: Object | None = None) -> ErrorList:
         errors += ip_errors(ip, path, before.get("externalIPs") or ()) or endpoint_ip_errors(ip, path)
     errors += choice_errors(spec.get("type", ""), _TYPES, _SPEC.child("type")) + _port_clashes(spec)
     errors += _range_errors(obj, old)
-    return errors + _balancer_errors(spec) + _traffic_errors(spec)
+    return (
+        errors + _balancer_errors(spec) + _traffic_errors(spec, _DISTRIBUTIONS if same_traffic else _DISTRIBUTIONS[:1])
+    )
 
 
-def service_update_errors(obj: Object, old: Object) -> ErrorList:
+def service_update_errors(obj: Object, old: Object, *, same_traffic: bool = True) -> ErrorList:
     """What may not change, before what is wrong by itself."""
     spec, before = obj["spec"], old.get("spec") or {}
     errors: ErrorList = []
@@ -72,7 +75,7 @@ def service_update_errors(obj: Object, old: Object) -> ErrorList:
     changed = spec.get("healthCheckNodePort") != before.get("healthCheckNodePort")
     if changed and needs_health_check(spec) and needs_health_check(before):
         errors.append(field.forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable"))
-    return errors + service_errors(obj, old)
+    return errors + service_errors(obj, old, same_traffic=same_traffic)
 
 
 def cluster_ip_errors(spec: Object, before: Object) -> ErrorList:
@@ -248,7 +251,7 @@ def _class_errors(spec: Object) -> ErrorList:
     return name_errors(spec["loadBalancerClass"], names.is_qualified_name, path)
 
 
-def _traffic_errors(spec: Object) -> ErrorList:
+def _traffic_errors(spec: Object, distributions: Sequence[str]) -> ErrorList:
     errors: ErrorList = []
     path, policy = _SPEC.child("externalTrafficPolicy"), spec.get("externalTrafficPolicy", "")
     kind = spec.get("type")
@@ -266,8 +269,8 @@ def _traffic_errors(spec: Object) -> ErrorList:
     if policy is not None and policy not in TRAFFIC_POLICIES:
         errors.append(field.not_supported(path, policy, TRAFFIC_POLICIES))
     distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        errors.append(field.not_supported_text(_SPEC.child("trafficDistribution"), distribution, _DISTRIBUTIONS))
+    if distribution is not None and distribution not in distributions:
+        errors.append(field.not_supported_text(_SPEC.child("trafficDistribution"), distribution, distributions))
     return errors
 
 

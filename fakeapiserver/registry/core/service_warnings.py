@@ -24,7 +24,7 @@ def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> lis
         found += _each_address(spec, "clusterIPs")
     headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
     external_name = spec.get("type") == "ExternalName"
-    if headless:
+    if headless and features.at_least("v1.34"):
         found += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]
     found += _each_address(spec, "externalIPs")
     if spec.get("externalIPs") and not headless and not external_name and features.at_least("v1.36"):

@@ -48,7 +48,6 @@ from fakeapiserver.apimachinery.meta import (
     owner_references,
 )
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
@@ -56,7 +55,7 @@ from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.empties import as_sent, is_empty, restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.older_words import reworded_error
+from fakeapiserver.registry.generic.older_words import reworded_errors
 from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
 from fakeapiserver.storage.interface import (
     Index,
@@ -831,8 +830,7 @@ class Store:
 
     def _reworded(self, errors: ErrorList) -> ErrorList:
         """As the server's version tells them."""
-        version = self.strategy.features.version
-        return errors if version == NEWEST else [reworded_error(error, version) for error in errors]
+        return reworded_errors(errors, self.strategy.features.version)
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:
         return old if old["apiVersion"] == str(self.gvk.group_version) else self.decode(current.value)

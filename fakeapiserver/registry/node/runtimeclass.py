@@ -19,6 +19,7 @@ from fakeapiserver.registry.generic.table_cells import age
 
 _SCHEDULING: Final = Path("scheduling")
 _TOLERATIONS: Final = _SCHEDULING.child("tolerations")
+_TOLERATIONS_BEFORE: Final = _TOLERATIONS.child("tolerations")
 _TOLERATION: Final = ("key", "operator", "value", "effect")
 
 
@@ -29,7 +30,8 @@ class RuntimeClassStrategy(Strategy, kw_only=True):
             # As if it were a container's limits.
             errors += resource_errors({"limits": overhead.get("podFixed")}, Path("overhead"))
         if (scheduling := obj.get("scheduling")) is not None:
-            errors += _scheduling_errors(scheduling)
+            path = _TOLERATIONS if self.features.at_least("v1.35") else _TOLERATIONS_BEFORE
+            errors += _scheduling_errors(scheduling, path)
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
@@ -47,10 +49,11 @@ class RuntimeClassStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), obj.get("handler", ""), age(obj, now)]
 
 
-def _scheduling_errors(scheduling: Object) -> ErrorList:
+def _scheduling_errors(scheduling: Object, path: Path) -> ErrorList:
+    """`path`: where messages say that the tolerations are."""
     errors = names.validate_labels(scheduling.get("nodeSelector") or {}, _SCHEDULING.child("nodeSelector"))
     tolerations: list[Object] = scheduling.get("tolerations") or []
-    errors += toleration_errors(tolerations, _TOLERATIONS)
+    errors += toleration_errors(tolerations, path)
     seen = set[tuple[str, ...]]()
     for i, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name) or "" for name in _TOLERATION)

@@ -11,6 +11,7 @@ _FACTS: dict[str, Any] = {
     "validate_name": names.path_segment_name,
     "allow_create_on_update": True,
     "update_meta_checks": ("create", "spec", "update"),
+    "validated_twice_until": "v1.34",
 }
 RESOURCES: dict[str, Strategy] = {
     "clusterrolebindings": RoleBindingStrategy(roles=("ClusterRole",), **_FACTS),

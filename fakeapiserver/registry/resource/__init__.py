@@ -20,6 +20,7 @@ def _gated_claim_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
     """Of a ResourceClaimSpec, wherever it stands (pkg/api/resourceclaimspec/util.go)."""
     devices = (*spec, "devices")
     return {
+        "DRAAdminAccess": [(*devices, *request, "adminAccess") for request in (*_REQUESTS, ("requests", "*"))],
         "DRAConsumableCapacity": [
             (*devices, "constraints", "*", "distinctAttribute"),
             *((*devices, *request, "capacity") for request in _REQUESTS),
@@ -40,6 +41,7 @@ RESOURCES: dict[str, Strategy] = {
         validate_name=names.name_is_long,
         validates_generate_name=False,
         update_meta_checks=("create", "update"),
+        validated_twice_until="v1.34",
         gated_fields={"DRAExtendedResource": [("spec", "extendedResourceName")]},
     ),
     "devicetaintrules": DeviceTaintRuleStrategy(
@@ -50,8 +52,10 @@ RESOURCES: dict[str, Strategy] = {
         status_disowned_until={"v1.34": ("spec",)},
         returns_deleted_object=True,
         update_meta_checks=("create", "update"),
+        validated_twice_until="v1.34",
         gated_fields={
             **_CLAIM,
+            "DRAAdminAccess": [*_CLAIM["DRAAdminAccess"], (*_RESULTS, "adminAccess")],
             "DRAConsumableCapacity": [
                 *_CLAIM["DRAConsumableCapacity"],
                 (*_RESULTS, "shareID"),

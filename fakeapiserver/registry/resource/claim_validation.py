@@ -4,7 +4,7 @@ Upstream: pkg/apis/resource/validation/validation.go.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -42,18 +42,23 @@ _NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" i
 
 
 class DeviceFeatures(Struct, frozen=True):
-    """What selectors know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
-    (DRAListTypeAttributes)."""
+    """What claims know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
+    (DRAListTypeAttributes), effects of taints."""
 
     shared: bool = True
     lists: bool = False
+    effects: Sequence[str] = EFFECTS
 
 
 DEFAULT_FEATURES: Final = DeviceFeatures()
 
 
 def device_features(features: FeatureGates) -> DeviceFeatures:
-    return DeviceFeatures(features.enabled("DRAConsumableCapacity"), features.enabled("DRAListTypeAttributes"))
+    return DeviceFeatures(
+        features.enabled("DRAConsumableCapacity"),
+        features.enabled("DRAListTypeAttributes"),
+        EFFECTS if features.at_least("v1.35") else EFFECTS[:2],
+    )
 
 
 def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
@@ -125,10 +130,11 @@ def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> Erro
         errors.append(field.invalid(path.child("count"), count, detail))
     elif mode == "ExactCount" and count <= 0:
         errors.append(field.invalid(path.child("count"), count, "must be greater than zero"))
-    return errors + list_errors(wanted.get("tolerations"), -1, _toleration_errors, path.child("tolerations"))
+    judge = partial(_toleration_errors, effects=features.effects)
+    return errors + list_errors(wanted.get("tolerations"), -1, judge, path.child("tolerations"))
 
 
-def _toleration_errors(toleration: Object, path: Path) -> ErrorList:
+def _toleration_errors(toleration: Object, path: Path, effects: Sequence[str]) -> ErrorList:
     key, operator, value, effect = (toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
     errors = label_key_errors(key, path.child("key")) if key else []
     if operator == "Exists":
@@ -140,8 +146,8 @@ def _toleration_errors(toleration: Object, path: Path) -> ErrorList:
         errors.append(field.required(path.child("operator")))
     else:
         errors.append(field.not_supported(path.child("operator"), operator, _OPERATORS))
-    if effect and effect not in EFFECTS:
-        errors.append(field.not_supported(path.child("effect"), effect, EFFECTS))
+    if effect and effect not in effects:
+        errors.append(field.not_supported(path.child("effect"), effect, effects))
     return errors
 
 

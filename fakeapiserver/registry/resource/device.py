@@ -69,7 +69,8 @@ class ResourceClaimStrategy(TextKeepingStrategy, kw_only=True):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
             return []
-        return [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimSpec"), IMMUTABLE)]
+        errors = [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimSpec"), IMMUTABLE)]
+        return errors if self.features.at_least("v1.35") else errors + self.validate(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, before = obj.get("status") or {}, old.get("status") or {}
@@ -106,7 +107,8 @@ class ResourceClaimTemplateStrategy(TextKeepingStrategy, kw_only=True):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
             return []
-        return [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimTemplateSpec"), IMMUTABLE)]
+        errors = [field.invalid(_SPEC, internal_form(obj["spec"], "ResourceClaimTemplateSpec"), IMMUTABLE)]
+        return errors if self.features.at_least("v1.35") else errors + self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]

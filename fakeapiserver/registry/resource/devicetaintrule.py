@@ -34,7 +34,8 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
         obj["spec"]["taint"].setdefault("timeAdded", now)
 
     def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {}
+        if self.features.at_least("v1.35"):
+            obj["status"] = {}
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """Another effect is another taint: it begins now, unless the client says when."""

@@ -19,7 +19,10 @@ RESOURCES: dict[str, Strategy] = {
         },
     ),
     "csinodes": CSINodeStrategy(
-        allow_unconditional_update=False, returns_deleted_object=True, update_meta_checks=("create",)
+        allow_unconditional_update=False,
+        returns_deleted_object=True,
+        update_meta_checks=("create",),
+        validated_twice_until="v1.35",
     ),
     "csistoragecapacities": CSIStorageCapacityStrategy(
         allow_unconditional_update=False, update_meta_checks=("create", "spec", "update")
@@ -32,9 +35,10 @@ RESOURCES: dict[str, Strategy] = {
         allow_unconditional_update=False,
         returns_deleted_object=True,
         update_meta_checks=("create", "spec"),
+        validated_twice_until="v1.34",
         status_meta_checks=(),
     ),
     "volumeattributesclasses": VolumeAttributesClassStrategy(
-        returns_deleted_object=True, update_meta_checks=("update", "create")
+        returns_deleted_object=True, update_meta_checks=("update", "create"), validated_twice_until="v1.34"
     ),
 }

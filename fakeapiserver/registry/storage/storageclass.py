@@ -43,7 +43,7 @@ class StorageClassStrategy(Strategy, kw_only=True):
         errors: ErrorList = []
         for name in ("parameters", "provisioner", *_CHOICES):
             new, before = obj.get(name, _ABSENT.get(name)), old.get(name, _ABSENT.get(name))
-            if new != before and not self.features.at_least("v1.36"):
+            if new != before and name != "volumeBindingMode" and not self.features.at_least("v1.36"):
                 errors.append(field.forbidden(name, f"updates to {name} are forbidden."))
                 continue
             errors += immutable_errors(dict(sorted(new.items())) if isinstance(new, dict) else new, before, Path(name))

@@ -32,10 +32,11 @@ async def read(request: Request, scope: RequestScope) -> Response:
         if name != _ETCD and name not in _PORTS:
             raise new_not_found(GroupResource("", "componentstatus"), name)
         return respond.stored_object(request, scope, (await _status(name)).value, accept=accept)
-    predicate = selection.predicate(list_options(request.query), request.info, scope)
+    options = list_options(request.query)
+    predicate = selection.predicate(options, request.info, scope)
     found = await asyncio.gather(*map(_status, (_ETCD, *_PORTS)))
     items = [item for item in found if predicate is None or predicate(item)]
-    return await listing.answer(request, scope, accept, ListResult(items, 0))
+    return await listing.answer(request, scope, accept, ListResult(items, 0), options)
 
 
 async def _status(name: str) -> StoredObject:

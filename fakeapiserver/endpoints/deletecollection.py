@@ -29,4 +29,4 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
         except StatusError as error:
             if error.code != 404:
                 raise
-    return await answer(request, scope, accept, found)
+    return await answer(request, scope, accept, found, options)

@@ -21,7 +21,8 @@ _EXPIRED = "The provided continue parameter is too old to display a consistent l
 async def list_(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
     options = list_options(request.query)
-    return await answer(request, scope, accept, await find(request, scope, options))
+    found = await find(request, scope, options)
+    return await answer(request, scope, accept, found, options)
 
 
 async def find(request: Request, scope: RequestScope, options: ListOptions, *, pages: bool = False) -> ListResult:
@@ -53,16 +54,20 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     return found
 
 
-async def answer(request: Request, scope: RequestScope, accept: Accept, found: ListResult) -> Response:
+async def answer(
+    request: Request, scope: RequestScope, accept: Accept, found: ListResult, options: ListOptions
+) -> Response:
     """The list in the form that the client takes."""
     assert scope.store is not None
-    meta = _list_meta(found, scope.store.collection(request.info.namespace))
+    meta = _list_meta(found, scope.store.collection(request.info.namespace), options)
     if accept.as_kind == "PartialObjectMetadataList":
         return await _partial(request, scope, accept, found, meta)
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
     if scope.kind.custom:
         meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
+    elif (sharding := selection.shard(options, scope)) is not None:
+        meta["shardInfo"] = {"selector": str(sharding)}
     if accept.media_type in (PROTOBUF, CBOR):
         respond.tell(request, lambda: _listing(scope, found, meta))
     if accept.media_type == PROTOBUF:
@@ -127,11 +132,12 @@ def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
     return Position(0, revision, "", limit)
 
 
-def _list_meta(found: ListResult, prefix: str) -> Object:
+def _list_meta(found: ListResult, prefix: str, options: ListOptions) -> Object:
     meta: Object = {"resourceVersion": str(found.revision)} if found.revision else {}
     if found.more:
         meta["continue"] = continue_token.encode(found.items[-1].key + "\0", prefix, found.revision)
-        if found.remaining:
+        # A shard's are counted as if it were everything.
+        if found.remaining and options.label_selector is None and options.field_selector is None:
             meta["remainingItemCount"] = found.remaining
     return meta
 

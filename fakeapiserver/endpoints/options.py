@@ -57,6 +57,7 @@ class ListOptions(Struct):
     limit: int = 0
     continue_: str = ""
     send_initial_events: bool | None = None
+    shard_selector: str = ""  # as it was sent: it counts where its gate is on (selection.shard)
 
 
 def boolean(query: Query, name: str) -> bool:
@@ -216,6 +217,7 @@ def list_options(query: Query, *, watch: bool = False, watch_list: bool = True) 
         limit=_integer(query, "limit") or 0,
         continue_=_first(query, "continue"),
         send_initial_events=_optional_boolean(query, "sendInitialEvents"),
+        shard_selector=_first(query, "shardSelector"),
     )
     options.label_selector = _label_selector(_first(query, "labelSelector"))
     options.field_selector = field_selector(_first(query, "fieldSelector"))

@@ -5,6 +5,7 @@ k8s.io/apiserver/pkg/endpoints/handlers/get.go.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery import fields
 from fakeapiserver.apimachinery.errors import new_bad_request
@@ -12,22 +13,46 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints.options import ListOptions
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.storage.interface import StoredObject
+from fakeapiserver.storage.interface import Index, StoredObject
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.sharding import ShardSelector
 
 Predicate = Callable[[StoredObject], bool]
 _NAME = "metadata.name"
+_NAMESPACE = "metadata.namespace"
 
 
 def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> Predicate | None:
     """None selects everything. StatusError 400 for fields this kind doesn't select by, and for a selector that
     contradicts the name in the path."""
     label_selector, field_selector = options.label_selector, _fields(options, info, scope)
-    if label_selector is None and field_selector is None:
+    sharding = shard(options, scope)
+    if label_selector is None and field_selector is None and sharding is None:
         return None
     return lambda stored: (
         (label_selector is None or label_selector.matches(stored.index.labels))
         and (field_selector is None or field_selector.matches(stored.index.fields))
+        and (sharding is None or sharding.matches(_sharded_by(sharding, stored.index)))
     )
+
+
+def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":
+    """The shard that is asked for. StatusError 400 for what selects none, where upstream answers 500."""
+    if not options.shard_selector or scope.store is None:
+        return None
+    if not scope.store.strategy.features.enabled("ShardedListAndWatch"):
+        return None
+    from fakeapiserver.apimachinery import sharding
+
+    try:
+        return sharding.parse(options.shard_selector)
+    except ValueError as problem:
+        raise new_bad_request(f"invalid shard selector: {problem}") from None
+
+
+def _sharded_by(selector: "ShardSelector", index: Index) -> str:
+    return index.uid if selector.key.endswith("uid") else index.fields.get(_NAMESPACE, "")
 
 
 def _fields(options: ListOptions, info: RequestInfo, scope: RequestScope) -> fields.Selector | None:

@@ -79,6 +79,7 @@ FEATURE_GATES: Final = (
     "SELinuxMount",
     "ServiceAccountNodeAudienceRestriction",
     "ServiceCIDRStatusFieldWiping",
+    "ShardedListAndWatch",
     "StorageVersionAPI",
     "StorageVersionHash",
     "StorageVersionMigrator",

@@ -76,7 +76,7 @@ class StoredObject(Struct, frozen=True):
 
 class ListResult(Struct, frozen=True):
     """`items` in the order of their keys. `more`: the limit cut the list, and keys follow, selected or not; `remaining`
-    says how many, 0 where unknown (a predicate). `revision` is the state the list shows."""
+    says how many there are beyond the limit (a predicate doesn't count). `revision` is the state the list shows."""
 
     items: list[StoredObject]
     revision: int

@@ -193,7 +193,7 @@ class MVCC:
                 page.append(objects[key])
                 if len(page) == limit:
                     # Whether what follows is selected is not looked at: the next page may be empty, as upstream's.
-                    return ListResult(page, revision, 0, i < len(keys))
+                    return ListResult(page, revision, len(keys) - limit, i < len(keys))
         return ListResult(page, revision)
 
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:

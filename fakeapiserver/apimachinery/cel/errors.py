@@ -16,9 +16,10 @@ class Issue(NamedTuple):
 
 
 class CompileError(Exception):
-    """Syntax or type errors; str() shows them with the lines they are in."""
+    """Syntax or type errors; str() shows them with the lines they are in. `first` is the message of the one that was found first."""
 
     def __init__(self, source: str, issues: list[Issue]) -> None:
+        self.first = issues[0].message if issues else ""
         lines = source.split("\n")
         found = sorted(((*_place(lines, issue.at), issue.message) for issue in issues), key=lambda item: item[:2])
         super().__init__("\n".join(_shown(lines, *item) for item in found))

@@ -62,13 +62,13 @@ class _Stop(Exception):
     """After an error that can't be repaired."""
 
 
-def parse(source: str, *, binds: bool = False) -> Expr:
-    """CompileError for what is no expression. `binds`: it may say cel.bind."""
+def parse(source: str, *, binds: bool = False, macros: bool = True) -> Expr:
+    """CompileError for what is no expression. `binds`: it may say cel.bind. Not `macros`: calls of macros stay calls."""
     if len(source) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
     found, issues = tokens(source)
-    parser = _Parser(source, found, issues, binds)
+    parser = _Parser(source, found, issues, binds, macros)
     tree: Expr | None = None
     try:
         tree = parser.start()
@@ -91,9 +91,10 @@ def _listed(kinds: tuple[str, ...]) -> str:
 
 
 class _Parser:
-    def __init__(self, source: str, found: list[Token], issues: list[Issue], binds: bool) -> None:
+    def __init__(self, source: str, found: list[Token], issues: list[Issue], binds: bool, macros: bool) -> None:
         self._source = source
         self._binds = binds
+        self._macros = macros
         self._tokens = found
         self._issues = issues
         self._next = 0
@@ -300,6 +301,8 @@ class _Parser:
         return Select(dot.at, operand, name.text)
 
     def _call(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+        if not self._macros:
+            return Call(at, function, target, args)
         try:
             expanded = expand(at, function, target, args, binds=self._binds)
         except MacroError as error:

@@ -243,7 +243,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
                 if predicate(item):
                     page.append(item)
                     if len(page) == limit:
-                        return ListResult(page, found.revision, 0, i < len(found.items))
+                        return ListResult(page, found.revision, len(found.items) - limit, i < len(found.items))
         return ListResult(page, found.revision)
 
     def _unready(self, error: NotConverted) -> StatusError | None:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.transport.pipe import Pipe
@@ -17,13 +17,14 @@ Write = Callable[[bytes], Awaitable[None]]
 
 class Streams(Struct):
     """Between a client and a process; None: the client doesn't want it. `write`s raise ConnectionError when the client is gone.
-    `size`: columns and rows of the client's terminal, once it has told them."""
+    `size`: columns and rows of the client's terminal, once it has told them; `resized` is set whenever it does."""
 
     stdin: Pipe | None
     stdout: Write | None
     stderr: Write | None
     tty: bool = False
     size: tuple[int, int] | None = None
+    resized: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class LogOptions(Struct, frozen=True):

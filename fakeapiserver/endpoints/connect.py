@@ -38,6 +38,8 @@ _NODES: Final = GroupResource("", "nodes")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 # All of a container's output, or one stream of it.
 _STREAMS: Final = ("All", "Stdout", "Stderr")
+# A gate, and what a node declares whose kubelet needs nobody to translate.
+_KUBELETS_WEBSOCKETS: Final = "ExtendWebSocketsToKubelet"
 
 
 async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
@@ -71,7 +73,7 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
 async def exec_(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     options, pod, container, node, runtime = await _into_pod(request, scope, scopes)
     if runtime is None:
-        return await scopes.kubelet_client.upgrade(request, node, _stream_path("exec", pod, container, options))
+        return await _at_kubelet(request, scopes, node, _stream_path("exec", pod, container, options), options)
 
     async def process(streams: Streams) -> int:
         return await runtime.execute(pod, container, options.get("command") or (), streams)
@@ -82,13 +84,34 @@ async def exec_(request: Request, scope: RequestScope, scopes: RequestScopes) ->
 async def attach(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     options, pod, container, node, runtime = await _into_pod(request, scope, scopes)
     if runtime is None:
-        return await scopes.kubelet_client.upgrade(request, node, _stream_path("attach", pod, container, options))
+        return await _at_kubelet(request, scopes, node, _stream_path("attach", pod, container, options), options)
 
     async def process(streams: Streams) -> int:
         await runtime.attach(pod, container, streams)
         return 0
 
     return await in_container(request, options, pod, container, runtime, process)
+
+
+async def _at_kubelet(request: Request, scopes: RequestScopes, node: Object, path: str, options: Object) -> Response:
+    """A process at a kubelet in another process."""
+    if not (
+        remote_command.closes_streams(request)
+        and _stands_between(scopes, node, "TranslateStreamCloseWebsocketRequests")
+    ):
+        return await scopes.kubelet_client.upgrade(request, node, path)
+
+    async def process(streams: Streams) -> int:
+        return await scopes.kubelet_client.execute(node, path, streams)
+
+    return await remote_command.serve(request, options, process)
+
+
+def _stands_between(scopes: RequestScopes, node: Object, gate: str) -> bool:
+    """Whether this server speaks SPDY with a kubelet for who speaks WebSockets; kubelets that can do it themselves say so."""
+    features = scopes.table.scheme.features
+    declared = (node.get("status") or {}).get("declaredFeatures") or ()
+    return features.enabled(gate) and not (features.enabled(_KUBELETS_WEBSOCKETS) and _KUBELETS_WEBSOCKETS in declared)
 
 
 async def in_container(
@@ -101,6 +124,8 @@ async def in_container(
         runtime.check_running(pod, container)
     except KubeletError as error:
         return Response(error.status, str(error).encode(), "text/plain; charset=utf-8")
+    if remote_command.closes_streams(request):
+        process = remote_command.translated(process)
     return await remote_command.serve(request, options, process)
 
 
@@ -110,6 +135,9 @@ async def port_forward(request: Request, scope: RequestScope, scopes: RequestSco
     if runtime is None:
         query = urlencode([("port", port) for port in options.get("ports") or ()])
         path = f"/portForward/{metadata['namespace']}/{metadata['name']}{'?' if query else ''}{query}"
+        tunnels = port_forwarding.tunnelled_protocols(request)
+        if tunnels and _stands_between(scopes, node, "PortForwardWebsockets"):
+            return await scopes.kubelet_client.tunnel(request, node, path, tunnels)
         return await scopes.kubelet_client.upgrade(request, node, path)
     if (pod.get("status") or {}).get("phase") != "Running":
         text = f"pod not found ({field.go_quote(metadata['name'] + '_' + metadata['namespace'])})"

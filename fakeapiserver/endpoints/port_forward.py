@@ -20,7 +20,8 @@ from fakeapiserver.transport.pipe import Pipe
 from fakeapiserver.transport.spdy import Session, Stream
 
 _PROTOCOLS: Final = ("portforward.k8s.io",)
-_TUNNELS: Final = ("SPDY/3.1+portforward.k8s.io",)
+TUNNEL: Final = "SPDY/3.1+"
+_TUNNELS: Final = (f"{TUNNEL}portforward.k8s.io",)
 _CHANNELS: Final = ("", "v4.channel.k8s.io", "v4.base64.channel.k8s.io")
 
 # To a port: what the client sends, and where answers go. KubeletError: there is no such connection.
@@ -32,7 +33,7 @@ async def serve(request: Request, options: Mapping[str, Any], pod: str, uid: str
     forwarding = _Forwarding(pod, uid, forward)
     if not is_websocket_request(request):
         return spdy_response(request, _PROTOCOLS, lambda session, _: forwarding.over_spdy(session))
-    if any(protocol.startswith("SPDY/3.1+") for protocol in protocols(request.headers)):
+    if any(protocol.startswith(TUNNEL) for protocol in protocols(request.headers)):
         return accept(request, forwarding.tunnelled, _TUNNELS)
     ports: list[int] = options.get("ports") or []
     if not ports:
@@ -40,6 +41,12 @@ async def serve(request: Request, options: Mapping[str, Any], pod: str, uid: str
     if 0 in ports:
         raise new_bad_request(f"port {go_quote('0')} must be > 0")
     return accept(request, lambda socket: forwarding.over_channels(socket, ports), _CHANNELS)
+
+
+def tunnelled_protocols(request: Request) -> list[str]:
+    """What a client wants to speak inside of SPDY inside of a WebSocket (upstream: spdyProtocolsFromWebsocketProtocols)."""
+    offered = protocols(request.headers) if is_websocket_request(request) else []
+    return [name.removeprefix(TUNNEL) for name in offered if name.startswith(TUNNEL) and name.endswith(".k8s.io")]
 
 
 class _Forwarding:

@@ -25,6 +25,7 @@ from fakeapiserver.endpoints.connect_options import admitted
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.transport.resolver import lookup_failure
 from fakeapiserver.transport.round_trip import Dial
 
 _NODES: Final = GroupResource("", "nodes")
@@ -207,7 +208,7 @@ async def _check_proxyable(host: str) -> None:
     """StatusError 400: the name isn't known, or one of its addresses leads back to this machine."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        raise new_bad_request(f"lookup {host}: no such host") from None
+    except OSError as error:
+        raise new_bad_request(lookup_failure(host, error)) from None
     if not all(_is_global_unicast(str(row[4][0])) for row in found):
         raise new_bad_request(_NOT_ALLOWED)

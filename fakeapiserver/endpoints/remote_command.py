@@ -51,6 +51,23 @@ async def serve(request: Request, options: Mapping[str, Any], process: Process) 
     )
 
 
+def closes_streams(request: Request) -> bool:
+    """Whether the client speaks the newest protocol, which kubelets may not know (upstream: IsWebSocketRequestWithStreamCloseProtocol)."""
+    return is_websocket_request(request) and _CLOSING in protocols(request.headers)
+
+
+def translated(process: Process) -> Process:
+    """Who translates tells of a kubelet's error as one of its own."""
+
+    async def run(streams: Streams) -> int:
+        try:
+            return await process(streams)
+        except KubeletError as error:
+            raise KubeletError(error.status, f"Internal error occurred: {error}") from None
+
+    return run
+
+
 def spdy_response(
     request: Request, supported: Sequence[str], talk: Callable[[Session, str], Awaitable[None]]
 ) -> Response:
@@ -102,8 +119,8 @@ async def converse(session: Session, talk: Callable[[Session], Awaitable[None]])
     await session.go_away()
 
 
-async def _status(process: Process, streams: Streams) -> Object:
-    """How it has ended, as the error channel tells."""
+async def _status(process: Process, streams: Streams, protocol: str) -> Object:
+    """How it has ended, as the error channel tells. Upstream's kubelets don't speak v5 themselves: who translates it has other words."""
     try:
         code = await process(streams)
     except KubeletError as error:
@@ -117,10 +134,11 @@ async def _status(process: Process, streams: Streams) -> Object:
         }
     if code == 0:
         return _SUCCESS
+    ended = f"command terminated with exit code {code}" if protocol == _CLOSING else f"exit status {code}"
     return {
         "metadata": {},
         "status": "Failure",
-        "message": f"command terminated with non-zero exit code: exit status {code}",
+        "message": f"command terminated with non-zero exit code: {ended}",
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
     }
@@ -194,7 +212,7 @@ async def _over_websocket(socket: WebSocket, options: Mapping[str, Any], process
                 streams.stdin.end()
 
     async def run() -> None:
-        status = await _status(process, streams)
+        status = await _status(process, streams, socket.protocol)
         if told := _told(status, socket.protocol):
             await channels.write(_ERROR, told)
 
@@ -211,6 +229,7 @@ def _resize(streams: Streams, data: bytes) -> None:
     try:
         size = json.loads(data)
         streams.size = (int(size["Width"]), int(size["Height"]))
+        streams.resized.set()
     except (ValueError, TypeError, KeyError):
         return
 
@@ -241,7 +260,7 @@ async def _over_spdy(session: Session, protocol: str, options: Mapping[str, Any]
         bool(options.get("tty")),
     )
     async with _sizes(found.get("resize"), streams):
-        status = await _status(process, streams)
+        status = await _status(process, streams, protocol)
     if told := _told(status, protocol):
         await found["error"].write(told)
     for stream in found.values():

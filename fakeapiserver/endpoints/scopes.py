@@ -33,7 +33,7 @@ from fakeapiserver.storage.interface import Compacted, Storage
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
-    from fakeapiserver.component_helpers.streaming import Kubelets
+    from fakeapiserver.component_helpers.streaming import Kubelets, Streams
     from fakeapiserver.endpoints.proxy import Location
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -96,6 +96,12 @@ class KubeletClient(Protocol):
 
     async def upgrade(self, request: Request, node: Object, path: str) -> Response:
         """Bytes to and fro once the kubelet switches protocols. StatusError 500: it can't be reached."""
+
+    async def execute(self, node: Object, path: str, streams: "Streams") -> int:
+        """Runs over SPDY what `path` says; its exit code. KubeletError: the kubelet can't be reached, or refuses."""
+
+    async def tunnel(self, request: Request, node: Object, path: str, protocols: Sequence[str]) -> Response:
+        """SPDY to the kubelet, inside of a WebSocket to the client, who offers `protocols` to be spoken in it. StatusError 500."""
 
     async def proxy(self, request: Request, location: "Location") -> Response:
         """To a kubelet. StatusError 503, 500: it can't be reached."""

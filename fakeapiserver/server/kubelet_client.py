@@ -18,25 +18,45 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.component_helpers.streaming import KubeletError, Streams
+from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.connect_options import is_true
+from fakeapiserver.endpoints.port_forward import TUNNEL
 from fakeapiserver.endpoints.proxy import Location
 from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.websocket import accept
+from fakeapiserver.server import kubelet_streams
 from fakeapiserver.server.resource_proxy import ResourceProxy
 from fakeapiserver.server.reverse_proxy import (
+    SWITCHING,
     UpgradeError,
     body_chunks,
     credential_free,
     forwarded_for,
     head_of,
+    relayed,
+    switched,
     upgraded,
     while_connected,
 )
 from fakeapiserver.transport.certificates import KeyPair
-from fakeapiserver.transport.round_trip import Target, Transport, TransportError
+from fakeapiserver.transport.round_trip import Headers, Target, Transport, TransportError
+from fakeapiserver.transport.spdy import SPDY
 
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _PORT: Final = 10250
 _MAX_TEXT: Final = 50_000
+# What a client's handshake says of its WebSocket, and what is said anew.
+_HANDSHAKE: Final = frozenset(
+    (
+        b"sec-websocket-key",
+        b"sec-websocket-protocol",
+        b"sec-websocket-version",
+        b"upgrade",
+        kubelet_streams.VERSION_HEADER,
+        b"x-forwarded-for",
+    )
+)
 
 
 class KubeletClient:
@@ -100,6 +120,53 @@ class KubeletClient:
         except UpgradeError as error:
             raise status_error(500, "", str(error)) from None
 
+    async def execute(self, node: Object, path: str, streams: Streams) -> int:
+        """Runs over SPDY what `path` says; its exit code. KubeletError: the kubelet can't be reached, or refuses."""
+        target = self._target(node)
+        headers = [
+            (b"host", target.authority.encode()),
+            (b"user-agent", b"Go-http-client/1.1"),
+            (b"content-length", b"0"),
+        ]
+        headers += [(b"connection", b"Upgrade"), *_spdy_headers(kubelet_streams.PROTOCOLS)]
+        try:
+            connection, status, answered = await switched(self._transport, target, head_of("POST", path, headers))
+        except UpgradeError as error:
+            url = go_quote(f"https://{target.authority}{path}")
+            # who dials for SPDY tells of the connection alone
+            raise KubeletError(500, f"error sending request: Post {url}: {error.__cause__ or error}") from None
+        found = _by_name(answered)
+        if status != SWITCHING or not kubelet_streams.speaks_spdy(found):
+            try:
+                text = await kubelet_streams.refusal(connection, found)
+            finally:
+                connection.close()
+            raise KubeletError(500, f"unable to upgrade connection: {text}")
+        return await kubelet_streams.run(connection, found.get("x-stream-protocol-version", ""), streams)
+
+    async def tunnel(self, request: Request, node: Object, path: str, protocols: Sequence[str]) -> Response:
+        """SPDY to the kubelet, inside of a WebSocket to the client, who offers `protocols` to be spoken in it. StatusError 500."""
+        target = self._target(node)
+        headers = [(b"host", target.authority.encode()), *credential_free(request.headers, _HANDSHAKE)]
+        headers += [*_spdy_headers(protocols), (b"x-forwarded-for", forwarded_for(request))]
+        try:
+            connection, status, answered = await switched(self._transport, target, head_of("POST", path, headers))
+        except UpgradeError as error:
+            raise status_error(500, "", str(error)) from None
+        if status != SWITCHING:
+            return relayed(connection, status, answered)
+        found = _by_name(answered)
+        if not kubelet_streams.speaks_spdy(found):
+            connection.close()
+            return respond.text(500, "unable to upgrade: missing upgrade headers in response\n")
+        spoken = found.get("x-stream-protocol-version", "").strip()
+        accepted = accept(
+            request, lambda socket: kubelet_streams.tunnel(connection, socket), (f"{TUNNEL}{spoken}" if spoken else "",)
+        )
+        if accepted.status != SWITCHING:
+            connection.close()
+        return accepted
+
     async def proxy(self, request: Request, location: Location) -> Response:
         """Whatever it is. StatusError 503, 500: it can't be reached."""
         return await self._proxy.serve(request, location)
@@ -107,6 +174,15 @@ class KubeletClient:
     def _target(self, node: Object) -> Target:
         host, port = self.address(node)
         return Target(host, port, host, self._ca_bundle, insecure=not self._ca_bundle)
+
+
+def _spdy_headers(protocols: Sequence[str]) -> Headers:
+    return [(b"upgrade", SPDY.encode()), *((kubelet_streams.VERSION_HEADER, name.encode()) for name in protocols)]
+
+
+def _by_name(headers: Headers) -> dict[str, str]:
+    """The first of each name, in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reversed(headers)}
 
 
 def _set(event: asyncio.Event) -> asyncio.Event:

@@ -29,7 +29,7 @@ _HOP_BY_HOP: Final = frozenset(
 _OWN: Final = frozenset((b"authorization", b"host", b"x-remote-user", b"x-remote-uid", b"x-remote-group"))
 _OWN_PREFIXES: Final = (b"x-remote-extra-", b"impersonate-")
 _CHUNK: Final = 65536
-_SWITCHING: Final = 101
+SWITCHING: Final = 101
 # With one of these Go doesn't look into a body for its type.
 _TELLS_ITS_TYPE: Final = frozenset((b"content-type", b"content-encoding", b"transfer-encoding"))
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
@@ -60,13 +60,19 @@ def handed_on(request: Request, headers: Headers) -> Headers:
 
 async def upgraded(request: Request, transport: Transport, target: Target, head: bytes) -> Response:
     """Bytes to and fro once the other server switches protocols; its refusal is handed on as it stands. UpgradeError."""
-    body = await request.body()
+    connection, status, headers = await switched(transport, target, head + await request.body())
+    return relayed(connection, status, headers)
+
+
+async def switched(transport: Transport, target: Target, sent: bytes) -> tuple[Connection, int, Headers]:
+    """A connection whose other end has answered `sent`, which asks for another protocol: with SWITCHING, or a refusal whose body is
+    still coming. UpgradeError."""
     try:
         connection = await transport.connect(target)
     except TransportError as error:
-        raise UpgradeError(f"error dialing backend: {error}") from None
+        raise UpgradeError(f"error dialing backend: {error}") from error
     try:
-        connection.writer.write(head + body)
+        connection.writer.write(sent)
         status, headers = parsed_head(await connection.reader.readuntil(b"\r\n\r\n"))
     except (OSError, EOFError, asyncio.LimitOverrunError, ValueError) as error:
         connection.close()
@@ -74,10 +80,10 @@ async def upgraded(request: Request, transport: Transport, target: Target, head:
     except BaseException:
         connection.close()
         raise
-    if status != _SWITCHING and status < 400:
+    if status != SWITCHING and status < 400:
         connection.close()
         raise UpgradeError(f"invalid upgrade response: status code {status}")
-    return relayed(connection, status, headers)
+    return connection, status, headers
 
 
 class UpgradeError(Exception):

@@ -25,6 +25,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import answered
 from fakeapiserver.transport.connections import Connection, IdleConnections
+from fakeapiserver.transport.resolver import lookup_failure
 from fakeapiserver.transport.service_resolver import Resolve
 
 # Upstream reads whatever comes; this is far beyond what it can use.
@@ -367,7 +368,7 @@ def reason(error: Exception, host: str, port: int) -> str:
     if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
         return "http: server gave HTTP response to HTTPS client"
     if isinstance(error, socket.gaierror):
-        return f"dial tcp: lookup {host}: no such host"
+        return f"dial tcp: {lookup_failure(host, error)}"
     if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
         return "EOF"
     if isinstance(error, OSError) and error.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH):

@@ -49,5 +49,7 @@ def test_nobody_answers() -> None:
         with pytest.raises(Refused) as raised:
             b"".join(client.logs("p"))
         assert str(raised.value).endswith(f'Get "https://127.0.0.1:1/containerLogs/default/p/c": {refused}')
-        with pytest.raises(Exception, match=f"error dialing backend: {refused}"):
+        with pytest.raises(Refused) as raised:
             client.run("p", ["id"])
+        url = "https://127.0.0.1:1/exec/default/p/c?command=id&error=1&output=1"
+        assert str(raised.value).endswith(f'Internal error occurred: error sending request: Post "{url}": {refused}')

@@ -49,7 +49,7 @@ class KnownKind(Struct, frozen=True):
 # None: not known.
 Recognizes = Callable[[GroupVersionKind], KnownKind | None]
 
-_GO_TYPE_META: Final = (
+GO_TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
@@ -187,8 +187,14 @@ def _decode(
         if kind.custom and media_type != CBOR:
             report_strictly(duplicates + unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
+    # A quantity is made of a number's text.
+    texts = media_type == JSON and not kind.custom and not duplicates and json.has_unusual_numbers(data)
+    if texts:
+        obj = _as_written(data, obj)
     try:
         unknown = kind.decode(obj, empties)
+        if texts:
+            obj = json.rounded(obj)
     except ValueError as error:
         text = _exactly(data, kind) if media_type == JSON and not duplicates else ""
         raise cannot_be_handled(obj, kind, text or str(error)) from None
@@ -208,6 +214,15 @@ def _of_known(complaints: list[str], kind: Kind) -> list[str]:
     if not kind.raw_fields:
         return complaints
     return [text for text in complaints if not raw_text.inside(text.partition('"')[2][:-1], kind.raw_fields)]
+
+
+def _as_written(data: bytes, obj: Object) -> Object:
+    """A body with its numbers as they were written, where the fast decoder reads it."""
+    try:
+        exact: Object = json.decode_exactly(data)
+    except ValueError:
+        return obj
+    return exact | {name: obj[name] for name in ("kind", "apiVersion") if name in obj}
 
 
 def _exactly(data: bytes, kind: Kind) -> str:
@@ -442,7 +457,7 @@ def checked_type_meta(document: Any, *, any_case: bool = False) -> Object:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {_GO_TYPE_META}")
+        raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {GO_TYPE_META}")
     for name in ("kind", "apiVersion"):
         value = document.get(name)
         if any_case and name not in document:

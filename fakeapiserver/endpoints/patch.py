@@ -26,6 +26,7 @@ from fakeapiserver.apis.protobuf import field_order
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import (
     GO_NAMES,
+    GO_TYPE_META,
     about_metadata,
     checked_type_meta,
     decode_body,
@@ -179,13 +180,17 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
         apply: Patcher = lambda current: json_patch.apply(current, operations)  # noqa: E731
         return _Change(apply, json_patch.complaints(data), scope, operations=operations)
     merging = media_type == MERGE_PATCH
+    # With Ignore a merge patch isn't decoded before it is applied: only what applies it complains, and takes lists.
+    unseen = merging and options.field_validation == "Ignore"
     try:
         document, duplicates = decode_body(data, JSON)
     except ValueError as error:
+        if unseen:
+            raise new_bad_request("Invalid JSON Patch") from None
         raise new_bad_request(str(error) if not merging else f"error decoding patch: {error}") from None
-    if document is None and merging:
+    if unseen and not isinstance(document, dict | list) or document is None and merging:
         raise new_bad_request("Invalid JSON Patch")
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) and not unseen:
         if document is not None:
             name = GO_NAMES[type(document)]
             prefix = "error decoding patch: " if merging else ""
@@ -204,9 +209,10 @@ def _decode(
     patched: Any, scope: RequestScope, change: _Change, ordered: Callable[[], Any], empties: "Empties"
 ) -> list[str]:
     """The patched document back into its kind; the unknown fields' texts. What can't be is a 422 that shows the document."""
-    if not isinstance(patched, dict):
-        raise _invalid_patch(change.shown(ordered), "json: cannot unmarshal the patched document into an object")
     kind = scope.kind
+    if not isinstance(patched, dict):  # the patch was a list, which replaces the document
+        why = type_meta_error("json: cannot unmarshal array into Go value of type " + GO_TYPE_META)
+        raise _invalid_patch(change.shown(ordered), why)
     elsewhere: list[str] | None = None
     if kind.custom:
         found = _custom_type(patched, change, ordered)

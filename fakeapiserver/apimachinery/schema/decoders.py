@@ -79,7 +79,8 @@ def _described(value: Any, exact: bool) -> str:
 
 def _literal(value: float) -> str:
     """A number as its body most likely wrote it: whole ones beyond int64 were read as floats."""
-    return repr(int(value) if 2**63 <= abs(value) < _EXPONENT_FROM else value)
+    whole = type(value) is float and 2**63 <= abs(value) < _EXPONENT_FROM
+    return repr(int(value) if whole else value)
 
 
 Decoder = Callable[[Any, State], Any]
@@ -137,7 +138,7 @@ def number(go_type: str) -> GoType:
     """A float64."""
 
     def decode(value: Any, state: State) -> Any:
-        if type(value) in (int, float):
+        if isinstance(value, int | float) and type(value) is not bool:
             return value
         if value is not None:
             state.save(value, go_type)
@@ -173,7 +174,8 @@ def decode_quantity(value: Any, state: State) -> str:
     if value is None:
         return "0"
     # A quantity reads the JSON's own text, so anything but text and numbers fails as a malformed quantity.
-    text = value if type(value) is str else _literal(value) if type(value) in (int, float) else "x"
+    number = isinstance(value, int | float) and type(value) is not bool
+    text = value if type(value) is str else _literal(value) if number else "x"
     return _parsed(canonical_quantity, text)
 
 

@@ -188,7 +188,7 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
         if unseen:
             raise new_bad_request("Invalid JSON Patch") from None
         raise new_bad_request(str(error) if not merging else f"error decoding patch: {error}") from None
-    if unseen and not isinstance(document, dict | list) or document is None and merging:
+    if (unseen and not isinstance(document, dict | list)) or (document is None and merging):
         raise new_bad_request("Invalid JSON Patch")
     if not isinstance(document, dict) and not unseen:
         if document is not None:

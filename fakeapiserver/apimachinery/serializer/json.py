@@ -55,6 +55,7 @@ class Written(float):
     """A number with a fraction or an exponent that knows how it was written; nothing encodes it: see `rounded`."""
 
     __slots__ = ("text",)
+    text: str
 
     def __new__(cls, text: str) -> "Written":
         number = super().__new__(cls, text)
@@ -86,7 +87,7 @@ def _go_numbers(value: Any) -> Any:
         return {key: _go_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_go_numbers(item) for item in value]
-    if type(value) is Written or type(value) is int and not -(2**63) <= value < 2**63:
+    if type(value) is Written or (type(value) is int and not -(2**63) <= value < 2**63):
         return float(value)
     return value
 

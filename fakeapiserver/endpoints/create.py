@@ -13,7 +13,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 # What clients can't set (upstream: WipeObjectMetaSystemFields).
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

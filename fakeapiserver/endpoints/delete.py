@@ -11,7 +11,7 @@ from fakeapiserver.endpoints.options import IGNORE_READ_ERRORS, DeleteOptions, W
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 
 async def delete(request: Request, scope: RequestScope) -> Response:

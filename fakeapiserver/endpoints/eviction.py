@@ -30,7 +30,8 @@ from fakeapiserver.endpoints.subresource import decoded, mutated, success
 from fakeapiserver.registry.core.pod_status import is_ready, set_condition
 from fakeapiserver.registry.generic.deletion import check_preconditions
 from fakeapiserver.registry.generic.kind import BuiltinKind
-from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 _GVK: Final = GroupVersionKind("policy", "v1", "Eviction")
 _OLDER: Final = GroupVersion("policy", "v1beta1")

@@ -42,7 +42,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.update import match_name, require_name
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.store import Transform
+from fakeapiserver.registry.generic.write_request import Transform
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties

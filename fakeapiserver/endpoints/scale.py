@@ -28,8 +28,8 @@ from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.options import WriteOptions
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
-from fakeapiserver.registry.generic.store import Transform
 from fakeapiserver.registry.generic.table_cells import age
+from fakeapiserver.registry.generic.write_request import Transform
 
 _SHOWN: Final = "autoscaling/v1, Kind=Scale"
 _KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")

@@ -27,8 +27,9 @@ from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
-from fakeapiserver.registry.generic.store import Allocation, Guard, Store
+from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.write_request import Allocation, Guard
 from fakeapiserver.storage.interface import Compacted, Storage
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fakeapiserver.endpoints.create import match_namespace, write_request
 from fakeapiserver.endpoints.options import WriteOptions, write_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.registry.generic.store import Transform
+from fakeapiserver.registry.generic.write_request import Transform
 
 
 async def update(request: Request, scope: RequestScope) -> Response:

@@ -35,7 +35,8 @@ from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
-from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event, StoredObject, Watcher
 

@@ -21,7 +21,7 @@ from fakeapiserver.server.admission_configuration import read_admission_configur
 from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
-    from fakeapiserver.registry.generic.store import Guard
+    from fakeapiserver.registry.generic.write_request import Guard
     from fakeapiserver.server.access_log import AccessLog
     from fakeapiserver.transport.webhook import Idle
 

@@ -22,7 +22,8 @@ from fakeapiserver.clock import Timers, sleep
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.status_writer import SERVER, apply_status
 from fakeapiserver.storage.interface import Event
 

@@ -21,7 +21,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.bootstrap import store_object
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.store import Store, WriteRequest
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters", "system:authenticated"))
 

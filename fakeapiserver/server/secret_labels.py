@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 log = logging.getLogger(__name__)
 

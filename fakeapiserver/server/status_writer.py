@@ -7,7 +7,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 

@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.registry.generic.store import Guard, WriteRequest
+from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 
 GROUP: Final = "admissionregistration.k8s.io"
 _MASTERS: Final = "system:masters"

@@ -6,17 +6,14 @@ function of the caller's), admit, prepare, validate, admit again for validation,
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update,delete}.go.
 """
 
-import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec import Struct, field
-from msgspec.structs import replace
 
-from fakeapiserver.admission.interfaces import Annotations, Attributes, Operation
+from fakeapiserver.admission.interfaces import Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import (
@@ -48,15 +45,17 @@ from fakeapiserver.apimachinery.meta import (
     owner_references,
 )
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.empties import as_sent, is_empty, restore_empties
+from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_errors
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
+from fakeapiserver.registry.generic.preparation import fill_system_fields, prepare_for_create, prepare_for_update
+from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.validation import Validator, as_told
+from fakeapiserver.registry.generic.write_request import Allocation, Guard, Transform, WriteRequest, Written
 from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
@@ -69,9 +68,8 @@ from fakeapiserver.storage.interface import (
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
-    from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
-Transform = Callable[[Object | None], Object]
 Convert = Callable[[Object, GroupVersionKind], Object]
 Settle = Callable[[Callable[[], Object]], Awaitable[Object]]
 KindIn = Callable[[str], Kind]
@@ -84,80 +82,6 @@ _NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "self
 _OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
 # A write that loses this many races in a row is answered with a conflict rather than tried for ever.
 _WRITE_ATTEMPTS: Final = 100
-
-
-class WriteRequest(Struct):
-    """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
-    transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words;
-    `of_collection`: nobody has asked for this object by its name, so admission isn't told one; `verb` is what authorizers were
-    asked about."""
-
-    kind: Kind
-    user: UserInfo
-    manager: str
-    namespace: str
-    name: str = ""
-    subresource: str = ""
-    verb: str = "update"
-    dry_run: bool = False
-    applied: bool = False
-    uid_precondition: str = ""
-    options: Object = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    empties: "Empties" = field(default_factory=dict)
-    view: "View | None" = None
-    annotations: Annotations | None = None
-    of_collection: bool = False
-
-
-class Guard:
-    """Who else looks at writes, and may ask others first."""
-
-    async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
-        """Looks before anything else does; `old` is None for a new object. StatusError refuses the write."""
-
-    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
-        """What is wrong with the object; `found` is what validation says."""
-        return found
-
-
-class Allocation(Protocol):
-    """Hands out what a kind's objects hold beside themselves (upstream: BeginCreate, BeginUpdate and AfterDelete of a Store)."""
-
-    def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around the creation of an object, which it may fill in. StatusError; what is raised within takes it all back."""
-
-    def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around an update, as `creating`."""
-
-    async def release(self, obj: Object) -> None:
-        """The object is gone."""
-
-    def restore(self, objects: Iterable[Object]) -> None:
-        """Another state was brought back: these are all the objects there are now."""
-
-
-class View(Protocol):
-    """How admission sees a write through a subresource of another kind, such as Scale."""
-
-    kind: GroupVersionKind
-
-    def sent(self) -> tuple[Object, Object]:
-        """What the last run of the transform made of which object, both in this kind."""
-
-    def show(self, obj: Object) -> Object:
-        """A whole object in this kind."""
-
-    def take(self, obj: Object, after: Object) -> Object:
-        """The whole object with what mutating plugins have made of `sent`."""
-
-
-class Written(Struct, frozen=True):
-    """The stored form of the answer. `created`: the object is new. `deleted`: it is gone (its last state is the value)."""
-
-    value: bytes
-    created: bool = False
-    deleted: bool = False
 
 
 class Store:
@@ -316,7 +240,7 @@ class Store:
         obj = self._to_storage(attributes.object or obj)
         if self._guard is not None:
             await self._guard.check(request, obj, None)
-        self._fill_system_fields(metadata(obj))
+        fill_system_fields(metadata(obj), self.strategy, rfc3339(self._clock.now()), self._generate_name)
         self._dedup_owners(obj, request)
         ensure_namespace(metadata(obj), request.namespace)
         if self.allocation is None or request.subresource:
@@ -325,16 +249,8 @@ class Store:
             return await self._insert(request, attributes, obj)
 
     async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
-        self.strategy.record_user(obj, request.user)
-        self.strategy.drop_disabled(obj, None)
-        if request.subresource:
-            self.strategy.prepare_for_status_create(obj)
-        else:
-            request.warnings += self.strategy.warnings_before_create(obj)
-            self.strategy.prepare_for_create(obj)
-        if self.strategy.has_generation:
-            metadata(obj)["generation"] = 1
-        errors = self._validate(request, obj)
+        prepare_for_create(request, self.strategy, obj)
+        errors = self._validator(request).create_errors(obj, request.empties)
         if self._guard is not None:
             errors = await self._guard.errors(request, obj, None, errors)
         self._refuse(obj, errors, request.empties)
@@ -395,9 +311,9 @@ class Store:
     async def _revise(
         self, request: WriteRequest, attributes: Attributes, current: StoredObject, new: Object, old: Object
     ) -> Written:
-        self._prepare_for_update(new, old, request)
+        prepare_for_update(request, self.strategy, new, old)
         request.warnings += self.strategy.validation_warnings(new, old, request.subresource)
-        errors = self._validate_update(request, new, old)
+        errors = self._validator(request).update_errors(request.subresource, new, old, request.empties)
         if self._guard is not None:
             errors = await self._guard.errors(request, new, old, errors)
         self._refuse(new, errors, request.empties)
@@ -596,13 +512,6 @@ class Store:
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
         return Index(labels, self.strategy.fields_of(obj), owners, uid, self._stored_version)
 
-    def _fill_system_fields(self, meta: Object) -> None:
-        """Upstream: rest.FillObjectMetaSystemFields and rest.EnsureGeneratedName, after mutating admission."""
-        meta["creationTimestamp"] = rfc3339(self._clock.now())
-        meta["uid"] = str(uuid.uuid4())
-        if (generate := meta.get("generateName")) and not meta.get("name"):
-            meta["name"] = self._generate_name(generate) if self.strategy.generates_names else generate
-
     def _dedup_owners(self, obj: Object, request: WriteRequest) -> None:
         if warning := dedup_owner_references(metadata(obj), " after mutating admission happens"):
             request.warnings.append(warning)
@@ -712,9 +621,10 @@ class Store:
         if wanted in ("", "0"):
             if not self.strategy.allow_unconditional_update and request.subresource in ("", "status"):
                 detail = "must be specified for an update"
-                errors = self._reworded([field_errors.invalid("metadata.resourceVersion", 0, detail)])
+                errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
                 # Upstream names the resource here, not the kind.
-                raise new_invalid(GroupKind(*self._named(request)), request.name, errors)
+                told = reworded_errors(errors, self.strategy.features.version)
+                raise new_invalid(GroupKind(*self._named(request)), request.name, told)
             return
         if wanted != str(current.mod_revision):
             if not wanted.isdigit():
@@ -733,104 +643,12 @@ class Store:
         )
         return new_conflict(self._named(request), request.name, reason)
 
-    def _prepare_for_update(self, new: Object, old: Object, request: WriteRequest) -> None:
-        """Upstream: rest.BeforeUpdate."""
-        meta, old_meta = metadata(new), metadata(old)
-        ensure_namespace(meta, request.namespace)
-        _set_generation(new, old_meta.get("generation", 0))
-        raises = False
-        if request.subresource == "status":
-            self.strategy.prepare_for_status_update(new, old)
-        elif request.subresource:
-            self.strategy.prepare_for_subresource_update(request.subresource, new, old)
-        else:
-            raises = self.strategy.generation_counts_disabled and self.strategy.raises_generation(new, old)
-        self.strategy.drop_disabled(new, old)
-        if not request.subresource:
-            self.strategy.prepare_for_update(new, old)
-        meta = metadata(new)
-        if not meta.get("uid"):
-            meta["uid"] = old_meta["uid"]
-        meta["creationTimestamp"] = old_meta["creationTimestamp"]
-        if "deletionTimestamp" in old_meta:
-            meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
-        if "deletionGracePeriodSeconds" in old_meta:
-            meta.setdefault("deletionGracePeriodSeconds", old_meta["deletionGracePeriodSeconds"])
-        if raises or (request.subresource != "status" and self._raises_generation(new, old, request)):
-            meta["generation"] = old_meta.get("generation", 0) + 1
-
-    def _raises_generation(self, new: Object, old: Object, request: WriteRequest) -> bool:
-        counted = self.strategy.generation_counts_empties
-        return self.strategy.raises_generation(new, old) or any(
-            steps[0] in counted and is_empty(new, steps) for steps in request.empties
-        )
-
-    def _validate(self, request: WriteRequest, obj: Object) -> ErrorList:
-        kind = request.kind
-        strategy = self.strategy.in_version(kind.gvk.group_version)
-        # Some rules and many texts tell an empty list from none.
-        sent = as_sent(obj, request.empties) if request.empties else obj
-        errors: ErrorList = []
-        for check in strategy.create_checks:
-            errors += self._check(check, strategy, kind, sent, {})
-            if check == "create":
-                errors += kind.validate(obj, None)
-        # What is common to all kinds comes last, so that a kind's own words are told where it has any.
-        return errors or self._common_errors(obj)
-
-    def _validate_update(self, request: WriteRequest, new: Object, old: Object) -> ErrorList:
-        kind, subresource = request.kind, request.subresource
-        # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
-        errors = self._common_errors(new)
-        errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
-        strategy = self.strategy.in_version(kind.gvk.group_version)
-        sent = as_sent(new, request.empties) if request.empties else new
-        for check in strategy.meta_checks(subresource):
-            errors += self._check(check, strategy, kind, sent, old)
-        errors += kind.validate(new, old)
-        own = _own_errors(strategy, subresource, sent if strategy.tells_empties else new, old)
-        if own and sent is not new:
-            # Where rules ask what has changed, an empty list is none; their texts show it.
-            shown = _own_errors(strategy, subresource, sent, old)
-            own = shown if [error.field for error in shown] == [error.field for error in own] else own
-        return errors + own
-
-    def _common_errors(self, obj: Object) -> ErrorList:
-        return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
-
-    def _check(self, check: MetaCheck, strategy: Strategy, kind: Kind, new: Object, old: Object) -> ErrorList:
-        if check == "spec":
-            return strategy.revalidate(new, old) if old else strategy.validate(new)
-        if check == "immutable":
-            return strategy.validate_immutable(new, old)
-        if check == "create":
-            return self._meta_errors(strategy, kind, new)
-        errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
-        return errors + _finalizer_errors(strategy, kind, new)
-
-    def _meta_errors(self, strategy: Strategy, kind: Kind, obj: Object) -> ErrorList:
-        """A kind's own validation of a new object's metadata."""
-        meta = metadata(obj)
-        if not strategy.validates_generate_name and "generateName" in meta:
-            meta = {key: value for key, value in meta.items() if key != "generateName"}
-        errors = names.validate_object_meta(meta, self.namespaced, strategy.name_rule(obj), _METADATA)
-        return errors + _finalizer_errors(strategy, kind, obj)
+    def _validator(self, request: WriteRequest) -> Validator:
+        return Validator(self.strategy.in_version(request.kind.gvk.group_version), request.kind, self.namespaced)
 
     def _refuse(self, obj: Object, errors: ErrorList, empties: "Empties") -> None:
-        if errors and self.strategy.legacy_addresses and not self.strategy.features.enabled("StrictIPCIDRValidation"):
-            from fakeapiserver.registry.core.field_formats import STRICT_ONLY
-
-            errors = [error for error in errors if error.detail not in STRICT_ONLY]
-        if errors:
-            if empties:
-                sent = {_text(steps): empty for steps, empty in empties.items()}
-                errors = [_as_sent(error, sent) for error in errors]
-            errors = self._reworded(errors)
-            raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), errors)
-
-    def _reworded(self, errors: ErrorList) -> ErrorList:
-        """As the server's version tells them."""
-        return reworded_errors(errors, self.strategy.features.version)
+        if errors and (told := as_told(errors, self.strategy, empties)):
+            raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), told)
 
     def _from_storage(self, old: Object, current: StoredObject) -> Object:
         return old if old["apiVersion"] == str(self.gvk.group_version) else self.decode(current.value)
@@ -872,38 +690,6 @@ async def _admitted(marked: Object) -> None:
 def _too_large(error: RequestTooLarge) -> StatusError:
     """500 without a reason, as upstream hands on what etcd says: clients look for the words."""
     return status_error(500, "", str(error))
-
-
-def _finalizer_errors(strategy: Strategy, kind: Kind, obj: Object) -> ErrorList:
-    if kind.custom or not strategy.kube_finalizers:
-        return []
-    return names.validate_kube_finalizers(metadata(obj), _METADATA)
-
-
-def _set_generation(obj: Object, generation: int) -> None:
-    meta = metadata(obj)
-    if generation:
-        meta["generation"] = generation
-    else:
-        meta.pop("generation", None)
-
-
-def _own_errors(strategy: Strategy, subresource: str, new: Object, old: Object) -> ErrorList:
-    """What the kind's own rules have against an update."""
-    if subresource == "status":
-        return strategy.validate_status_update(new, old)
-    if subresource not in ("", "scale"):
-        return strategy.validate_subresource_update(subresource, new, old)
-    return strategy.validate_update(new, old)
-
-
-def _as_sent(error: field_errors.Error, empties: Mapping[str, Any]) -> field_errors.Error:
-    """The error with the empty list or map that it is about, which the object has lost."""
-    return replace(error, value=empties[error.field]) if error.value is None and error.field in empties else error
-
-
-def _text(steps: "Steps") -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
 def _stamped(value: bytes, revision: str) -> bytes:

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.registry.generic.store import Guard, WriteRequest
+from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _MASTERS: Final = "system:masters"

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.registry.generic.store import Guard, WriteRequest
+from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 from fakeapiserver.registry.resource.claim_status_validation import device_id
 
 GROUP: Final = "resource.k8s.io"

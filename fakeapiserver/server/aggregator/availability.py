@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import ObjectGetter
-from fakeapiserver.registry.generic.store import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.aggregator.api_services import AVAILABLE, APIServices, RemoteService, is_available
 from fakeapiserver.server.aggregator.proxy import Proxy, bundle_problem
 from fakeapiserver.server.aggregator.work_queue import Retry

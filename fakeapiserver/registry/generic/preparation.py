@@ -1,0 +1,73 @@
+"""What becomes of an object between admission and validation: fields that aren't the client's to say are dropped, kept or computed.
+
+What a kind does of its own is in its strategy's prepare hooks, asked here. All of it changes the new object in place.
+
+Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,meta}.go.
+"""
+
+import uuid
+
+from fakeapiserver.apimachinery.meta import Object, ensure_namespace, metadata
+from fakeapiserver.registry.generic.empties import is_empty
+from fakeapiserver.registry.generic.interfaces import NameGenerator
+from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.write_request import WriteRequest
+
+
+def fill_system_fields(meta: Object, strategy: Strategy, now: str, generate_name: NameGenerator) -> None:
+    """Of a new object; `now` is RFC3339 (upstream: rest.FillObjectMetaSystemFields, rest.EnsureGeneratedName)."""
+    meta["creationTimestamp"] = now
+    meta["uid"] = str(uuid.uuid4())
+    if (generate := meta.get("generateName")) and not meta.get("name"):
+        meta["name"] = generate_name(generate) if strategy.generates_names else generate
+
+
+def prepare_for_create(request: WriteRequest, strategy: Strategy, obj: Object) -> None:
+    """Upstream: rest.BeforeCreate. The request gets warnings."""
+    strategy.record_user(obj, request.user)
+    strategy.drop_disabled(obj, None)
+    if request.subresource:
+        strategy.prepare_for_status_create(obj)
+    else:
+        request.warnings += strategy.warnings_before_create(obj)
+        strategy.prepare_for_create(obj)
+    if strategy.has_generation:
+        metadata(obj)["generation"] = 1
+
+
+def prepare_for_update(request: WriteRequest, strategy: Strategy, new: Object, old: Object) -> None:
+    """Upstream: rest.BeforeUpdate."""
+    meta, old_meta = metadata(new), metadata(old)
+    ensure_namespace(meta, request.namespace)
+    if generation := old_meta.get("generation"):
+        meta["generation"] = generation
+    else:
+        meta.pop("generation", None)
+    raises = False
+    if request.subresource == "status":
+        strategy.prepare_for_status_update(new, old)
+    elif request.subresource:
+        strategy.prepare_for_subresource_update(request.subresource, new, old)
+    else:
+        # A field that is going to be dropped may count all the same.
+        raises = strategy.generation_counts_disabled and strategy.raises_generation(new, old)
+    strategy.drop_disabled(new, old)
+    if not request.subresource:
+        strategy.prepare_for_update(new, old)
+    meta = metadata(new)
+    if not meta.get("uid"):
+        meta["uid"] = old_meta["uid"]
+    meta["creationTimestamp"] = old_meta["creationTimestamp"]
+    if "deletionTimestamp" in old_meta:
+        meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old_meta:
+        meta.setdefault("deletionGracePeriodSeconds", old_meta["deletionGracePeriodSeconds"])
+    if raises or (request.subresource != "status" and _raises_generation(request, strategy, new, old)):
+        meta["generation"] = old_meta.get("generation", 0) + 1
+
+
+def _raises_generation(request: WriteRequest, strategy: Strategy, new: Object, old: Object) -> bool:
+    counted = strategy.generation_counts_empties
+    return strategy.raises_generation(new, old) or any(
+        steps[0] in counted and is_empty(new, steps) for steps in request.empties
+    )

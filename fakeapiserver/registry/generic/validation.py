@@ -1,0 +1,118 @@
+"""What is wrong with an object that is going to be stored: whose rules are asked, in which order, and how their errors are told.
+
+Common to all kinds are metadata's rules (apimachinery/names.py); a kind adds its schema's (Kind.validate: custom resources) and its
+strategy's (registry/<group>/<resource>.py). `kubectl` shows causes in the order in which they are found, so the order is upstream's.
+
+Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update}.go, where Strategy.Validate and ValidateUpdate are called.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.field import Error, ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.generic.empties import as_sent
+from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.older_words import reworded_errors
+from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
+
+_METADATA: Final = Path("metadata")
+
+
+class Validator(Struct, frozen=True):
+    """The rules for objects of a kind, written in the version that `kind` serves; `strategy` is that version's
+    (Strategy.in_version). `empties` are the empty lists and maps that an object has lost: some rules and many texts tell them from
+    none."""
+
+    strategy: Strategy
+    kind: Kind
+    namespaced: bool
+
+    def create_errors(self, obj: Object, empties: "Empties") -> ErrorList:
+        """Upstream: rest.BeforeCreate."""
+        sent = as_sent(obj, empties) if empties else obj
+        errors: ErrorList = []
+        for check in self.strategy.create_checks:
+            errors += self._check(check, sent, {})
+            if check == "create":
+                errors += self.kind.validate(obj, None)
+        # What is common to all kinds comes last, so that a kind's own words are told where it has any.
+        return errors or self._common_errors(obj)
+
+    def update_errors(self, subresource: str, new: Object, old: Object, empties: "Empties") -> ErrorList:
+        """Upstream: rest.BeforeUpdate."""
+        # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
+        errors = self._common_errors(new)
+        errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
+        sent = as_sent(new, empties) if empties else new
+        for check in self.strategy.meta_checks(subresource):
+            errors += self._check(check, sent, old)
+        errors += self.kind.validate(new, old)
+        own = self._own_errors(subresource, sent if self.strategy.tells_empties else new, old)
+        if own and sent is not new:
+            # Where rules ask what has changed, an empty list is none; their texts show it.
+            shown = self._own_errors(subresource, sent, old)
+            own = shown if [error.field for error in shown] == [error.field for error in own] else own
+        return errors + own
+
+    def _common_errors(self, obj: Object) -> ErrorList:
+        return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
+
+    def _check(self, check: MetaCheck, new: Object, old: Object) -> ErrorList:
+        if check == "spec":
+            return self.strategy.revalidate(new, old) if old else self.strategy.validate(new)
+        if check == "immutable":
+            return self.strategy.validate_immutable(new, old)
+        if check == "create":
+            return self._create_meta_errors(new)
+        errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
+        return errors + self._finalizer_errors(new)
+
+    def _create_meta_errors(self, obj: Object) -> ErrorList:
+        """A kind's own validation of a new object's metadata."""
+        meta = metadata(obj)
+        if not self.strategy.validates_generate_name and "generateName" in meta:
+            meta = {key: value for key, value in meta.items() if key != "generateName"}
+        errors = names.validate_object_meta(meta, self.namespaced, self.strategy.name_rule(obj), _METADATA)
+        return errors + self._finalizer_errors(obj)
+
+    def _finalizer_errors(self, obj: Object) -> ErrorList:
+        if self.kind.custom or not self.strategy.kube_finalizers:
+            return []
+        return names.validate_kube_finalizers(metadata(obj), _METADATA)
+
+    def _own_errors(self, subresource: str, new: Object, old: Object) -> ErrorList:
+        """What the kind's own rules have against an update."""
+        if subresource == "status":
+            return self.strategy.validate_status_update(new, old)
+        if subresource not in ("", "scale"):
+            return self.strategy.validate_subresource_update(subresource, new, old)
+        return self.strategy.validate_update(new, old)
+
+
+def as_told(errors: ErrorList, strategy: Strategy, empties: "Empties") -> ErrorList:
+    """The errors as the server's version words them, about values as they were sent."""
+    if strategy.legacy_addresses and not strategy.features.enabled("StrictIPCIDRValidation"):
+        from fakeapiserver.registry.core.field_formats import STRICT_ONLY
+
+        errors = [error for error in errors if error.detail not in STRICT_ONLY]
+    if empties:
+        sent = {_text(steps): empty for steps, empty in empties.items()}
+        errors = [_with_empty(error, sent) for error in errors]
+    return reworded_errors(errors, strategy.features.version)
+
+
+def _with_empty(error: Error, empties: Mapping[str, Any]) -> Error:
+    """The error with the empty list or map that it is about, which the object has lost."""
+    return replace(error, value=empties[error.field]) if error.value is None and error.field in empties else error
+
+
+def _text(steps: "Steps") -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")

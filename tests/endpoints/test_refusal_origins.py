@@ -36,7 +36,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
             CONFIG_MAPS,
             {"metadata": {"name": "a", "labels": {"k": "se cret"}}},
             "422: metadata.labels: Invalid value: a valid label must be",
-            ["apimachinery/names.py", "registry/generic/store.py"],
+            ["apimachinery/names.py", "registry/generic/validation.py"],
         ),
         (
             "POST",

@@ -33,7 +33,7 @@ def canonical_quantity(text: str) -> str:
     """
     if _PLAIN_QUANTITY.fullmatch(text):
         return text
-    text = text.strip()
+    text = text.strip(" ")  # other spaces are escapes in the JSON text that Go trims
     match = _QUANTITY.fullmatch(text)
     if not text or not match:
         raise ValueError(_WRONG_QUANTITY)

@@ -383,7 +383,7 @@ def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
     """400, with the type that the body names (upstream: transformDecodeError)."""
     name = obj.get("kind") or kind.gvk.kind
     version = GroupVersion.parse(obj.get("apiVersion") or str(kind.gvk.group_version)).version
-    return new_bad_request(f'{name} in version "{version}" cannot be handled as a {kind.gvk.kind}: {why}')
+    return new_bad_request(f"{name} in version {go_quote(version)} cannot be handled as a {kind.gvk.kind}: {why}")
 
 
 def check_type(
@@ -443,7 +443,8 @@ def _other_version(found: GroupVersionKind, gvk: GroupVersionKind) -> StatusErro
 
 
 def not_registered(gvk: GroupVersionKind) -> str:
-    return f'no kind "{gvk.kind}" is registered for version "{gvk.group_version}" in scheme "pkg/runtime/scheme.go:111"'
+    kind, version = go_quote(gvk.kind), go_quote(str(gvk.group_version))
+    return f'no kind {kind} is registered for version {version} in scheme "pkg/runtime/scheme.go:111"'
 
 
 def internal_package(group: str) -> str:

@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.patch import strategic
 from fakeapiserver.apimachinery.patch.go_format import go_value
 from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema import raw_text, unstructured
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis.protobuf import field_order
@@ -157,21 +158,23 @@ class _Change(Struct, frozen=True):
         # Decoding replaces the root's members, and what custom resources hold.
         root = dict(patched) if isinstance(patched, dict) else patched
         if kind.custom:
-            operations = self.operations and patched_text.operations_as_written(self.operations)
-            text = json.encode(patched_text.ordered(root, operations, current, None, {}))
-            return lambda: json.decode(text) if self.merged else msgspec.Raw(text)
+            text = json.encode(self._written(current, root, None, {}))
+            return lambda: msgspec.Raw(text)
         definition = {"$ref": "#/components/schemas/" + kind.definition_name}
-        return lambda: patched_text.ordered(root, self.operations, current, definition, kind.definitions)
+        return lambda: self._written(current, root, definition, kind.definitions)
+
+    def _written(self, current: Object, patched: Any, definition: Schema | None, definitions: Definitions) -> Any:
+        """The document in the order of its text, and with the numbers that the patch has there."""
+        operations = patched_text.operations_as_written(self.operations)
+        if self.merged and (written := patched_text.numbers_as_written(self.merged, None)) is not None:
+            patched = merge_patch.apply(current, written)
+        return patched_text.ordered(patched, operations, current, definition, definitions)
 
     def shown(self, ordered: Callable[[], Any]) -> str:
         """What the message about a document that can't be decoded shows."""
         if self.strategic is not None:
             return go_value(ordered())
-        document = ordered()
-        if self.merged:  # merging anew changes nothing but how numbers are written
-            written = merge_patch.apply(document, patched_text.numbers_as_written(self.merged, {}))
-            document = patched_text.in_order_of(document, written)
-        return go_text(document).decode()
+        return go_text(ordered()).decode()
 
 
 def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> _Change:
@@ -239,7 +242,7 @@ def _first_problem(error: ValueError, kind: Kind, change: _Change, ordered: Call
     """What Go meets first in the text of the document."""
     if change.strategic is None and not kind.custom:
         try:
-            kind.decode(ordered())
+            kind.decode(json.decode(go_text(ordered())))
         except ValueError as first:
             return str(first)
     return str(error)

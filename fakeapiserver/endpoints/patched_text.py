@@ -38,7 +38,7 @@ def ordered(
         return _after(operations, _as_struct(current, definition, definitions))
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
-    return _ordered(patched, untouched, definitions)
+    return _ordered(patched, current, untouched, definitions)
 
 
 def numbers_as_written(text: bytes, value: Any) -> Any:
@@ -153,21 +153,16 @@ def _found(root: _Lazy, pointer: str | None) -> tuple[_Lazy, str]:
     return root, key
 
 
-def in_order_of(document: Any, value: Any) -> Any:
-    """The value with its members in the document's order; they are the same but for how numbers are written."""
-    if isinstance(document, dict) and isinstance(value, dict):
-        return {key: in_order_of(document[key], value[key]) for key in document}
-    if isinstance(document, list) and isinstance(value, list):
-        return [in_order_of(*pair) for pair in zip(document, value, strict=True)]
-    return value
-
-
-def _ordered(value: Any, untouched: dict[int, tuple[Any, Schema | None]], definitions: Definitions) -> Any:
+def _ordered(value: Any, before: Any, untouched: dict[int, tuple[Any, Schema | None]], definitions: Definitions) -> Any:
+    """`before` is what the patch met in this place."""
     if id(value) in untouched:
         return _as_struct(value, untouched[id(value)][1], definitions)
     if isinstance(value, dict):
-        return {key: _ordered(value[key], untouched, definitions) for key in sorted(value)}
-    return [_ordered(item, untouched, definitions) for item in value] if isinstance(value, list) else value
+        inner = before if isinstance(before, dict) else {}
+        return {key: _ordered(value[key], inner.get(key), untouched, definitions) for key in sorted(value)}
+    if isinstance(value, list) and not isinstance(before, dict):  # what replaces an object isn't looked into
+        return [_ordered(item, None, untouched, definitions) for item in value]
+    return value
 
 
 def _mark(

@@ -70,14 +70,17 @@ class TokenReview(Struct, frozen=True):
         token, wanted = spec.get("token", ""), tuple(spec.get("audiences") or self.audiences)
         if not token:
             raise new_bad_request("token is required for TokenReview in authentication")
+        # What nobody answers stays as it was asked.
+        asked = {"user": {}, **(obj.get("status") or {})}
+        asked.pop("authenticated", None)
         try:
             found = await self._found(Credentials(f"Bearer {token}", audiences=wanted))
         except StatusError:
-            return {**obj, "status": {"user": {}}}
+            return {**obj, "status": asked}
         except RefusedError as error:
-            return {**obj, "status": {"user": {}, "error": str(error)}}
-        status = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
-        return {**obj, "status": status}
+            return {**obj, "status": asked | {"error": str(error)}}
+        answer = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
+        return {**obj, "status": asked | answer}
 
     async def _found(self, credentials: Credentials) -> Answer:
         """A review stands for a request with this credential: what is no token at all may be anonymous. StatusError 401,

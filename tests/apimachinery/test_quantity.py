@@ -37,6 +37,13 @@ def test_as_written_where_that_is_canonical_enough() -> None:
     ]
 
 
+def test_only_blanks_are_trimmed() -> None:
+    assert canonical_quantity(" 5Gi ") == "5Gi"
+    for text in ("5Gi\n", "\t5Gi", "5Gi\x1f", ""):
+        with pytest.raises(ValueError, match="quantities must match"):
+            canonical_quantity(text)
+
+
 @given(TEXTS, TEXTS)
 def test_order_and_sums_are_those_of_the_amounts(left: str, right: str) -> None:
     one, other = parse(left), parse(right)

@@ -97,7 +97,8 @@ def _integer(value: Any, size: str, go_type: str) -> int:
     if type(value) is float:
         if value != value // 1:
             raise DecodeError(f"cannot convert float64 to {go_type}")
-        value = int(value)
+        # What no int64 holds becomes the least one, on amd64.
+        value = int(value) if -(1 << 63) <= value < 1 << 63 else -(1 << 63)
     if type(value) is not int:
         raise DecodeError(f"unrecognized type: {size}")
     half = 1 << (31 if size == "int32" else 63)

@@ -74,7 +74,7 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
         spec = obj["spec"]
         errors: ErrorList = []
         if problem := _request_problem(_decoded(spec.get("request"))):
-            errors.append(field.invalid(_SPEC.child("request"), spec.get("request") or None, problem))
+            errors.append(field.invalid(_SPEC.child("request"), spec.get("request"), problem))
         if not spec.get("usages"):
             errors.append(field.required(_SPEC.child("usages")))
         seen: set[str] = set()

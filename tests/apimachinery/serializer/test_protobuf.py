@@ -198,6 +198,12 @@ def test_an_unset_quantity_is_zero(quantity: bytes, found: str) -> None:
     assert quota["spec"] == {"hard": {"pods": found}}
 
 
+def test_what_an_entry_of_a_map_says_may_go_on_behind_it() -> None:
+    entry = field(1, "a") + field(2, "b!")[:-1]
+    found = decode(envelope("v1", "ConfigMap", field(2, entry) + field(4095, "")))
+    assert found["data"] == {"a": "b" + varint(4095 << 3 | 2)[:1].decode(errors="replace")}
+
+
 def test_fields_of_a_later_version_are_skipped() -> None:
     assert decode(envelope("v1", "ConfigMap", field(4095, "new"))) == {"apiVersion": "v1", "kind": "ConfigMap"}
 
@@ -214,6 +220,8 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         (envelope("v1", "ConfigMap", b"\x0c"), "proto: ConfigMap: wiretype end group for non-group"),
         (envelope("v1", "ConfigMap", field(1, b"\x00")), "proto: ObjectMeta: illegal tag 0 .wire type 0."),
         (envelope("v1", "ConfigMap", field(1, field(5, 1))), "wrong wireType = 0 for field UID"),
+        (envelope("v1", "ConfigMap", varint((1 << 31) << 3 | 2)), "illegal tag -2147483648 .wire type 17179869186."),
+        (envelope("v1", "ConfigMap", field(2, field(1, "a") + field(3, "bcd")[:-1]) + b"x"), "unexpected EOF"),
         (envelope("v1", "ConfigMap", field(1, field(8, b"\xff"))), "unexpected EOF"),
         (envelope("v1", "ConfigMap", varint(99 << 3 | 3)), "unexpected EOF"),
         # numbers where bytes belong, which must not become that many bytes

@@ -67,7 +67,7 @@ def decode_message(raw: bytes, name: str, messages: Messages) -> Object:
 
 
 def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[tuple[Field, Any]]:
-    """The known fields with their values: a number, or bytes. Those of a later version are skipped."""
+    """The known fields with their values: a number, or bytes; where a map's entry is. Those of a later version are skipped."""
     at, end = 0, len(data)
     while at < end:
         tag = data[at]
@@ -76,7 +76,7 @@ def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[t
         else:
             tag, at = _varint(data, at)
         wire = tag & 7
-        field = table.get(tag >> 3)
+        field = table.get(_number(tag))
         if field is None:
             at = _skip_unknown(data, at, tag, message)
             continue
@@ -84,11 +84,16 @@ def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[t
         if wire != (_DELIMITED if label == "map" else _WIRES.get(kind, _DELIMITED)):
             raise _wrong_wire(tag, message, _go_name(name, kind))
         value, at = _read(data, at, wire)
-        yield field, value
+        yield field, (data, at - len(value), at) if label == "map" else value
+
+
+def _number(tag: int) -> int:
+    """A field's number is an int32."""
+    return tag >> 3 if tag < 1 << 34 else _signed32(tag >> 3)
 
 
 def _skip_unknown(data: bytes, at: int, tag: int, message: str) -> int:
-    if tag & 7 == _END_GROUP or not tag >> 3:
+    if tag & 7 == _END_GROUP or _number(tag) <= 0:
         raise _wrong_wire(tag, message, "")
     return _skip(data, at, tag & 7)
 
@@ -97,8 +102,8 @@ def _wrong_wire(tag: int, message: str, go_name: str) -> DecodeError:
     """What is amiss with a tag, looked at in gogo's order."""
     if tag & 7 == _END_GROUP:
         return DecodeError(f"proto: {message}: wiretype end group for non-group")
-    if not tag >> 3:
-        return DecodeError(f"proto: {message}: illegal tag 0 (wire type {tag & 7})")
+    if _number(tag) <= 0:
+        return DecodeError(f"proto: {message}: illegal tag {_number(tag)} (wire type {tag})")
     return DecodeError(f"proto: wrong wireType = {tag & 7} for field {go_name}")
 
 
@@ -182,7 +187,7 @@ def _plain(
     for (json_name, kind, label), value in _fields(data, messages[name], short):
         scalar = _SCALARS.get(kind)
         if label == "map":
-            key, item = _map_entry(value, kind, messages, depth)
+            key, item = _map_entry(*value, kind, messages, depth)
             found.setdefault(json_name, {})[key] = item
         elif label == "repeated":
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, {})
@@ -203,13 +208,12 @@ def _plain(
     return found
 
 
-def _map_entry(data: bytes, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
-    """A key and its value, read as what they must be whatever the tags say."""
+def _map_entry(data: bytes, at: int, end: int, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
+    """A key and its value, read as what they must be whatever the tags say; gogo lets them go on behind the entry's end."""
     scalar = _SCALARS.get(kind)
     wire = _WIRES.get(kind, _DELIMITED)
     key, item = b"", 0 if wire == _VARINT else b""
-    at = 0
-    while at < len(data):
+    while at < end:
         tag, at = _varint(data, at)
         if tag >> 3 == 1:
             key, at = _read(data, at, _DELIMITED)
@@ -217,6 +221,8 @@ def _map_entry(data: bytes, kind: str, messages: Messages, depth: int) -> tuple[
             item, at = _read(data, at, wire)
         else:
             at = _skip(data, at, tag & 7)
+            if at > end:
+                raise DecodeError("unexpected EOF")
     return _text(key), scalar(item) if scalar else _message(bytes(item), kind, messages, depth + 1, {})
 
 

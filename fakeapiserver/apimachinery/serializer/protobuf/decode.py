@@ -187,7 +187,8 @@ def _plain(
     for (json_name, kind, label), value in _fields(data, messages[name], short):
         scalar = _SCALARS.get(kind)
         if label == "map":
-            key, item = _map_entry(*value, kind, messages, depth)
+            within, start, end = value
+            key, item = _map_entry(within, start, end, kind, messages, depth)
             found.setdefault(json_name, {})[key] = item
         elif label == "repeated":
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, {})

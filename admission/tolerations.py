@@ -29,7 +29,7 @@ def toleration_errors(tolerations: Sequence[Object], path: Path, *, comparing: b
         if key:
             errors += [field.invalid(at.child("key"), key, problem) for problem in names.is_qualified_name(key)]
         elif operator != "Exists":
-            errors.append(field.invalid(at.child("operator"), operator, _ALL_VALUES))
+            errors.append(field.invalid(at.child("operator"), field.json_text(operator), _ALL_VALUES))
         if "tolerationSeconds" in toleration and effect != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             errors.append(field.invalid(at.child("effect"), effect, detail))

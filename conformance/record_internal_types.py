@@ -1,11 +1,12 @@
 """Records how Kubernetes' internal pod types are laid out, which some messages print: their fields in Go's order, and from what of
 the wire form each comes.
 
-    python -m conformance.record_internal_types --kubernetes DIR --api DIR OUTPUT
+    python -m conformance.record_internal_types --kubernetes DIR --api DIR [--go-types] OUTPUT
 
-DIR are the sources of k8s.io/kubernetes and k8s.io/api (v1 knows the names on the wire). A row is [Go name, wire name, type]; a
-type is "string", "number", "bool", "null" (pointers to scalars, times), "map", "wire" (as on the wire), "quantities", "quantity",
-"port" (IntOrString), or the name of another row list after "[]", "*" or nothing.
+DIR are the sources of k8s.io/kubernetes and k8s.io/api (v1 knows the names on the wire). A row is [Go name, wire name, type]; with
+--go-types, for 1.33, whose messages show it, the type as Go prints it comes last. A type is "string", "number", "bool", "null"
+(pointers to scalars, times), "map", "wire" (as on the wire), "quantities", "quantity", "port" (IntOrString), or the name of another
+row list after "[]", "*" or nothing.
 """
 
 import argparse
@@ -23,7 +24,11 @@ _ROOTS: Final = {
         "PersistentVolumeSpec",
         "PersistentVolumeSource",
         "ScopeSelector",
+        "ServicePort",
     ),
+    ("authorization", "v1"): ("NonResourceAttributes",),
+    ("networking", "v1"): ("ParentReference", "ServiceCIDRSpec"),
+    ("rbac", "v1"): ("RoleRef",),
     ("flowcontrol", "v1"): ("FlowSchemaSpec", "PriorityLevelConfigurationSpec"),
     ("resource", "v1"): ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute"),
     ("resource", "v1alpha3"): ("ResourcePoolStatusRequestStatus",),
@@ -32,6 +37,8 @@ _ROOTS: Final = {
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'^\t(?:(\w+)\s+)?([*\[\]\w.]+)(?:\s+`json:"([^"`]*)"[^`]*`)?(?:\s*//.*)?$')
+# A type of the package itself.
+_LOCAL: Final = re.compile(r"(?<![\w.])[A-Z]\w*(?!\w*\.)")
 _BASIC: Final = {"string": "string", "bool": "bool", "int": "number", "int32": "number", "int64": "number"}
 _KNOWN: Final = {"resource.Quantity": "quantity", "intstr.IntOrString": "port", "ResourceList": "quantities"}
 
@@ -61,15 +68,17 @@ def _fields(body: str) -> list[Field]:
     return [(match[1] or "", match[2], match[3] or "") for match in matches if match]
 
 
-def rows(internal: Package, wire: Package, name: str) -> list[list[str]]:
-    """A struct's rows. Fields that the wire form has elsewhere get their own name in lower case."""
+def rows(internal: Package, wire: Package, name: str, package: str = "") -> list[list[str]]:
+    """A struct's rows. Fields that the wire form has elsewhere get their own name in lower case. With a `package`, Go's name of
+    the one that it is in, they have Go's types."""
     names = {field: tag.partition(",")[0] for field, _, tag in wire.flat(name)} if name in wire.structs else {}
     found = []
     for field, kind, _ in internal.flat(name):
         if not field:
-            found.append(["", "metadata", "wire"])
+            found.append(["", "metadata", "wire", *(["v1.ObjectMeta"] if package else [])])
             continue
-        found.append([field, names.get(field) or field[0].lower() + field[1:], kind_of(internal, kind)])
+        go_type = [_LOCAL.sub(lambda match: f"{package}.{match[0]}", kind).replace("metav1.", "v1.")] if package else []
+        found.append([field, names.get(field) or field[0].lower() + field[1:], kind_of(internal, kind), *go_type])
     return found
 
 
@@ -92,18 +101,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubernetes", type=Path, required=True)
     parser.add_argument("--api", type=Path, required=True)
+    parser.add_argument("--go-types", action="store_true")
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
     found: dict[str, list[list[str]]] = {}
     for (group, version), roots in _ROOTS.items():
-        internal = Package((arguments.kubernetes / f"pkg/apis/{group}/types.go").read_text())
-        wire = Package((arguments.api / f"{group}/{version}/types.go").read_text())
-        wanted = list(roots)
+        sources = (arguments.kubernetes / f"pkg/apis/{group}/types.go", arguments.api / f"{group}/{version}/types.go")
+        if not all(source.exists() for source in sources):
+            continue  # a later version's group
+        internal, wire = (Package(source.read_text()) for source in sources)
+        wanted = [root for root in roots if root in internal.structs]
         while wanted:
             name = wanted.pop()
             if name not in found:
-                found[name] = rows(internal, wire, name)
-                wanted += [kind.lstrip("[]*") for _, _, kind in found[name] if kind.lstrip("[]*") in internal.structs]
+                found[name] = rows(internal, wire, name, group if arguments.go_types else "")
+                wanted += [kind for row in found[name] if (kind := row[2].lstrip("[]*")) in internal.structs]
     lines = (f' "{name}": {json.dumps(found[name])}' for name in sorted(found))
     arguments.output.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 0

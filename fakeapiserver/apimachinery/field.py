@@ -45,7 +45,7 @@ _SENTENCE: Final[dict[Reason, str]] = {
 }
 # Upstream's Error.ErrorBody shows no bad value for these.
 _JSON_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-_WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
+WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
 class Path(Struct, frozen=True):
@@ -74,6 +74,12 @@ class Omitted:
 OMIT: Final = Omitted()
 
 
+class AsShown(str):
+    """A value in the form in which a message shows it, quotes and all."""
+
+    __slots__ = ()
+
+
 class Error(Struct, frozen=True):
     """One field error. `value` is JSON-like data, only shown, never changed; `origin` are the calls that made it, told only while
     somebody listens (origin.py)."""
@@ -87,7 +93,7 @@ class Error(Struct, frozen=True):
     def body(self) -> str:
         """The sentence without the field, as in Status.details.causes[].message."""
         sentence = _SENTENCE[self.reason]
-        if self.reason not in _WITHOUT_VALUE and self.value is not OMIT:
+        if self.reason not in WITHOUT_VALUE and self.value is not OMIT:
             sentence += ": " + go_value(self.value)
         return f"{sentence}: {self.detail}" if self.detail else sentence
 
@@ -103,7 +109,7 @@ def go_value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return go_quote(value)
+        return value if type(value) is AsShown else go_quote(value)
     if isinstance(value, float):
         return go_float(value)
     from fakeapiserver.apimachinery.serializer import json

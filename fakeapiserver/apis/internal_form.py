@@ -13,6 +13,8 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.raw_text import RawText, marshalled
 from fakeapiserver.apis.recorded import NEWEST, read_table
 
+# An internal form of which nothing is recorded, since it is as on the wire.
+LABEL_SELECTOR: Final = "LabelSelector"
 _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
 # Of a PodSpec on the wire, what belongs to its security context inside.
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -29,22 +31,53 @@ _OBJECT_METADATA: Final = (
 )
 
 
+class InternalForm(dict[str, Any]):
+    """What the newest version shows, and what it is of: a `value` as it is on the wire, of an internal type (`kind`). Other
+    versions have other types."""
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, shown: Object, value: Object, kind: str) -> None:
+        super().__init__(shown)
+        self.value, self.kind = value, kind
+
+
 @cache
-def _rows() -> Mapping[str, list[list[str]]]:
-    found: Mapping[str, list[list[str]]] = read_table(NEWEST, "internal_types.json")
+def internal_rows(version: str) -> Mapping[str, list[list[str]]]:
+    """Internal type -> its fields: [Go name, wire name, type, …] (conformance/record_internal_types.py)."""
+    found: Mapping[str, list[list[str]]] = read_table(version, "internal_types.json")
     return found
 
 
-def internal_form(value: Object, name: str) -> Object:
+def internal_form(value: Object, name: str) -> InternalForm:
     """`name` is the type's: PodSpec, PodTemplateSpec, PersistentVolumeClaimSpec, PersistentVolumeSource."""
+    return InternalForm(_form(value, name, internal_rows(NEWEST)), value, name)
+
+
+def in_version(shown: Any, version: str) -> Any:
+    """What a message of the newest version shows, as an older one does."""
+    if isinstance(shown, InternalForm):
+        rows = internal_rows(version)
+        return _form(shown.value, shown.kind, rows) if shown.kind in rows else dict(shown)
+    if isinstance(shown, dict):
+        return {key: in_version(value, version) for key, value in shown.items()}
+    return [in_version(item, version) for item in shown] if isinstance(shown, list) else shown
+
+
+def moved_in(value: Object) -> Object:
+    """A PodSpec with what belongs to its security context inside there."""
+    moved = {key: value[key] for key in _MOVED if key in value}
+    return {**value, "securityContext": {**(value.get("securityContext") or {}), **moved}}
+
+
+def _form(value: Object, name: str, rows: Mapping[str, list[list[str]]]) -> Object:
     if name == "PodSpec":
-        moved = {key: value[key] for key in _MOVED if key in value}
-        value = {**value, "securityContext": {**(value.get("securityContext") or {}), **moved}}
+        value = moved_in(value)
     out: Object = {}
-    for field, key, kind in _rows()[name]:
+    for field, key, kind, *_ in rows[name]:
         found = value.get(key)
         if field:
-            out[field] = _value(found, kind)
+            out[field] = _value(found, kind, rows)
         else:
             out |= {part: _sorted(found[part]) for part in _METADATA if found and found.get(part)}
     return out
@@ -77,10 +110,9 @@ def claim_form(claim: Object) -> Object:
     }
 
 
-def _value(found: Any, kind: str) -> Any:
+def _value(found: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
     if isinstance(found, RawText):
         return msgspec.Raw(marshalled(found.text).encode()) if found.text else found
-    rows = _rows()
     if kind == "wire" and isinstance(found, dict):
         return selector_form(found)
     name = kind.lstrip("[]*")
@@ -89,11 +121,11 @@ def _value(found: Any, kind: str) -> Any:
     if name not in rows:
         return _ZEROES.get(kind) if found is None else found
     if kind.startswith("[]"):
-        return None if found is None else [internal_form(item, name) for item in found]
-    return None if found is None and kind.startswith("*") else internal_form(found or {}, name)
+        return None if found is None else [_form(item, name, rows) for item in found]
+    return None if found is None and kind.startswith("*") else _form(found or {}, name, rows)
 
 
-def selector_form(selector: Object) -> Object:
+def selector_form(selector: Object) -> InternalForm:
     """A label selector, in the order of its fields, which are named as on the wire."""
     out: Object = {}
     if selector.get("matchLabels"):
@@ -106,4 +138,4 @@ def selector_form(selector: Object) -> Object:
             }
             for requirement in selector["matchExpressions"]
         ]
-    return out
+    return InternalForm(out, selector, LABEL_SELECTOR)

@@ -7,12 +7,30 @@ import difflib
 import json
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.internal_form import InternalForm, in_version, internal_form
 
 
-def difference(before: Object, after: Object, kind: str) -> str:
-    """A unified diff of the two as indented JSON of the internal type `kind`, three lines of context around each change."""
-    return text_difference(internal_form(before, kind), internal_form(after, kind))
+class Difference(str):
+    """A refusal's text that ends with a difference, as the newest version tells it, and what it is made of: other versions have
+    other types."""
+
+    detail: str
+    before: InternalForm
+    after: InternalForm
+
+    def __new__(cls, detail: str, before: InternalForm, after: InternalForm) -> "Difference":
+        made = super().__new__(cls, f"{detail}\n{text_difference(before, after)}")
+        made.detail, made.before, made.after = detail, before, after
+        return made
+
+    def in_version(self, version: str) -> str:
+        return f"{self.detail}\n{text_difference(in_version(self.before, version), in_version(self.after, version))}"
+
+
+def difference(detail: str, before: Object, after: Object, kind: str) -> Difference:
+    """A text, then a unified diff of two values as indented JSON of the internal type `kind`, three lines of context around each
+    change."""
+    return Difference(detail, internal_form(before, kind), internal_form(after, kind))
 
 
 def text_difference(before: Object, after: Object) -> str:

@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.errors import new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
 from fakeapiserver.auth.selectors import Parsed, Selectors
@@ -66,7 +67,11 @@ class LocalAccessReview(Struct, frozen=True):
             wrong = resource.get("namespace", "")
             errors.append(field.invalid(_RESOURCE.child("namespace"), wrong, "must match metadata.namespace"))
         if (other := spec.get("nonResourceAttributes")) is not None:
-            errors.append(field.invalid(_NON_RESOURCE, _go_path(other), "disallowed on this kind of request"))
+            errors.append(
+                field.invalid(
+                    _NON_RESOURCE, internal_form(other, "NonResourceAttributes"), "disallowed on this kind of request"
+                )
+            )
         _refuse(errors, self.version)
         return await _answered(self.authorizer, obj, _user(obj))
 
@@ -117,7 +122,7 @@ def _spec_errors(obj: Object, *, of_a_user: bool) -> ErrorList:
     errors: ErrorList = []
     if resource is not None and other is not None:
         detail = "cannot be specified in combination with resourceAttributes"
-        errors.append(field.invalid(_NON_RESOURCE, _go_path(other), detail))
+        errors.append(field.invalid(_NON_RESOURCE, internal_form(other, "NonResourceAttributes"), detail))
     if resource is None and other is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(field.invalid(_RESOURCE, None, detail))
@@ -170,11 +175,6 @@ def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
         return []
     shown = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
     return [field.invalid("metadata", {**shown, **found}, detail)]
-
-
-def _go_path(attributes: Object) -> Object:
-    """Non-resource attributes as messages show them: Go's internal type, which has no names for JSON."""
-    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
 # ----------------------------------------------------------------- the question

@@ -36,7 +36,8 @@ def test_a_template_begins_with_its_metadata_as_on_the_wire() -> None:
 
 def test_differences_show_three_lines_around() -> None:
     before, after = {"ip": "1.1.1.1", "hostnames": ["<a>"]}, {"ip": "1.1.1.2", "hostnames": ["<a>"]}
-    assert difference(before, after, "HostAlias").splitlines() == [
+    assert difference("changed", before, after, "HostAlias").splitlines() == [
+        "changed",
         "@@ -1,5 +1,5 @@",
         " {",
         '- "IP": "1.1.1.1",',

@@ -9,11 +9,5 @@ RESOURCES = {
         kube_finalizers=False,
         allow_unconditional_update=False,
         status_disowned_until={"v1.35": ("spec", "metadata")},
-        gated_fields={
-            "CRDObservedGenerationTracking": [
-                ("status", "observedGeneration"),
-                ("status", "conditions", "*", "observedGeneration"),
-            ]
-        },
     )
 }

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.go_space import trim_space
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -122,8 +123,6 @@ _FIXED: Final = (
 )
 _SHOWN_AS: Final = {"reportingComponent": "reportingController"}
 _GO_NAMES: Final = {
-    "involvedObject": ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath"),
-    "related": ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath"),
     "source": ("Component", "Host"),
 }
 _ABSENT: Final = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "related": None, "count": 0}
@@ -131,9 +130,10 @@ _ABSENT: Final = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": No
 
 def _go_value(name: str, value: Any) -> Any:
     """As messages show a field of Go's internal type, whose fields have no names for JSON."""
-    if name in _GO_NAMES and not (name == "related" and value is None):
-        wire = {key: key[0].lower() + key[1:] for key in _GO_NAMES[name]} | {"UID": "uid", "APIVersion": "apiVersion"}
-        return {key: (value or {}).get(wire[key], "") for key in _GO_NAMES[name]}
+    if name == "involvedObject" or (name == "related" and value is not None):
+        return internal_form(value or {}, "ObjectReference")
+    if name in _GO_NAMES:
+        return {key: (value or {}).get(key.lower(), "") for key in _GO_NAMES[name]}
     return _ABSENT.get(name, "") if value is None else value
 
 

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
-from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
+from fakeapiserver.registry.core.field_formats import duplicate_errors
 from fakeapiserver.registry.core.resource_list import int64_value, round_up_resources
 from fakeapiserver.registry.core.resource_requirements_validation import (
     container_resource_name_errors,
@@ -70,10 +70,11 @@ class LimitRangeStrategy(Strategy, kw_only=True):
         seen: set[str] = set()
         for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
             path, kind = _LIMITS.index(i), item.get("type", "")
-            problems = name_errors(kind, names.is_qualified_name, path.child("type"))
+            shown = field.json_text(kind)
+            problems = [field.invalid(path.child("type"), shown, text) for text in names.is_qualified_name(kind)]
             if not problems and "/" not in kind and kind not in _TYPES:
                 detail = "must be a standard limit type or fully qualified"
-                problems.append(field.invalid(path.child("type"), kind, detail))
+                problems.append(field.invalid(path.child("type"), shown, detail))
             errors += problems + duplicate_errors(kind, seen, path.child("type")) + _item_errors(item, path)
         return errors
 

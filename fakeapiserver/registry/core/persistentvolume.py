@@ -113,8 +113,8 @@ class PersistentVolumeStrategy(Strategy, kw_only=True):
             # It may be given later.
             now["csi"] = {key: value for key, value in now["csi"].items() if key != "controllerExpandSecretRef"}
         if now != then:
-            detail = f"{_SOURCE_IMMUTABLE}\n{difference(then, now, 'PersistentVolumeSource')}"
-            errors.append(field.forbidden(_SPEC.child("persistentvolumesource"), detail))
+            changed = difference(_SOURCE_IMMUTABLE, then, now, "PersistentVolumeSource")
+            errors.append(field.forbidden(_SPEC.child("persistentvolumesource"), changed))
         if spec.get("volumeMode") != before.get("volumeMode"):
             errors.append(
                 field.invalid("volumeMode", field.json_text(spec.get("volumeMode", "")), "field is immutable")

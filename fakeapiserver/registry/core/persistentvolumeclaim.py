@@ -180,7 +180,7 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
     if not (upgraded and new in (None, annotated)) and (new or "") != (annotated or ""):
         errors.append(field.invalid(Path("metadata.annotations").child(_CLASS), new or "", "field is immutable"))
     if _compared(munged) != _compared(kept):
-        errors.append(field.forbidden(_SPEC, f"{_IMMUTABLE}\n{difference(kept, munged, 'PersistentVolumeClaimSpec')}"))
+        errors.append(field.forbidden(_SPEC, difference(_IMMUTABLE, kept, munged, "PersistentVolumeClaimSpec")))
     capacity = ((obj.get("status") or {}).get("capacity") or {}).get("storage", "0")
     if quantity(asked) < quantity(held) and quantity(asked) <= quantity(capacity):
         path = _SPEC.child("resources", "requests", "storage")

@@ -224,7 +224,8 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
         errors += narrowed_errors(spec, before, SPEC)
     munged = _with_what_may_change(spec, before)
     if munged != before:
-        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(before, munged, 'PodSpec')}"
+        told = f"pod updates may not change fields other than {_UPDATABLE}"
+        detail = difference(told, before, munged, "PodSpec")
         errors.append(field.forbidden(SPEC, detail))
     return errors
 
@@ -260,8 +261,8 @@ def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) 
         if now is None:
             errors.append(field.forbidden(path, f"{start} may not be removed\n"))
         elif now != container:
-            changed = difference(container, now, "EphemeralContainer")
-            errors.append(field.forbidden(path, f"{start} may not be changed\n{changed}"))
+            detail = difference(f"{start} may not be changed", container, now, "EphemeralContainer")
+            errors.append(field.forbidden(path, detail))
     return errors
 
 

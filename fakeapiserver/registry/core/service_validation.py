@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, annotations
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import (
     choice_errors,
     cidr_errors,
@@ -205,7 +206,7 @@ def _port_clashes(spec: Object) -> ErrorList:
 
 def _shown_port(protocol: str, port: int) -> Object:
     """As Go prints the key that upstream compares by."""
-    return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port, "TargetPort": 0, "NodePort": 0}
+    return internal_form({"protocol": protocol, "port": port}, "ServicePort")
 
 
 def _hint_errors(found: Mapping[str, str]) -> ErrorList:

@@ -25,8 +25,8 @@ _MAX_QUEUES: Final = 10_000_000
 _MAX_HASH_BITS: Final = 60
 _METHODS: Final = ("ByNamespace", "ByUser")
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_ENABLEMENTS: Final = ("Exempt", "Limited")
-_RESPONSES: Final = ("Queue", "Reject")
+ENABLEMENTS: Final = ("Exempt", "Limited")
+RESPONSES: Final = ("Queue", "Reject")
 # An annotation of v1beta3's, which no other version may carry.
 _PRESERVES_ZERO: Final = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
 _NAMESPACE_INTRO: Final = "each member of this list must be '*' or a DNS-1123 label; "
@@ -245,7 +245,7 @@ def _level_errors(spec: Object, name: str) -> ErrorList:
             response = _response_errors(limited.get("limitResponse") or {}, _SPEC.child("limited", "limitResponse"))
             errors += _share_errors(limited, _SPEC.child("limited"), response)
     else:
-        errors += choice_errors(kind, _ENABLEMENTS, _SPEC.child("type"))
+        errors += choice_errors(kind, ENABLEMENTS, _SPEC.child("type"))
     return errors
 
 
@@ -265,8 +265,8 @@ def _share_errors(level: Object, path: Path, response: ErrorList | tuple[()]) ->
 
 def _response_errors(response: Object, path: Path) -> ErrorList:
     kind, queuing, at = response.get("type", ""), response.get("queuing"), path.child("queuing")
-    if kind not in _RESPONSES:
-        return choice_errors(kind, _RESPONSES, path.child("type"))
+    if kind not in RESPONSES:
+        return choice_errors(kind, RESPONSES, path.child("type"))
     if kind == "Queue":
         if queuing is None:
             return [field.required(at, "must not be empty if limited.limitResponse.type is Limited")]

@@ -4,9 +4,14 @@ Upstream: pkg/registry/flowcontrol/{flowschema,prioritylevelconfiguration}/strat
 pkg/apis/flowcontrol/v1/defaults.go.
 """
 
-from fakeapiserver.apimachinery.field import ErrorList
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import Error, ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.flowcontrol.flowcontrol_validation import (
+    ENABLEMENTS,
+    RESPONSES,
     conditions_errors,
     flow_schema_errors,
     priority_level_errors,
@@ -14,6 +19,7 @@ from fakeapiserver.registry.flowcontrol.flowcontrol_validation import (
 from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
+_TYPES: Final = {"spec.type": ENABLEMENTS, "spec.limited.limitResponse.type": RESPONSES}
 _QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
@@ -74,10 +80,11 @@ class PriorityLevelConfigurationStrategy(_FlowControlStrategy, kw_only=True):
             queuing.update({name: queuing.get(name) or value for name, value in _QUEUING.items()})
 
     def validate(self, obj: Object) -> ErrorList:
-        return priority_level_errors(obj)
+        errors = priority_level_errors(obj)
+        return errors if self.features.at_least("v1.36") else [_without_type(error) for error in errors]
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return priority_level_errors(obj)
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -90,3 +97,9 @@ class PriorityLevelConfigurationStrategy(_FlowControlStrategy, kw_only=True):
             *(queuing.get(name, NONE) for name in ("queues", "handSize", "queueLengthLimit")),
             age(obj, now),
         ]
+
+
+def _without_type(error: Error) -> Error:
+    """Until 1.35 a type that isn't given is an unknown one."""
+    choices = _TYPES.get(error.field) if error.reason == "FieldValueRequired" else None
+    return error if choices is None else field.not_supported_text(error.field, "", choices)

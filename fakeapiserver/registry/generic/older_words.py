@@ -8,12 +8,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple
 
-from msgspec import Raw
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import Error, ErrorList, Reason, invalid, not_supported_text, required
+from fakeapiserver.apimachinery.field import OMIT, WITHOUT_VALUE, AsShown, Error, ErrorList, Reason, invalid, required
+from fakeapiserver.apis.go_values import go_syntax
+from fakeapiserver.apis.internal_form import in_version
 from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.apis.spec_difference import Difference
 
 
 class _Words(NamedTuple):
@@ -33,6 +35,11 @@ _EMBEDDED: Final = "|".join(
 _WORDS: Final = (
     _Words("v1.34", re.compile(r"(must be no more than \d+) bytes"), r"\1 characters"),
     _Words("v1.34", re.compile("a valid label key must"), "a qualified name must"),
+    _Words(
+        "v1.34",
+        re.compile("a fully qualified name must be a domain and a name separated by a slash"),
+        "must include a domain",
+    ),
     _Words("v1.33", re.compile("^must be a valid JSON object"), "parameters must be a valid JSON object"),
     _Words("v1.33", re.compile("^must be a valid path"), "fieldPath must be a valid path"),
     _Words("v1.33", re.compile(r"(may not be more than 1 byte|must have at most 1 item)$"), r"\1s"),
@@ -54,7 +61,6 @@ class _Said(NamedTuple):
 
 
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
-_RESPONSES: Final = ("Queue", "Reject")
 _SAID: Final = (
     # a name that isn't there is no good name either
     _Said(
@@ -62,14 +68,14 @@ _SAID: Final = (
         lambda error: [error, invalid(error.field, "", _NO_SUBDOMAIN)],
     ),
     _Said(
-        *("v1.35", re.compile(r"^spec\.limited\.limitResponse\.type$"), "FieldValueRequired", ""),
-        lambda error: [not_supported_text(error.field, "", _RESPONSES)],
-    ),
-    _Said(
         *("v1.34", re.compile(r"\.attributes\[[^]]*\]$"), "FieldValueInvalid", "exactly one value must be specified"),
         lambda error: [required(error.field, error.detail) if error.value == "" else error],
     ),
 )
+# The last version that names another field -> the newest's field, and the other one.
+_PLACES: Final = (("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),)
+# It shows values as Go does.
+_GO_SYNTAX: Final = "v1.33"
 _NO_REVISION: Final = "must be specified for an update"
 
 Reword = Callable[[str], str]
@@ -95,10 +101,19 @@ def reworded_errors(errors: ErrorList, version: str) -> ErrorList:
     if version == NEWEST:
         return errors
     reword = reworded(version)
-    found = [said for error in errors for said in _otherwise(error, version)]
+    found = [said for error in errors for said in _otherwise(_with_difference(error, version), version)]
     if reword is not None:
-        found = [replace(error, detail=reword(error.detail)) for error in found]
-    return [in_go_syntax(error) for error in found] if version == "v1.33" else found
+        found = [replace(error, detail=reword(error.detail), field=_place(error.field, version)) for error in found]
+    if version == _GO_SYNTAX:
+        return [_in_go_syntax(error) for error in found]
+    return [replace(error, value=in_version(error.value, version)) for error in found]
+
+
+def _place(path: str, version: str) -> str:
+    for until, newest, older in _PLACES:
+        if version <= until:
+            path = newest.sub(older, path)
+    return path
 
 
 def _otherwise(error: Error, version: str) -> ErrorList:
@@ -107,10 +122,15 @@ def _otherwise(error: Error, version: str) -> ErrorList:
     return [error] if found is None else found.otherwise(error)
 
 
-def in_go_syntax(error: Error) -> Error:
-    """1.33 shows values as Go does; of those only what can be told without Go's types is done here."""
-    if error.value is None and error.reason == "FieldValueInvalid":
-        return replace(error, value="null")
+def _with_difference(error: Error, version: str) -> Error:
+    detail = error.detail
+    return replace(error, detail=detail.in_version(version)) if isinstance(detail, Difference) else error
+
+
+def _in_go_syntax(error: Error) -> Error:
+    if error.reason in WITHOUT_VALUE or error.value is OMIT:
+        return error
     if error.detail == _NO_REVISION:
-        return replace(error, value=Raw(b"0x0"))
-    return error
+        return replace(error, value=AsShown("0x0"))
+    shown = go_syntax(error.field, error.value)
+    return error if shown is None else replace(error, value=AsShown(shown))

@@ -8,6 +8,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import (
     canonical_cidr_errors,
     canonical_ip_errors,
@@ -49,8 +50,8 @@ class IPAddressStrategy(Strategy, kw_only=True):
         now, then = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
         if now == then:
             return []
-        shown = {name: (now or {}).get(name.lower(), "") for name in ("Group", "Resource", "Namespace", "Name")}
-        return [field.invalid("spec.parentRef", None if now is None else shown, IMMUTABLE)]
+        shown = None if now is None else internal_form(now, "ParentReference")
+        return [field.invalid("spec.parentRef", shown, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         # One more cell than columns: so does upstream.
@@ -79,7 +80,9 @@ class ServiceCIDRStrategy(Strategy, kw_only=True):
         if not cidrs:
             return [field.required(_CIDRS, "at least one CIDR required")]
         if len(cidrs) > _MAX_CIDRS:
-            return [field.invalid(_CIDRS, {"CIDRs": cidrs}, "may only hold up to 2 values")]
+            return [
+                field.invalid(_CIDRS, internal_form(obj["spec"], "ServiceCIDRSpec"), "may only hold up to 2 values")
+            ]
         errors = [error for i, cidr in enumerate(cidrs) for error in canonical_cidr_errors(cidr, _CIDRS.index(i))]
         families = [":" in cidr for cidr in cidrs if is_cidr(cidr)]
         if len(families) == _MAX_CIDRS and families[0] == families[1]:

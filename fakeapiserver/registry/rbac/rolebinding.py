@@ -8,6 +8,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
@@ -48,7 +49,7 @@ class RoleBindingStrategy(Strategy, kw_only=True):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["roleRef"] == old["roleRef"]:
             return []
-        return [field.invalid(_ROLE_REF, _go_reference(obj["roleRef"]), "cannot change roleRef")]
+        return [field.invalid(_ROLE_REF, internal_form(obj["roleRef"], "RoleRef"), "cannot change roleRef")]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         reference, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()
@@ -64,11 +65,6 @@ class RoleBindingStrategy(Strategy, kw_only=True):
 def _shown(subject: Object) -> str:
     name = str(subject.get("name", ""))
     return f"{subject.get('namespace', '')}/{name}" if subject["kind"] == "ServiceAccount" else name
-
-
-def _go_reference(reference: Object) -> Object:
-    """How messages show the reference: as Go's internal type, which has no names for JSON."""
-    return {"APIGroup": reference["apiGroup"], "Kind": reference["kind"], "Name": reference["name"]}
 
 
 def _subject_errors(subject: Object, path: Path, namespaced: bool) -> ErrorList:

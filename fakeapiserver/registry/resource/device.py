@@ -121,10 +121,10 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
                 taint.setdefault("timeAdded", now)
 
     def validate(self, obj: Object) -> ErrorList:
-        return slice_errors(obj["spec"])
+        return slice_errors(obj["spec"], one_kind=self.features.at_least("v1.35"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return slice_errors(obj["spec"], old["spec"])
+        return slice_errors(obj["spec"], old["spec"], one_kind=self.features.at_least("v1.35"))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         driver = obj["spec"].get("driver", "")

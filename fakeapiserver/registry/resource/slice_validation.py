@@ -58,8 +58,8 @@ _IS_VERSION: Final = re.compile(
 )
 
 
-def slice_errors(spec: Object, old: Object | None = None) -> ErrorList:
-    """`old`: the spec before an update."""
+def slice_errors(spec: Object, old: Object | None = None, *, one_kind: bool = True) -> ErrorList:
+    """`old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35."""
     pool, driver = spec.get("pool") or {}, spec.get("driver", "")
     errors = driver_errors(driver, SPEC.child("driver")) + _pool_errors(pool, SPEC.child("pool"))
     if old is not None:
@@ -69,7 +69,7 @@ def slice_errors(spec: Object, old: Object | None = None) -> ErrorList:
         errors += immutable_errors(spec.get("nodeName"), old.get("nodeName"), SPEC.child("nodeName"))
     errors += _slice_node_errors(spec)
     devices, counters = spec.get("devices"), spec.get("sharedCounters")
-    if devices is not None and counters is not None:
+    if devices is not None and counters is not None and one_kind:
         errors.append(field.invalid(SPEC, "", "only one of `sharedCounters` or `devices` is allowed"))
     advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices or ())
     before = {device.get("name", ""): device for device in reversed((old or {}).get("devices") or ())}

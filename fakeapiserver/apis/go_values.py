@@ -1,0 +1,158 @@
+"""Values as 1.33 shows them in messages: in Go's own syntax, with their types. Later versions show JSON.
+
+Upstream: field.Error.ErrorBody of k8s.io/apimachinery v0.33 (pkg/util/validation/field/errors.go), Go's fmt for %#v. Where Go
+prints the address of what a pointer points to, no other process prints the same.
+
+    go_syntax("spec.scopes", ["x"])      # '[]core.ResourceQuotaScope{"x"}'
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Raw
+from msgspec.json import decode
+
+from fakeapiserver.apimachinery.field import go_float, go_quote
+from fakeapiserver.apis.internal_form import LABEL_SELECTOR, InternalForm, internal_rows, moved_in
+
+_VERSION: Final = "v1.33"
+_QUANTITY: Final = "resource.Quantity"
+_INT_OR_STRING: Final = "intstr.IntOrString"
+_ADDRESS: Final = "0xc000000000"
+# Go's type of what is refused at a place, where the value alone doesn't tell it.
+_TYPES: Final = (
+    (re.compile(r"\.(?:default|defaultRequest|hard|max|min|limits|requests|used)\[[^]]*\]$"), _QUANTITY),
+    (re.compile(r"\.averageValue$"), _QUANTITY),
+    (re.compile(r"\.(?:maxSurge|maxUnavailable|minAvailable)$"), _INT_OR_STRING),
+    (re.compile(r"^spec\.scopes$"), "[]core.ResourceQuotaScope"),
+    (re.compile(r"^spec\.capacity$"), "core.ResourceList"),
+    (re.compile(r"^spec\.request$"), "[]byte"),
+    (re.compile(r"^status\.storedVersions$"), "[]string"),
+    (re.compile(r"\.metadata\.labels$"), "map[string]string"),
+    (re.compile(r"\.nodeSelectorTerms$"), "[]core.NodeSelectorTerm"),
+)
+# The package of types that aren't core's.
+_PACKAGES: Final = {
+    "FlowDistinguisherMethod": "flowcontrol",
+    "FlowSchemaSpec": "flowcontrol",
+    "NonResourceAttributes": "authorization",
+    "ParentReference": "networking",
+    "PriorityLevelConfigurationSpec": "flowcontrol",
+    "RoleRef": "rbac",
+    "ServiceCIDRSpec": "networking",
+}
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_SELECTOR: Final = (
+    ("MatchLabels", "matchLabels", "", "map[string]string"),
+    ("MatchExpressions", "matchExpressions", "", "[]v1.LabelSelectorRequirement"),
+)
+_REQUIREMENT: Final = (
+    ("Key", "key", "", "string"),
+    ("Operator", "operator", "", "v1.LabelSelectorOperator"),
+    ("Values", "values", "", "[]string"),
+)
+_WIRE_TYPES: Final = {"v1.LabelSelector": _SELECTOR, "v1.LabelSelectorRequirement": _REQUIREMENT}
+
+
+def go_syntax(place: str, value: Any) -> str | None:
+    """What a refusal of a field shows; None if it shows what later versions do."""
+    if isinstance(value, str):
+        if place.endswith(f"[{value}]"):
+            return value  # a resource's name, which has words of its own
+        found = _type_at(place)
+        return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
+    if isinstance(value, Raw):  # a text of a named type, or what points to one
+        text = decode(value)
+        return go_quote(text) if isinstance(text, str) else _raw_extension(bytes(value))
+    if isinstance(value, bool | int | float):
+        return None
+    if isinstance(value, InternalForm):
+        return _struct(value.value, _name_of(value))
+    found = _type_at(place)
+    if value is None:
+        return f"{found}(nil)" if found not in ("", _QUANTITY, _INT_OR_STRING) else '"null"'
+    if isinstance(value, list) and value and isinstance(value[0], InternalForm):
+        return _shown([item.value for item in value], f"[]{_name_of(value[0])}")
+    if isinstance(value, list):
+        scalars = "[]int32" if value and all(isinstance(item, int) for item in value) else "[]string"
+        return _shown(value, found or scalars)
+    if isinstance(value, dict):
+        return _shown(value, found or "map[string]string") if found or _is_map(value) else None
+    return None
+
+
+def _type_at(place: str) -> str:
+    return next((kind for pattern, kind in _TYPES if pattern.search(place)), "")
+
+
+def _is_map(value: Mapping[str, Any]) -> bool:
+    return all(isinstance(item, str) for item in value.values())
+
+
+def _name_of(form: InternalForm) -> str:
+    package = "v1" if form.kind == LABEL_SELECTOR else _PACKAGES.get(form.kind, "core")
+    return f"{package}.{form.kind}"
+
+
+def _shown(value: Any, kind: str) -> str:
+    """A value of a type as %#v prints it below the top."""
+    if kind.startswith("*"):
+        return f"({kind})({'nil' if value is None else _ADDRESS})"
+    if kind.startswith("[]"):
+        if value is None:
+            return f"{kind}(nil)"
+        return f"{kind}{{{', '.join(_shown(item, kind[2:]) for item in value)}}}"
+    if kind.startswith("map["):
+        element = kind.partition("]")[2]
+        return _map(value, kind, element)
+    if kind == "core.ResourceList":
+        return _map(value, kind, _QUANTITY)
+    if kind == _QUANTITY:
+        return _quantity(str(value))
+    if kind == _INT_OR_STRING:
+        number, text = (value or 0, "") if not isinstance(value, str) else (0, value)
+        return f"{kind}{{Type:{int(isinstance(value, str))}, IntVal:{number}, StrVal:{go_quote(text)}}}"
+    if kind == "bool":
+        return "true" if value else "false"
+    if kind in ("int", "int32", "int64"):
+        return str(value or 0)
+    name = kind.rpartition(".")[2]
+    if kind in _WIRE_TYPES or name in internal_rows(_VERSION):
+        return _struct(value or {}, kind)
+    return go_float(value) if isinstance(value, float) else go_quote(str(value or ""))
+
+
+def _raw_extension(text: bytes) -> str:
+    raw = ", ".join(f"{byte:#x}" for byte in text)
+    return f"runtime.RawExtension{{Raw:[]uint8{{{raw}}}, Object:runtime.Object(nil)}}"
+
+
+def _map(value: Mapping[str, Any] | None, kind: str, element: str) -> str:
+    if value is None:
+        return f"{kind}(nil)"
+    return f"{kind}{{{', '.join(f'{go_quote(key)}:{_shown(value[key], element)}' for key in sorted(value))}}}"
+
+
+def _struct(value: Mapping[str, Any], kind: str) -> str:
+    name = kind.rpartition(".")[2]
+    if name == "PodSpec":
+        value = moved_in(dict(value))
+    rows = _WIRE_TYPES.get(kind) or internal_rows(_VERSION)[name]
+    fields = (f"{field or 'ObjectMeta'}:{_shown(value.get(key), go_type)}" for field, key, _, go_type in rows)
+    return f"{kind}{{{', '.join(fields)}}}"
+
+
+def _quantity(text: str) -> str:
+    """As one that was read from its canonical text, and is small enough for Go's fast path."""
+    digits = re.match(r"-?\d+", text)
+    number, suffix = (int(digits[0]), text[digits.end() :]) if digits else (0, "")
+    power = _BINARY.get(suffix)
+    shown, scale = (number, _DECIMAL.get(suffix, 0)) if power is None else (number << power, 0)
+    kept = text if number > 0 and (power is None or number & 7) else ""
+    written = "DecimalSI" if power is None else "BinarySI"
+    return (
+        f"{_QUANTITY}{{i:resource.int64Amount{{value:{shown}, scale:{scale}}}, d:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, "
+        f"s:{go_quote(kept)}, Format:{go_quote(written)}}}"
+    )

@@ -145,10 +145,6 @@ def new_apply_conflict(causes: Sequence[dict[str, str]], message: str) -> Status
     return status_error(409, "Conflict", message, {"causes": list(causes)})
 
 
-def new_gone(message: str) -> StatusError:
-    return status_error(410, "Gone", message)
-
-
 def new_resource_expired(message: str) -> StatusError:
     return status_error(410, "Expired", message)
 

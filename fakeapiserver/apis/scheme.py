@@ -175,11 +175,6 @@ class Scheme(Struct, frozen=True):
                 wanted += known.references(name)
         return [name for name in known if name in found]
 
-    def definition_of(self, resource: APIResource) -> Schema | None:
-        """The kind's schema, None if it has none."""
-        definitions = self.definitions if resource.definitions is None else resource.definitions
-        return definitions.get(resource.definition)
-
 
 @lru_cache(maxsize=8)
 def load(version: str = NEWEST) -> Scheme:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.scheme import APIResource
-from fakeapiserver.registry.generic.strategy import Strategy, tree_of
+from fakeapiserver.registry.generic.field_paths import tree_of
+from fakeapiserver.registry.generic.strategy import Strategy
 
 # The first word of a group names its package, but for these.
 _PACKAGES = {"": "core", "internal.apiserver.k8s.io": "apiserverinternal"}

@@ -19,7 +19,6 @@ from fakeapiserver.apimachinery.cel.types import optional_of
 from fakeapiserver.apimachinery.schema.resolve import Schema
 
 RULES: Final = "x-kubernetes-validations"
-UNLIMITED: Final = (1 << 64) - 1
 
 
 class Rule(Struct):

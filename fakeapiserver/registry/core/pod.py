@@ -24,7 +24,8 @@ from fakeapiserver.registry.core.pod_validation import (
 )
 from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, FieldPath, MetaCheck, copy_field, keep_metadata
+from fakeapiserver.registry.generic.field_paths import FieldPath
+from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, copy_field, keep_metadata
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",

@@ -14,7 +14,8 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of, drop_mounts, volume_names
-from fakeapiserver.registry.generic.strategy import FieldPath, Strategy
+from fakeapiserver.registry.generic.field_paths import FieldPath
+from fakeapiserver.registry.generic.strategy import Strategy
 
 # Option -> its feature gate.
 GATES: Final = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.schema.raw_text import FieldPath
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 Default = Callable[[Object, str], None]
-FieldPath = tuple[str, ...]
 ConvertDecoded = Callable[[Object, "Empties"], None]
 
 

@@ -4,8 +4,8 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/r
 A resource without a file of its own gets `Strategy` as it stands.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 
@@ -18,6 +18,7 @@ from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
+from fakeapiserver.registry.generic.field_paths import FieldPath, FieldTree, drop_disabled_fields, touches
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
-_ITEMS_WITH: Final = "*~"
-FieldPath = tuple[str, ...]
-FieldTree = dict[str, "FieldTree"]
 MetaCheck = Literal["create", "update", "spec", "immutable"]
 
 
@@ -317,113 +315,6 @@ def keep_metadata(obj: Object, old: Object) -> None:
     """What a subresource's write leaves of metadata as it is (upstream: ResetObjectMetaForStatus)."""
     for name in _KEPT_METADATA:
         copy_field(name, metadata(old), metadata(obj))
-
-
-def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Sequence[FieldPath]]) -> None:
-    """Removes the fields of features that are off, in place; a feature that the stored object uses is left alone."""
-    for paths in disabled:
-        if any(True for path in paths for _ in _values(obj, path)) and not _in_use(old, paths):
-            drop_fields(obj, paths)
-
-
-def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
-    """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty,
-    "x!v" an x that isn't v, "*~x" every item of a list that has an x."""
-    for path in paths:
-        _drop(obj, path)
-
-
-def tree_of(disabled: Sequence[Sequence[FieldPath]]) -> FieldTree:
-    """What `touches` looks through: the names of all paths, without their marks."""
-    tree: FieldTree = {}
-    for path in sorted((path for paths in disabled for path in paths), key=len):
-        node = tree
-        for name in (name for step in path for name in _names(step)):
-            if node.get(name) == {}:
-                break  # a shorter path ends here
-            node = node.setdefault(name, {})
-    return tree
-
-
-def _names(step: str) -> tuple[str, ...]:
-    if step.startswith(_ITEMS_WITH):
-        return "*", step[len(_ITEMS_WITH) :]
-    return (step.rstrip("?").partition("!")[0],)
-
-
-def touches(value: object, tree: FieldTree) -> bool:
-    """Whether an object may have one of the fields."""
-    if not tree:
-        return True
-    if type(value) is dict:
-        for name, below in tree.items():
-            if name == "*":
-                if any(touches(item, below) for item in value.values()):
-                    return True
-            elif name in value and touches(value[name], below):
-                return True
-    elif type(value) is list and "*" in tree:
-        for item in value:
-            if touches(item, tree["*"]):
-                return True
-    return False
-
-
-def _in_use(old: Object | None, paths: Sequence[FieldPath]) -> bool:
-    return old is not None and any(value not in ([], {}) for path in paths for value in _values(old, path))
-
-
-def _values(value: object, path: FieldPath) -> Iterator[object]:
-    """What drop_fields would remove."""
-    head, rest = path[0], path[1:]
-    if head == "*":
-        for item in _items(value):
-            yield from _values(item, rest)
-        return
-    if head.startswith(_ITEMS_WITH):
-        yield from (item for item in _items(value) if head[2:] in item)
-        return
-    found = _named(value, head)
-    if found is not None:
-        if rest:
-            yield from _values(found, rest)
-        else:
-            yield found
-
-
-def _drop(value: object, path: FieldPath) -> None:
-    head, rest = path[0], path[1:]
-    if head == "*":
-        for item in _items(value):
-            _drop(item, rest)
-        return
-    if head.startswith(_ITEMS_WITH):
-        if isinstance(value, list):
-            value[:] = [item for item in value if head[2:] not in item]
-        return
-    found = _named(value, head)
-    if found is None:
-        return
-    had = bool(found)
-    if rest:
-        _drop(found, rest)
-    if not rest or (head[-1] == "?" and had and not found):
-        del value[head.rstrip("?").partition("!")[0]]  # type: ignore[attr-defined]
-
-
-def _items(value: object) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _named(value: object, step: str) -> object:
-    """The value of a step's field, None if there is none to remove."""
-    if not isinstance(value, dict):
-        return None
-    if step in value:
-        return value[step]
-    name, _, kept = step.rstrip("?").partition("!")
-    found = value.get(name)
-    return None if kept and found == kept else found
 
 
 def copy_field(name: str, source: Object, target: Object) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.registry.generic.strategy import FieldPath, Strategy
+from fakeapiserver.registry.generic.field_paths import FieldPath
+from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.resource.device import (
     DeviceClassStrategy,
     ResourceClaimStrategy,

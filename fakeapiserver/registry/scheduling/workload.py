@@ -22,7 +22,8 @@ from fakeapiserver.registry.generic.declarative import (
     unchanged_errors,
     union_errors,
 )
-from fakeapiserver.registry.generic.strategy import Cells, FieldPath, Strategy, copy_field
+from fakeapiserver.registry.generic.field_paths import FieldPath
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _SPEC: Final = Path("spec")

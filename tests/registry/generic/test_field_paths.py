@@ -1,11 +1,12 @@
-"""Fields of features that are off (upstream: dropDisabledFields in every strategy)."""
+"""Removing fields by their paths, and those of features that are off (upstream: dropDisabledFields in every strategy)."""
 
 import copy
+from typing import Any
 
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.generic.strategy import FieldPath, drop_disabled_fields, touches, tree_of
+from fakeapiserver.registry.generic.field_paths import FieldPath, drop_disabled_fields, drop_fields, touches, tree_of
 
 _LISTS: list[FieldPath] = [("spec", "rows", "*", "a"), ("spec", "rows", "*", "b")]
 
@@ -51,3 +52,21 @@ def test_a_glance_tells_of_what_may_be_dropped(obj: Object, found: bool) -> None
         touches(obj, tree_of([[("a", "b", "*", "c"), ("a", "b")], [("x", "*", "y!keep")], [("z?", "*~image")]]))
         is found
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        (("spec", "a"), {"spec": {"b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}),
+        (("spec", "b", "*", "c", "d"), {"spec": {"a": 1, "b": [{"c": {}}, {"c": {"e": 2}}, {"c": {}}]}}),
+        # What holds the field goes along only where the field was the last in it.
+        (("spec", "b", "*", "c?", "d"), {"spec": {"a": 1, "b": [{}, {"c": {"e": 2}}, {"c": {}}]}}),
+        (("spec", "a", "*", "x"), {"spec": {"a": 1, "b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}),
+        (("spec", "b", "*~c"), {"spec": {"a": 1, "b": []}}),
+        (("no", "such"), {"spec": {"a": 1, "b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}),
+    ],
+)
+def test_fields_are_dropped(path: tuple[str, ...], left: dict[str, Any]) -> None:
+    obj = {"spec": {"a": 1, "b": [{"c": {"d": 1}}, {"c": {"d": 1, "e": 2}}, {"c": {}}]}}
+    drop_fields(obj, [path])
+    assert obj == left

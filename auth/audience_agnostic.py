@@ -16,7 +16,7 @@ class AudienceAgnostic:
         self._method = method
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
-        common = tuple(audience for audience in self._audiences if audience in audiences)
+        common = tuple(audience for audience in audiences if audience in self._audiences)
         if not common:
             return None
         response = await self._method.authenticate_token(token, audiences)

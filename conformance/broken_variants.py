@@ -97,16 +97,17 @@ def variants(
     schemas: Mapping[str, Any],
     count: int,
     examples: Examples | None = None,
+    faults: int = 1,
 ) -> Iterator[Variant]:
-    """So many different ones, or as many as there are. `schemas`: what its `schema` refers to; `examples` are put beside its own
-    values."""
+    """So many different ones, or as many as there are, with at least so many faults each. `schemas`: what its `schema` refers to;
+    `examples` are put beside its own values."""
     changes = list(_Breaker(rng, Maker(rng, schemas, broken=0.05), examples or Examples()).changes(obj, schema, ()))
     rng.shuffle(changes)
     seen: set[str] = set()
     for change in changes:
         if len(seen) >= count:
             return
-        together = [change]
+        together = [change, *rng.choices(changes, k=faults - 1)]
         while rng.random() < 0.15:
             together.append(rng.choice(changes))
         made: Any = copy.deepcopy(obj)

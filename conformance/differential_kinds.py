@@ -1,13 +1,14 @@
 """Every built-in kind beside a real server: valid objects through their life, broken ones at their creation and as updates.
 
     python -m conformance.differential_kinds --oracle URL --oracle-token T --server URL --token T
-        [--kind PART] [--variants N] [--seed N] [--output text|json] [--quiet] [--empties]
+        [--kind PART] [--variants N] [--faults N] [--empties] [--seed N] [--output text|json] [--quiet]
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
 (minimal_objects.json) and its rich ones (rich_objects.json; on_request_objects.json has both of what is served on request) are
 created, read, listed, printed, updated, patched, written in their status (by the rich one's own, if it has one) and deleted; of each
 rich one `--variants` broken ones (conformance/broken_variants.py) are tried as new objects and half as many as updates, of the object
-and of its status, all with dryRun; with `--empties` those have an empty list, map or text or null somewhere, and nothing else broken.
+and of its status, all with dryRun, with `--faults` faults or more each; with `--empties` they have an empty list, map or text or null
+somewhere, and nothing else broken.
 What isn't stored is only created, and what the real server doesn't serve is passed over.
 Prints which rich objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the
 shares of equal answers (valid), and of equal status and causes (broken), and of those that tell several things, equal but for their
@@ -137,6 +138,7 @@ class Comparison:
         count: int,
         *,
         quiet: bool,
+        faults: int = 1,
         empties: bool = False,
         rich: Mapping[str, list[dict[str, Any]]] = RICH,
         small: Mapping[str, dict[str, Any]] = OBJECTS,
@@ -146,7 +148,7 @@ class Comparison:
         self._types = Types(oracle)
         self._seed = seed
         self._count = count
-        self._quiet, self._empties = quiet, empties
+        self._quiet, self._faults, self._empties = quiet, faults, empties
         self._told: set[str] = set()
         self._examples = self._gathered()
         for collection, obj in _NEEDED:
@@ -202,7 +204,7 @@ class Comparison:
         if self._empties:
             made = list(emptied(obj, schema, schemas))
             return iter(rng.sample(made, min(count, len(made))))
-        return variants(rng, obj, schema, schemas, count, self._examples)
+        return variants(rng, obj, schema, schemas, count, self._examples, self._faults)
 
     def _await(self, path: str, kind: str, wanted: str, *, gone: bool) -> None:
         """Until both servers tell the condition, or have nothing there."""
@@ -345,7 +347,7 @@ def _told(answer: Answer) -> frozenset[tuple[str, str, str]]:
 
 
 def main() -> int:
-    parser = comparing(__doc__, variants=60)
+    parser = comparing(__doc__, variants=60, faults=1)
     parser.add_argument("--kind", default="", help="only collections whose path has this in it")
     parser.add_argument("--empties", action="store_true", help="break objects by what is empty alone")
     parser.add_argument("--output", choices=("text", "json"), default="text")
@@ -360,6 +362,7 @@ def main() -> int:
         arguments.seed,
         arguments.variants,
         quiet=arguments.quiet,
+        faults=arguments.faults,
         empties=arguments.empties,
         rich=rich,
         small=small,

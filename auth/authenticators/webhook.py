@@ -65,7 +65,7 @@ class WebhookTokens:
             raise RefusedError(str(error)) from error
         status = answer.get("status") or {}
         named = _texts(status.get("audiences")) or self._audiences
-        common = tuple(audience for audience in audiences if audience in named)
+        common = tuple(audience for audience in named if audience in audiences)
         if not common:
             return None
         if status.get("authenticated") is not True:

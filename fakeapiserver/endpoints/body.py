@@ -196,7 +196,7 @@ def _decode(
         if texts:
             obj = json.rounded(obj)
     except ValueError as error:
-        text = _exactly(data, kind) if media_type == JSON and not duplicates else ""
+        text = _told_as_written(data, kind) if media_type == JSON and not kind.custom else ""
         raise cannot_be_handled(obj, kind, text or str(error)) from None
     if in_order:
         obj = dict(obj)  # which now says everything once
@@ -225,10 +225,10 @@ def _as_written(data: bytes, obj: Object) -> Object:
     return exact | {name: obj[name] for name in ("kind", "apiVersion") if name in obj}
 
 
-def _exactly(data: bytes, kind: Kind) -> str:
-    """What is wrong with a body, where it is a number shown as it was written: integers of any size are read as such."""
+def _told_as_written(data: bytes, kind: Kind) -> str:
+    """What is wrong with a body, where that shows a number as it was written."""
     try:
-        kind.decode(json.decode_exactly(data))
+        kind.decode(json.decode_as_written(data))
     except ValueError as error:
         return str(error)
     return ""

@@ -8,6 +8,7 @@ Functions take sets and return new ones that may share nodes with them: no set i
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
@@ -253,9 +254,14 @@ def value_element(value: Any) -> str:
 _encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
 
+# With what else begins with a backslash, which stays.
+_ESCAPED: Final = re.compile(r"\\.|[<>&\u2028\u2029]")
+_ESCAPES: Final = {text: f"\\u{ord(text):04x}" for text in "<>&\u2028\u2029"} | {r"\b": r"\u0008", r"\f": r"\u000c"}
+
+
 def _json(value: Any) -> str:
-    """JSON as Go writes it, which escapes what could end an HTML script."""
+    """JSON as json-iterator writes it, which escapes what could end an HTML script."""
     text = _encode(value).decode()
-    if "<" in text or ">" in text or "&" in text:
-        text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    if "<" in text or ">" in text or "&" in text or "\\" in text or not text.isascii():
+        text = _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], found[0]), text)
     return text

@@ -12,7 +12,8 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.quantity import canonical_quantity
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
-from fakeapiserver.apimachinery.serializer.go_json import Repeated
+from fakeapiserver.apimachinery.serializer.go_json import Repeated, Written
+from fakeapiserver.apimachinery.serializer.json import go_float
 
 
 class DecodeError(ValueError):
@@ -20,7 +21,6 @@ class DecodeError(ValueError):
 
 
 _MAX_STRICT_ERRORS: Final = 100
-_EXPONENT_FROM: Final = 1e21
 _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
@@ -78,9 +78,10 @@ def _described(value: Any, exact: bool) -> str:
 
 
 def _literal(value: float) -> str:
-    """A number as its body most likely wrote it: whole ones beyond int64 were read as floats."""
-    whole = type(value) is float and 2**63 <= abs(value) < _EXPONENT_FROM
-    return repr(int(value) if whole else value)
+    """A number as its body wrote it, where that is known; else as Go writes it, through whom YAML goes."""
+    if isinstance(value, Written):
+        return value.text
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 Decoder = Callable[[Any, State], Any]

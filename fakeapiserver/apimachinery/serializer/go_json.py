@@ -7,7 +7,7 @@ or a key is repeated. It keeps its own stack, so depth is limited by the rule an
 import codecs
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fakeapiserver.apimachinery.field import go_quote
 
@@ -75,16 +75,31 @@ class Repeated(dict[str, Any]):
         super().__setitem__(key, value)
 
 
+class Written(float):
+    """A number with a fraction or an exponent that knows how it was written; nothing encodes it: see `json.rounded`."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 class JSONParser:
     """Parses `data` once; `duplicates` then holds the paths of repeated keys (`spec.containers[0].name`), in order.
 
     With `merge` objects that repeat a key are `Repeated`, and `first_at` and `repeated_at` tell where in the text a path's key
-    stands first and where it is first repeated."""
+    stands first and where it is first repeated. With `written` floats are `Written`."""
 
-    def __init__(self, data: bytes, *, merge: bool = False) -> None:
+    def __init__(self, data: bytes, *, merge: bool = False, written: bool = False) -> None:
         self.data = data
         self.at = 0
-        self.merge = merge
+        self.merge, self.written = merge, written
         self.duplicates: list[str] = []
         self.first_at: dict[str, int] = {}
         self.repeated_at: dict[str, int] = {}
@@ -212,7 +227,7 @@ class JSONParser:
         start = self.at
         if found := _NUMBER.match(self.data, start):
             self.at = found.end()
-            return _to_number(found[0].decode())
+            return self._read(found[0].decode())
         if self._peek() == b"-":
             self.at += 1
         if self._peek() == b"0":
@@ -227,7 +242,11 @@ class JSONParser:
             if self._peek() in (b"+", b"-"):
                 self.at += 1
             self._digits("in exponent of numeric literal")
-        return _to_number(self.data[start : self.at].decode())
+        return self._read(self.data[start : self.at].decode())
+
+    def _read(self, text: str) -> int | float:
+        found = _to_number(text)
+        return Written(text) if self.written and type(found) is float else found
 
     def _digits(self, context: str) -> None:
         end = self._end_of(_DIGITS)

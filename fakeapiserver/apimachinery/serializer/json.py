@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, Written
 
 __all__ = [
     "DecodeError",
     "Written",
     "decode",
+    "decode_as_written",
     "decode_exactly",
     "duplicate_fields",
     "encode",
@@ -51,27 +52,17 @@ def decode(data: bytes) -> Any:
     return _go_numbers(value) if any(search(data) for search in _LONG_NUMBER) else value
 
 
-class Written(float):
-    """A number with a fraction or an exponent that knows how it was written; nothing encodes it: see `rounded`."""
-
-    __slots__ = ("text",)
-    text: str
-
-    def __new__(cls, text: str) -> "Written":
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    def __repr__(self) -> str:
-        return self.text
-
-
 def decode_exactly(data: bytes) -> Any:
     """As `decode`, with integers of any size and other numbers as they are `Written`. DecodeError, not worded as Go's."""
     try:
         return _decode_written(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DecodeError(str(error)) from None
+
+
+def decode_as_written(data: bytes) -> Any:
+    """As `decode`, slowly: objects with repeated keys are `Repeated`, and floats `Written`."""
+    return JSONParser(data, merge=True, written=True).parse()
 
 
 def rounded(value: Any) -> Any:

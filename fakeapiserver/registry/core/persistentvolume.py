@@ -5,6 +5,7 @@ pkg/apis/core/validation/validation.go (ValidatePersistentVolume…), pkg/volume
 """
 
 from collections.abc import Sequence
+from functools import partial
 from posixpath import normpath
 from typing import Final
 
@@ -21,8 +22,8 @@ from fakeapiserver.registry.core.pod_warnings import DEPRECATED_VOLUMES
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.volume_sources import (
     PERSISTENT_SOURCES,
-    iscsi_long_name_error,
-    iscsi_name_is_long,
+    SourceErrors,
+    iscsi_errors,
     one_source_errors,
 )
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -174,8 +175,15 @@ def volume_spec_errors(spec: Object, path: Path, name: str, *, inline: bool = Fa
     if affinity is not None:
         at = path.child("nodeAffinity")
         errors += [field.forbidden(at, _NOT_INLINE)] if inline else _affinity_errors(affinity, at)
-    errors += one_source_errors(spec, PERSISTENT_SOURCES, path, never_refused=("flexVolume",))
-    errors += _source_rest_errors(spec, path, name)
+
+    def rest_errors(source: str, looked_at: bool) -> ErrorList:
+        if source != "local" or not looked_at or affinity is not None:
+            return []
+        return [field.required(path.child("nodeAffinity"), "Local volume requires node affinity")]
+
+    sources: dict[str, SourceErrors] = {**PERSISTENT_SOURCES, "iscsi": partial(iscsi_errors, volume=name)}
+    errors += one_source_errors(spec, sources, path, rest_errors, never_refused=("flexVolume",))
+    errors += _root_errors(spec, path)
     return errors + _class_and_mode_errors(spec, path, inline)
 
 
@@ -220,20 +228,13 @@ def _affinity_errors(affinity: Object, path: Path) -> ErrorList:
     return node_selector_errors(required, path.child("required"))
 
 
-def _source_rest_errors(spec: Object, path: Path, name: str) -> ErrorList:
-    """What a source asks of the rest of the volume; only of the first one, which alone is looked at."""
-    first = next(iter(_source(spec)), "")
-    errors: ErrorList = []
-    if first == "iscsi" and iscsi_name_is_long(name, spec["iscsi"]):
-        errors.append(iscsi_long_name_error(spec["iscsi"], path.child("iscsi")))
-    if first == "local" and "nodeAffinity" not in spec:
-        errors.append(field.required(path.child("nodeAffinity"), "Local volume requires node affinity"))
+def _root_errors(spec: Object, path: Path) -> ErrorList:
     host_path = (spec.get("hostPath") or {}).get("path", "")
     root = host_path.startswith("/") and normpath(host_path) in ("/", "//")
-    if root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        detail = "may not be 'recycle' for a hostPath mount of '/'"
-        errors.append(field.forbidden(path.child("persistentVolumeReclaimPolicy"), detail))
-    return errors
+    if not root or spec.get("persistentVolumeReclaimPolicy") != "Recycle":
+        return []
+    detail = "may not be 'recycle' for a hostPath mount of '/'"
+    return [field.forbidden(path.child("persistentVolumeReclaimPolicy"), detail)]
 
 
 def _class_and_mode_errors(spec: Object, path: Path, inline: bool) -> ErrorList:

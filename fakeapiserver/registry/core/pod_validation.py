@@ -294,15 +294,13 @@ def _without_seconds(toleration: Mapping[str, Any]) -> Object:
 
 
 def _gate_errors(spec: Object, before: Object) -> ErrorList:
-    known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
+    """Of several of one name only the last is told."""
+    added = {gate.get("name", ""): i for i, gate in enumerate(spec.get("schedulingGates") or ())}
+    for gate in before.get("schedulingGates") or ():
+        added.pop(gate.get("name", ""), None)
+    detail = "only deletion is allowed, but found new scheduling gate"
     path = SPEC.child("schedulingGates")
-    return [
-        field.forbidden(
-            path.index(i).child("name"), f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-        )
-        for i, gate in enumerate(spec.get("schedulingGates") or ())
-        if gate.get("name") not in known
-    ]
+    return [field.forbidden(path.index(i).child("name"), f"{detail} '{name}'") for name, i in added.items()]
 
 
 def _with_what_may_change(spec: Object, before: Object) -> Object:

@@ -90,8 +90,8 @@ def cluster_ip_errors(spec: Object, before: Object) -> ErrorList:
         if family not in ("IPv4", "IPv6"):
             errors.append(field.not_supported(_FAMILIES.index(i), family, ("IPv4", "IPv6")))
         errors += duplicate_errors(family, seen, _FAMILIES.index(i))
-    if "ipFamilyPolicy" in spec:
-        errors += choice_errors(spec["ipFamilyPolicy"], _POLICIES, _SPEC.child("ipFamilyPolicy"))
+    if spec.get("ipFamilyPolicy", _POLICIES[0]) not in _POLICIES:
+        errors.append(field.not_supported(_SPEC.child("ipFamilyPolicy"), spec["ipFamilyPolicy"], _POLICIES))
     wrong = _each_ip_errors(addresses, before.get("clusterIPs") or [])
     errors += wrong
     if len(addresses) > 2:

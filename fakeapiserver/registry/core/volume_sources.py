@@ -50,9 +50,14 @@ _RESERVED: Final = (".kubernetes.io", ".k8s.io")
 
 
 def one_source_errors(
-    volume: Object, sources: Mapping[str, SourceErrors], path: Path, never_refused: Sequence[str] = ()
+    volume: Object,
+    sources: Mapping[str, SourceErrors],
+    path: Path,
+    rest_errors: Callable[[str, bool], ErrorList],
+    never_refused: Sequence[str] = (),
 ) -> ErrorList:
-    """A volume has one source. `sources` are in upstream's order: the first one is looked at, the others are refused."""
+    """A volume has one source. `sources` are in upstream's order: the first one is looked at, the others are refused. `rest_errors`:
+    what a source, looked at or not, asks of the rest of the volume."""
     errors: ErrorList = []
     found = 0
     for name, source_errors in sources.items():
@@ -64,6 +69,7 @@ def one_source_errors(
             errors.append(field.forbidden(path.child(_REFUSED_AS.get(name, name)), detail))
         else:
             errors += source_errors(source, path.child(_FOUND_AT.get(name, name)))
+        errors += rest_errors(name, not found)
         found += 1
     return errors if found else [*errors, field.required(path, "must specify a volume type")]
 
@@ -214,9 +220,12 @@ def _glusterfs_errors(source: Object, path: Path) -> ErrorList:
     return errors if namespace is None else errors + name_errors(namespace, names.is_dns1123_label, at)
 
 
-def iscsi_errors(source: Object, path: Path, *, says_how: bool = False) -> ErrorList:
-    """`says_how`: pods' volumes are told how names begin."""
+def iscsi_errors(source: Object, path: Path, *, says_how: bool = False, volume: str = "") -> ErrorList:
+    """`says_how`: pods' volumes are told how names begin. `volume`: a persistent one's name."""
     errors = required_errors(source, path, "targetPortal")
+    if volume and iscsi_name_is_long(volume, source):
+        at = path.child("targetportal")
+        errors.append(field.invalid(at, source.get("targetPortal", ""), INITIATOR_TOO_LONG))
     errors += required_errors(source, path, "iqn") or _iscsi_name_errors(source["iqn"], path.child("iqn"), says_how)
     lun = source.get("lun", 0)
     if not 0 <= lun <= 255:
@@ -234,10 +243,6 @@ def iscsi_errors(source: Object, path: Path, *, says_how: bool = False) -> Error
 def iscsi_name_is_long(name: str, source: Object) -> bool:
     text = f"{name}:{source.get('targetPortal', '')}"
     return source.get("initiatorName") is not None and len(text.encode()) > _MAX_NAME_AND_PORTAL
-
-
-def iscsi_long_name_error(source: Object, path: Path) -> field.Error:
-    return field.invalid(path.child("targetportal"), source.get("targetPortal", ""), INITIATOR_TOO_LONG)
 
 
 def _iscsi_name_errors(name: str, path: Path, says_how: bool) -> ErrorList:

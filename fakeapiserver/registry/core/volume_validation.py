@@ -41,7 +41,11 @@ _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _LEAST_SECONDS: Final = 600
 _MOST_SECONDS: Final = 2**32
 _CONFLICT: Final = "conflicting duplicate paths"
-_TEMPLATE_FIELDS: Final = ("annotations", "labels")
+# What a template's metadata may not have, in the order of Go's type, whose names are shown with their first letter in lower case.
+_NOT_OF_TEMPLATES: Final = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"),
+)
 _OWN_CLAIM: Final = "must not reference a PVC that gets created for an ephemeral volume"
 
 
@@ -68,19 +72,24 @@ def volume_errors(volumes: Sequence[Object], path: Path, meta: Object | None) ->
 def _source_errors(volume: Object, path: Path, meta: Object | None) -> ErrorList:
     rules = _OF_TEMPLATES if meta is None else _OF_PODS
     given = [name for name in volume if name in rules]
-    # Upstream's order matters where there are several only.
-    errors = one_source_errors(volume, rules if len(given) > 1 else {name: rules[name] for name in given}, path)
     name = volume.get("name", "")
-    if "iscsi" in volume and iscsi_name_is_long(name, volume["iscsi"]):
-        errors.append(field.invalid(path.child("name"), name, INITIATOR_TOO_LONG))
-    pod = (meta or {}).get("name")
-    if "ephemeral" in given and pod and name and next(source for source in rules if source in volume) == "ephemeral":
+
+    def rest_errors(source: str, looked_at: bool) -> ErrorList:
+        if source == "iscsi" and iscsi_name_is_long(name, volume["iscsi"]):
+            return [field.invalid(path.child("name"), name, INITIATOR_TOO_LONG)]
+        pod = (meta or {}).get("name")
+        if source != "ephemeral" or not looked_at or not pod or not name:
+            return []
         claim = f"{pod}-{name}"
-        errors += [
-            field.invalid(path.child("name"), name, f"PVC name {field.go_quote(claim)}: {problem}")
-            for problem in names.is_dns1123_subdomain(claim)
+        problems = names.is_dns1123_subdomain(claim)
+        return [
+            field.invalid(path.child("name"), name, f"PVC name {field.go_quote(claim)}: {text}") for text in problems
         ]
-    return errors
+
+    # Upstream's order matters where there are several only.
+    return one_source_errors(
+        volume, rules if len(given) > 1 else {name: rules[name] for name in given}, path, rest_errors
+    )
 
 
 def _empty_dir_errors(source: Object, path: Path) -> ErrorList:
@@ -217,9 +226,9 @@ def _ephemeral_errors(source: Object, path: Path) -> ErrorList:
     errors = names.validate_annotations(meta.get("annotations") or {}, at.child("metadata", "annotations"))
     errors += names.validate_labels(meta.get("labels") or {}, at.child("metadata", "labels"))
     errors += [
-        field.forbidden(at.child("metadata", name), "cannot be set")
-        for name in meta
-        if meta[name] and name not in _TEMPLATE_FIELDS
+        field.forbidden(at.child("metadata", "uID" if name == "uid" else name), "cannot be set")
+        for name in _NOT_OF_TEMPLATES
+        if meta.get(name)
     ]
     return errors + claim_spec_errors(template.get("spec") or {}, at.child("spec"))
 

@@ -34,6 +34,7 @@ MetaCheck = Literal["create", "update", "spec", "immutable"]
 _KEPT_METADATA: Final = (
     "deletionTimestamp",
     "generation",
+    "selfLink",
     "labels",
     "annotations",
     "finalizers",

@@ -1,6 +1,6 @@
 """What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
@@ -62,6 +62,8 @@ class Attributes(Struct):
     warnings: list[str] = field(default_factory=list)
     reinvocation: Reinvocation | None = None
     annotations: Annotations | None = None
+    # Where lists and maps were sent empty, ("spec", "overhead"): in `object` there are none.
+    empties: Container[tuple[str | int, ...]] = ()
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
         """Of interest only where the request is audited."""

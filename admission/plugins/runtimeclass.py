@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse, same_amounts
 
+_UNDEFINED = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
@@ -28,7 +29,7 @@ class RuntimeClass(Handler):
         overhead = found.get("overhead")
         if overhead is not None:
             fixed = overhead.get("podFixed") or {}
-            if spec.get("overhead") and not same_amounts(fixed, spec["overhead"]):
+            if _has_overhead(attributes, spec) and not same_amounts(fixed, spec.get("overhead") or {}):
                 raise forbidden(attributes, _MISMATCH)
             if fixed:
                 spec["overhead"] = _in_milli(fixed)
@@ -39,9 +40,8 @@ class RuntimeClass(Handler):
         spec, found = self._find(attributes)
         overhead = (found or {}).get("overhead")
         if overhead is None:
-            if spec.get("overhead") is not None:
-                text = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-                raise forbidden(attributes, text)
+            if _has_overhead(attributes, spec):
+                raise forbidden(attributes, _UNDEFINED)
         elif not same_amounts(_in_milli(overhead.get("podFixed") or {}), spec.get("overhead") or {}):
             raise forbidden(attributes, _MISMATCH)
 
@@ -55,6 +55,11 @@ class RuntimeClass(Handler):
         if found is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         return spec, found
+
+
+def _has_overhead(attributes: Attributes, spec: Object) -> bool:
+    """An empty one counts."""
+    return spec.get("overhead") is not None or ("spec", "overhead") in attributes.empties
 
 
 def _in_milli(fixed: Mapping[str, str]) -> dict[str, str]:

@@ -143,8 +143,9 @@ def _type_errors(spec: Object) -> ErrorList:
     if kind != "ExternalName":
         return []
     detail = "may not be set for ExternalName services"
-    unset = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
-    errors = [field.forbidden(_SPEC.child(name), detail) for name in unset if spec.get(name)]
+    given = [name for name in ("clusterIPs", "ipFamilies") if spec.get(name)]
+    given += ["ipFamilyPolicy"] if "ipFamilyPolicy" in spec else []
+    errors = [field.forbidden(_SPEC.child(name), detail) for name in given]
     path, name = _SPEC.child("externalName"), spec.get("externalName", "").removesuffix(".")
     return errors + (name_errors(name, names.is_dns1123_subdomain, path) if name else [field.required(path)])
 

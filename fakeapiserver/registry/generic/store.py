@@ -607,6 +607,7 @@ class Store:
             options,
             request.warnings,
             annotations=request.annotations,
+            empties=request.empties,
         )
 
     def _changed(self, attributes: Attributes, obj: Object) -> Attributes:

@@ -37,7 +37,7 @@ class Validator(Struct, frozen=True):
 
     def create_errors(self, obj: Object, empties: "Empties") -> ErrorList:
         """Upstream: rest.BeforeCreate."""
-        sent = as_sent(obj, empties) if empties else obj
+        sent = self._sent(obj, None, empties)
         errors: ErrorList = []
         for check in self.strategy.create_checks:
             errors += self._check(check, sent, {})
@@ -51,16 +51,20 @@ class Validator(Struct, frozen=True):
         # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
-        sent = as_sent(new, empties) if empties else new
+        sent = self._sent(new, old, empties)
         for check in self.strategy.meta_checks(subresource):
             errors += self._check(check, sent, old)
         errors += self.kind.validate(new, old)
-        own = self._own_errors(subresource, sent if self.strategy.tells_empties else new, old)
-        if own and sent is not new:
-            # Where rules ask what has changed, an empty list is none; their texts show it.
-            shown = self._own_errors(subresource, sent, old)
-            own = shown if [error.field for error in shown] == [error.field for error in own] else own
-        return errors + own
+        if sent is not new and not self.strategy.tells_empties:
+            old = as_sent(old, empties)  # where rules ask what has changed, an empty list is none
+        return errors + self._own_errors(subresource, sent, old)
+
+    def _sent(self, obj: Object, old: Object | None, empties: "Empties") -> Object:
+        if not empties:
+            return obj
+        sent = as_sent(obj, empties)
+        self.strategy.drop_disabled(sent, old)
+        return sent
 
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)

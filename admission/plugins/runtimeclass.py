@@ -29,7 +29,7 @@ class RuntimeClass(Handler):
         overhead = found.get("overhead")
         if overhead is not None:
             fixed = overhead.get("podFixed") or {}
-            if _has_overhead(attributes, spec) and not same_amounts(fixed, spec.get("overhead") or {}):
+            if spec.get("overhead") and not same_amounts(fixed, spec["overhead"]):
                 raise forbidden(attributes, _MISMATCH)
             if fixed:
                 spec["overhead"] = _in_milli(fixed)

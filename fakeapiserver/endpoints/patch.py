@@ -229,7 +229,9 @@ def _decode(
             unknown = elsewhere
         elif len(unknown) > 1:
             # Told in the order of the document that upstream decodes.
-            unknown = sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(ordered())
+            unknown = (
+                sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(_read_again(ordered))
+            )
     except ValueError as error:
         raise _invalid_patch(change.shown(ordered), _first_problem(error, kind, change, ordered)) from None
     if not isinstance(patched.get("metadata"), dict):
@@ -242,10 +244,15 @@ def _first_problem(error: ValueError, kind: Kind, change: _Change, ordered: Call
     """What Go meets first in the text of the document."""
     if change.strategic is None and not kind.custom:
         try:
-            kind.decode(json.decode(go_text(ordered())))
+            kind.decode(_read_again(ordered))
         except ValueError as first:
             return str(first)
     return str(error)
+
+
+def _read_again(ordered: Callable[[], Any]) -> Any:
+    """The document out of its text, as upstream decodes it."""
+    return json.decode_as_written(go_text(ordered()))
 
 
 def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callable[[], Any]) -> list[str]:

@@ -228,7 +228,7 @@ def _ephemeral_errors(source: Object, path: Path) -> ErrorList:
     errors += [
         field.forbidden(at.child("metadata", "uID" if name == "uid" else name), "cannot be set")
         for name in _NOT_OF_TEMPLATES
-        if meta.get(name)
+        if meta.get(name) not in (None, "", 0)  # an empty list is one
     ]
     return errors + claim_spec_errors(template.get("spec") or {}, at.child("spec"))
 

@@ -3,11 +3,10 @@
 Upstream: k8s.io/kubernetes/pkg/certauthorization/certauthorization.go.
 """
 
-from fakeapiserver.admission.interfaces import Initializer
-from fakeapiserver.auth.interfaces import Attributes, Decision, EvaluationError, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 
 
-async def is_authorized_for_signer(initializer: Initializer, user: UserInfo, verb: str, signer: str) -> bool:
+async def is_authorized_for_signer(authorizer: Authorizer | None, user: UserInfo, verb: str, signer: str) -> bool:
     """Whether the user may `verb` for this signer, or for all of its domain (`example.com/*`)."""
     for name in (signer, signer.partition("/")[0] + "/*"):
         wanted = Attributes(
@@ -19,17 +18,17 @@ async def is_authorized_for_signer(initializer: Initializer, user: UserInfo, ver
             resource="signers",
             name=name,
         )
-        if await is_allowed(initializer, wanted):
+        if await is_allowed(authorizer, wanted):
             return True
     return False
 
 
-async def is_allowed(initializer: Initializer, wanted: Attributes) -> bool:
+async def is_allowed(authorizer: Authorizer | None, wanted: Attributes) -> bool:
     """Who can't find out doesn't allow it; without an authorizer everything is."""
-    if initializer.authorizer is None:
+    if authorizer is None:
         return True
     try:
-        decision, _ = await initializer.authorizer.authorize(wanted)
+        decision, _ = await authorizer.authorize(wanted)
     except EvaluationError:
         return False
     return decision is Decision.ALLOW

@@ -19,6 +19,6 @@ class CertificateApproval(Handler):
         if attributes.subresource != "approval" or attributes.old_object is None:
             return
         signer = attributes.old_object["spec"]["signerName"]
-        if not await is_authorized_for_signer(self.initializer, attributes.user, "approve", signer):
+        if not await is_authorized_for_signer(self.initializer.authorizer, attributes.user, "approve", signer):
             reason = f"user not permitted to approve requests with signerName {go_quote(signer)}"
             raise forbidden(attributes, reason)

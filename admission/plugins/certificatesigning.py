@@ -23,7 +23,7 @@ class CertificateSigning(Handler):
         if attributes.subresource != "status" or old is None or _answer(old) == _answer(attributes.object):
             return
         signer = old["spec"]["signerName"]
-        if not await is_authorized_for_signer(self.initializer, attributes.user, "sign", signer):
+        if not await is_authorized_for_signer(self.initializer.authorizer, attributes.user, "sign", signer):
             raise forbidden(attributes, f"user not permitted to sign requests with signerName {go_quote(signer)}")
 
 

@@ -24,7 +24,7 @@ class ClusterTrustBundleAttest(Handler):
         signer = bundle["spec"].get("signerName") or ""
         if not signer or (attributes.old_object is not None and _own(bundle) == _own(attributes.old_object)):
             return
-        if not await is_authorized_for_signer(self.initializer, attributes.user, "attest", signer):
+        if not await is_authorized_for_signer(self.initializer.authorizer, attributes.user, "attest", signer):
             raise forbidden(attributes, f"user not permitted to attest for signerName {go_quote(signer)}")
 
 

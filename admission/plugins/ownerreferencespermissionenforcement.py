@@ -63,7 +63,7 @@ class OwnerReferencesPermissionEnforcement(Handler):
     async def _is_allowed(self, wanted: Wanted) -> bool:
         from fakeapiserver.admission.signers import is_allowed
 
-        return await is_allowed(self.initializer, wanted)
+        return await is_allowed(self.initializer.authorizer, wanted)
 
 
 def _owners(obj: Object | None) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fakeapiserver.auth.client_certificates import CertificateVerifier
 
 _CACHE_SIZE: Final = 256
+# The gate: whether proxies may tell uids, and aggregated servers are told them.
+REQUEST_HEADER_UID: Final = "RemoteRequestHeaderUID"
 _KEEP_REFUSED: Final = 10.0  # seconds: a certificate may not be valid yet
 
 

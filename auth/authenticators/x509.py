@@ -27,9 +27,10 @@ _Key = tuple[bytes, tuple[bytes, ...]]
 
 class X509:
     """Checks the peer certificate against a client CA bundle (PEM). What was found right is remembered per certificate until
-    one of its chain expires, or the bundle changes."""
+    one of its chain expires, or the bundle changes. `reads_uids`: a subject may tell a user's UID."""
 
-    def __init__(self, client_ca: bytes, clock: Clock | None = None) -> None:
+    def __init__(self, client_ca: bytes, clock: Clock | None = None, *, reads_uids: bool = True) -> None:
+        self._reads_uids = reads_uids
         self._clock = clock or SystemClock()
         self.use(client_ca)
 
@@ -59,20 +60,20 @@ class X509:
 
                 self._verifier = CertificateVerifier(self._client_ca)
             certificate, expires = self._verifier.verify(*key, now)
-            user = user_of(certificate, key[0])
+            user = user_of(certificate, key[0], reads_uids=self._reads_uids)
         except ValueError as error:
             raise new_unauthorized() from error
         return expires, add_authenticated(user) if user is not None else None
 
 
-def user_of(certificate: "x509.Certificate", der: bytes) -> UserInfo | None:
+def user_of(certificate: "x509.Certificate", der: bytes, *, reads_uids: bool = True) -> UserInfo | None:
     """The user a checked certificate names; None without a CN. ValueError on an unusable UID attribute."""
     from cryptography.x509.oid import NameOID, ObjectIdentifier
 
     names = _values(certificate, NameOID.COMMON_NAME)
     if not names or not names[-1]:
         return None
-    uids = _values(certificate, ObjectIdentifier(_UID))
+    uids = _values(certificate, ObjectIdentifier(_UID)) if reads_uids else []
     if len(uids) > 1 or "" in uids:
         raise ValueError("expected 1 UID, not empty")
     credential = "X509SHA256=" + hashlib.sha256(der).hexdigest()

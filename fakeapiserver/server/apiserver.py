@@ -40,7 +40,7 @@ from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
-from fakeapiserver.server.identity import IdentityLease
+from fakeapiserver.server.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.ip_repair import ServiceIPRepair
 from fakeapiserver.server.loopback_writer import LoopbackWriter
 from fakeapiserver.server.metrics import Metrics
@@ -141,7 +141,7 @@ class APIServer:
         self.table = ResourceTable(served)
         features = self.table.scheme.features
         self.started = self.clock.now()
-        self._front_proxy = front_proxy or FrontProxy()
+        self._front_proxy = (front_proxy or FrontProxy()).heeding(features)
         self.metrics = Metrics(self.table, self._stored, self.started)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
@@ -193,7 +193,7 @@ class APIServer:
         )
         self.scopes.admission, self.metrics.admission = chain, chain.timings
         self.custom_resources = CustomResources(self.scopes, self._to_webhooks)
-        self._identity = IdentityLease(self.scopes, lambda: self.address)
+        self._identity = IdentityLease(self.scopes, lambda: self.address) if features.enabled(IDENTITY) else None
         keys, audiences = service_account_keys(config), api_audiences(config)
         self._issuer = TokenIssuer(
             keys,
@@ -223,6 +223,7 @@ class APIServer:
         )
         self._authentication = authentication(
             config,
+            features,
             clock=self.clock,
             token=admin_token,
             client_authorities=self.client_authorities,
@@ -299,14 +300,15 @@ class APIServer:
         )
         if self._has_authorities:
             await self._trust.sync()
-        await self._identity.create()
+        if self._identity is not None:
+            await self._identity.create()
         if self.config.metrics:
             await self.metrics_apis.serve(self.config.metrics)
         background = [
             self.custom_resources.run,
             self.custom_resources.registration.run,
             self.aggregator.run,
-            self._identity.run,
+            *([self._identity.run] if self._identity is not None else []),
             *([self._trust.run] if self._has_authorities else []),
             *([self._compact] if self.config.etcd_compaction_interval else []),
             *self._authentication.background,
@@ -319,7 +321,7 @@ class APIServer:
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
         # upstream's server asks itself before it stores the service kubernetes: its checks are counted before anybody else asks
-        health.health("/readyz", {}, self.metrics.health_checks)
+        health.health("/readyz", {}, self.metrics.health_checks, self.table.scheme.features)
 
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
         """The one of kube-controller-manager's that runs in here."""

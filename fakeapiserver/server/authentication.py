@@ -16,10 +16,11 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
-from fakeapiserver.auth.authenticators.requestheader import RequestHeader, RequestHeaderConfig
+from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID, RequestHeader, RequestHeaderConfig
 from fakeapiserver.auth.authenticators.serviceaccount import (
     LEGACY_ISSUER,
     BoundValidator,
@@ -59,6 +60,7 @@ class Authentication(Struct, frozen=True):
 
 def authentication(
     config: Config,
+    features: FeatureGates,
     *,
     clock: Clock,
     token: str,
@@ -71,7 +73,7 @@ def authentication(
 ) -> Authentication:
     """`token` is the server's own administrator's. OSError and ValueError for unusable files and flags
     that contradict each other."""
-    check_options(config)
+    check_options(config, features)
     audiences = api_audiences(config)
     background: list[Background] = [client_authorities.run]
     methods: list[Authenticator] = []
@@ -79,7 +81,7 @@ def authentication(
         proxy = RequestHeader(request_headers, clock)
         methods.append(proxy if config.requestheader_client_ca_file is not None else _OwnFrontProxy(proxy))
     if client_authorities.bundle:
-        x509 = X509(b"", clock)
+        x509 = X509(b"", clock, reads_uids=features.enabled("AllowParsingUserUIDFromCertAuth"))
         client_authorities.subscribe(x509.use)
         methods.append(x509)
     tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, admin_token(token))]
@@ -211,7 +213,7 @@ def api_audiences(config: Config) -> tuple[str, ...]:
     return config.api_audiences or config.service_account_issuer
 
 
-def check_options(config: Config) -> None:
+def check_options(config: Config, features: FeatureGates = DEFAULT_GATES) -> None:
     """ValueError and OSError in upstream's words, for flags that contradict each other (all at once) and files that nothing can be
     done with."""
     longest, (least, most) = config.service_account_max_token_expiration, _LONGEST_BOUNDS
@@ -223,7 +225,7 @@ def check_options(config: Config) -> None:
             private_key(signing)
         except (OSError, ValueError) as error:
             raise ValueError(f"failed to parse service-account-issuer-key-file: {error}") from error
-    errors = [*_oidc_errors(config), *_service_account_errors(config), *_request_header_errors(config)]
+    errors = [*_oidc_errors(config), *_service_account_errors(config), *_request_header_errors(config, features)]
     if errors:
         raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
@@ -257,19 +259,21 @@ def _service_account_errors(config: Config) -> list[str]:
     return errors
 
 
-def _request_header_errors(config: Config) -> Iterator[str]:
+def _request_header_errors(config: Config, features: FeatureGates) -> Iterator[str]:
     blank = {
         "username-headers": config.requestheader_username_headers,
         "group-headers": config.requestheader_group_headers,
         "extra-headers-prefix": config.requestheader_extra_headers_prefix,
         "allowed-names": config.requestheader_allowed_names,
-        "uid-headers": config.requestheader_uid_headers,
+        "uid-headers": config.requestheader_uid_headers if features.enabled(REQUEST_HEADER_UID) else (),
     }
     for name, values in blank.items():
         if not all(value.strip() for value in values):
             yield f'empty value in "requestheader-{name}"'
     uids = config.requestheader_uid_headers
-    if uids and not any(value.lower() == "x-remote-uid" for value in uids):
+    if uids and not features.enabled(REQUEST_HEADER_UID):
+        yield f'--requestheader-uid-headers requires the "{REQUEST_HEADER_UID}" feature to be enabled'
+    elif uids and not any(value.lower() == "x-remote-uid" for value in uids):
         yield (
             "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation "
             "will not work"

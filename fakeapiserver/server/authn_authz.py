@@ -56,8 +56,8 @@ def guards(
     log: "AccessLog | None",
 ) -> Callable[[GroupResource], "Guard | None"]:
     """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, who names params must be
-    allowed to read them, who claims devices that others use must be in a namespace for that, and telling which devices a claim
-    has takes a right of its own. `log` is told which rights that took."""
+    allowed to read them, who claims devices that others use must be in a namespace for that, telling which devices a claim
+    has takes a right of its own, and so does answering a request for a pod's certificate. `log` is told which rights that took."""
     asked = log.beside(lambda _: True) if log is not None else authorizer
 
     def guard(resource: GroupResource) -> "Guard | None":
@@ -69,6 +69,10 @@ def guards(
             from fakeapiserver.registry.resource.claim_access import ClaimAccess
 
             return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None)
+        if resource.group == "certificates.k8s.io" and resource.resource == "podcertificaterequests":
+            from fakeapiserver.registry.certificates.signer_access import SignerAccess
+
+            return SignerAccess(asked)
         if resource.group != "rbac.authorization.k8s.io":
             return None
         from fakeapiserver.registry.rbac.policybased import PolicyBased

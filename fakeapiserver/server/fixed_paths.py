@@ -162,7 +162,11 @@ class FixedPaths:
 
     def _health(self, request: Request) -> Response | None:
         return health.health(
-            request.path, request.query, self._metrics.health_checks, shutting_down=self._server.shutting_down
+            request.path,
+            request.query,
+            self._metrics.health_checks,
+            self._table.scheme.features,
+            shutting_down=self._server.shutting_down,
         )
 
     def _metrics_text(self, request: Request) -> Response:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
+from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID, RequestHeaderConfig
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -44,6 +46,12 @@ class FrontProxy(Struct, frozen=True):
 
     headers: RequestHeaderConfig | None = None
     client: KeyPair | None = None
+
+    def heeding(self, features: FeatureGates) -> "FrontProxy":
+        """One that believes no uids where their gate is off."""
+        if self.headers is None or features.enabled(REQUEST_HEADER_UID):
+            return self
+        return replace(self, headers=replace(self.headers, uid_headers=()))
 
 
 class ClusterAuthenticationTrust:

@@ -5,10 +5,11 @@ done before the server listens, so a check can only fail while the server shuts 
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Query, Response
 
@@ -22,6 +23,7 @@ _HOOKS: Final = (
     "start-apiextensions-controllers",
     "crd-informer-synced",
     "start-system-namespaces-controller",
+    "start-kube-apiserver-coordinated-leader-election-controller",
     "peer-endpoint-reconciler-controller",
     "start-cluster-authentication-info-controller",
     "start-kube-apiserver-identity-lease-controller",
@@ -39,32 +41,51 @@ _HOOKS: Final = (
     "apiservice-status-remote-available-controller",
     "apiservice-registration-controller",
     "apiservice-discovery-controller",
+    "built-in-resources-storage-version-updater",
     "kube-apiserver-autoregistration",
 )
 _OPENAPI_HOOKS: Final = ("apiservice-openapi-controller", "apiservice-openapiv3-controller")
-
-
-def _named(*first: str) -> tuple[str, ...]:
-    hooks = tuple(f"poststarthook/{hook}" for hook in _HOOKS)
-    return (*first, *hooks, "autoregister-completion", *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS))
-
-
-_WITHHELD: Final = {"shutdown": "process is shutting down"}
-CHECKS: Final = {
-    "healthz": _named("ping", "log", "loopback-serving-certificate", "etcd"),
-    "livez": _named("ping", "log", "loopback-serving-certificate", "etcd"),
-    "readyz": (*_named("ping", "log", "etcd", "etcd-readiness", "informer-sync"), "shutdown"),
+# Hooks that there are only while a gate is on.
+_GATES: Final[Mapping[str, str]] = {
+    "start-kube-apiserver-coordinated-leader-election-controller": "CoordinatedLeaderElection",
+    "peer-endpoint-reconciler-controller": "UnknownVersionInteroperabilityProxy",
+    "start-kube-apiserver-identity-lease-controller": "APIServerIdentity",
+    "start-kube-apiserver-identity-lease-garbage-collector": "APIServerIdentity",
+    "storage-readiness": "WatchCacheInitializationPostStartHook",
+    "built-in-resources-storage-version-updater": "StorageVersionAPI",
+}
+_LIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd")
+_FIRST: Final[Mapping[str, tuple[str, ...]]] = {
+    "healthz": _LIVE,
+    "livez": _LIVE,
+    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync"),
 }
 
 
+def checks_of(endpoint: str, features: FeatureGates) -> tuple[str, ...]:
+    """The names of the checks of healthz, livez or readyz, in their order."""
+    hooks = (hook for hook in _HOOKS if hook not in _GATES or features.enabled(_GATES[hook]))
+    named = (*(f"poststarthook/{hook}" for hook in hooks), "autoregister-completion")
+    last = ("shutdown",) if endpoint == "readyz" else ()
+    return (*_FIRST[endpoint], *named, *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS), *last)
+
+
+_WITHHELD: Final = {"shutdown": "process is shutting down"}
+
+
 def health(
-    path: str, query: Query, counted: Counter[tuple[str, str]], *, shutting_down: bool = False
+    path: str,
+    query: Query,
+    counted: Counter[tuple[str, str]],
+    features: FeatureGates,
+    *,
+    shutting_down: bool = False,
 ) -> Response | None:
     """/healthz, /livez or /readyz, or one of its checks; None for a check that doesn't exist.
 
     Each check that succeeds is counted under its name and endpoint."""
     endpoint, slash, check = path[1:].partition("/")
-    checks = CHECKS[endpoint]
+    checks = checks_of(endpoint, features)
     failed = {"shutdown"} if shutting_down else set()
     if slash:
         if check not in checks:

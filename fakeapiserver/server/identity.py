@@ -26,6 +26,9 @@ from fakeapiserver.server.bootstrap import store_object
 
 log = logging.getLogger(__name__)
 
+# The gate.
+IDENTITY: Final = "APIServerIdentity"
+
 _LEASES: Final = GroupResource("coordination.k8s.io", "leases")
 _NAMESPACE: Final = "kube-system"
 _COMPONENT: Final = "kube-apiserver"

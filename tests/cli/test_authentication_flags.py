@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.cli.flags import UsageError, parse
 from fakeapiserver.server.authentication import check_options
 from fakeapiserver.transport.certificates import create_authority
@@ -105,3 +106,11 @@ def test_lists_add_up_and_claims_are_gathered() -> None:
 def test_values_that_can_not_be_read(flag: str) -> None:
     with pytest.raises(UsageError):
         parse([flag])
+
+
+def test_uid_headers_need_their_gate() -> None:
+    config = parse(["--requestheader-uid-headers=X-Remote-Uid"]).config
+    check_options(config)
+    needed = '--requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled'
+    with pytest.raises(ValueError, match=f"^{needed}$"):
+        check_options(config, FeatureGates("v1.36", {"RemoteRequestHeaderUID": False}))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.exchange import Client
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
+from fakeapiserver.server.health import checks_of
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.metrics import content_type
 from fakeapiserver.testing.background import running_server
@@ -159,3 +161,27 @@ def test_a_server_has_asked_itself_whether_it_is_ready_before_anybody_else_does(
         counted = samples(page, "kubernetes_healthcheck")
         assert counted['name="etcd-readiness",type="readyz"'] == 1
         assert not [labels for labels in counted if "readyz" not in labels]
+
+
+@pytest.mark.parametrize(
+    ("gate", "by_default", "hooks"),
+    [
+        ("APIServerIdentity", True, 2),
+        ("CoordinatedLeaderElection", False, 1),
+        ("UnknownVersionInteroperabilityProxy", True, 1),
+        ("WatchCacheInitializationPostStartHook", True, 1),
+    ],
+)
+def test_checks_follow_gates(gate: str, by_default: bool, hooks: int) -> None:
+    usual = len(checks_of("readyz", DEFAULT_GATES))
+    flipped = FeatureGates("v1.36", {gate: not by_default})
+    assert len(checks_of("readyz", flipped)) == usual + (-hooks if by_default else hooks)
+
+
+def test_a_server_without_identity_has_no_lease() -> None:
+    with running_server(
+        feature_gates={"APIServerIdentity": False, "UnknownVersionInteroperabilityProxy": False}
+    ) as server:
+        leases = "/apis/coordination.k8s.io/v1/leases"
+        answer = Client(server.url, server.admin_token).send({"method": "GET", "path": leases}, [])
+        assert answer["body"]["items"] == []

@@ -18,6 +18,7 @@ from fakeapiserver.registry.admissionregistration.policy_validation import (
 from fakeapiserver.registry.admissionregistration.webhook_configuration import (
     default_matching,
     default_scopes,
+    reserved_name_errors,
     reserved_name_warnings,
 )
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -43,21 +44,21 @@ class AdmissionPolicyStrategy(Strategy, kw_only=True):
             obj["status"] = {}
 
     def validate(self, obj: Object) -> ErrorList:
+        return self.validate_update(obj, {}) + reserved_name_errors(obj, self.features)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if self.has_status:
             return validating_policy_errors(metadata(obj).get("name", ""), obj["spec"], _SPEC)
         return mutating_policy_errors(obj["spec"], _SPEC)
-
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return policy_status_errors(obj.get("status") or {}, Path("status"))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=True)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=False)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
@@ -78,16 +79,16 @@ class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
             reference.setdefault("parameterNotFoundAction", "Deny")
 
     def validate(self, obj: Object) -> ErrorList:
-        return binding_errors(obj["spec"], _SPEC, acts=self.acts)
+        return self.validate_update(obj, {}) + reserved_name_errors(obj, self.features)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return binding_errors(obj["spec"], _SPEC, acts=self.acts)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=True)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=False)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

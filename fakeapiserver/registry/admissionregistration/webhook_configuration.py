@@ -6,13 +6,19 @@ pkg/apis/admissionregistration/v1/defaults.go.
 
 from typing import Final
 
-from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.registry.admissionregistration.webhook_validation import webhooks_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
+_STATIC_MANIFESTS: Final = "ManifestBasedAdmissionControlConfig"
 _RESERVED_SUFFIX: Final = ".static.k8s.io"
+_RESERVED: Final = (
+    f'names ending with "{_RESERVED_SUFFIX}" are reserved for static manifest-based configurations and cannot be managed '
+    "via the API"
+)
 
 
 class WebhookConfigurationStrategy(Strategy, kw_only=True):
@@ -28,27 +34,35 @@ class WebhookConfigurationStrategy(Strategy, kw_only=True):
                 webhook.setdefault("reinvocationPolicy", "Never")
 
     def validate(self, obj: Object) -> ErrorList:
-        return webhooks_errors(obj.get("webhooks") or (), Path("webhooks"))
+        return self.validate_update(obj, {}) + reserved_name_errors(obj, self.features)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return webhooks_errors(obj.get("webhooks") or (), Path("webhooks"))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=True)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return reserved_name_warnings(obj)
+        return reserved_name_warnings(obj, self.features, new=False)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), len(obj.get("webhooks") or ()), age(obj, now)]
 
 
-def reserved_name_warnings(obj: Object) -> list[str]:
-    """Upstream: pkg/apis/admissionregistration/validation/static_suffix.go"""
-    if not metadata(obj).get("name", "").endswith(_RESERVED_SUFFIX):
+def reserved_name_errors(obj: Object, features: FeatureGates) -> ErrorList:
+    """Of a new object, where such names are for files of the server's
+    (upstream: pkg/apis/admissionregistration/validation/static_suffix.go)."""
+    name = metadata(obj).get("name", "")
+    if not features.enabled(_STATIC_MANIFESTS) or not name.endswith(_RESERVED_SUFFIX):
         return []
-    reserved = "are reserved for static manifest-based configurations and cannot be managed via the API"
-    return [f'metadata.name: names ending with "{_RESERVED_SUFFIX}" {reserved}']
+    return [invalid("metadata.name", name, _RESERVED)]
+
+
+def reserved_name_warnings(obj: Object, features: FeatureGates, *, new: bool) -> list[str]:
+    """A new object has such a name only where nothing reserves it yet."""
+    if not features.at_least("v1.36") or (new and features.enabled(_STATIC_MANIFESTS)):
+        return []
+    return [f"metadata.name: {_RESERVED}"] if metadata(obj).get("name", "").endswith(_RESERVED_SUFFIX) else []
 
 
 def _default_webhook(webhook: Object) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
@@ -103,6 +104,7 @@ class Aggregator:
             self._request_timeout,
             believed=self._front_proxy.headers,
             rejects_redirects=self._rejects_redirects,
+            tells_uids=self._scopes.table.scheme.features.enabled(REQUEST_HEADER_UID),
         )
 
     @cached_property

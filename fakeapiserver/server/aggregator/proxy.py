@@ -48,7 +48,8 @@ _URL: Final = re.compile(rb"(?:(?:https?:)?//(?P<host>[^/?#]*))?(?P<rest>.*)")
 
 class Proxy:
     """`resolve` finds a Service; `request_timeout` (seconds) ends what isn't a watch; `believed` are the headers that this
-    server takes identities from. A redirect is handed on only if it isn't rejected."""
+    server takes identities from, `tells_uids` whether others are told the uids of users. A redirect is handed on only if it isn't
+    rejected."""
 
     def __init__(
         self,
@@ -58,8 +59,10 @@ class Proxy:
         *,
         believed: RequestHeaderConfig | None = None,
         rejects_redirects: bool = True,
+        tells_uids: bool = True,
     ) -> None:
         self.transport = transport
+        self._tells_uids = tells_uids
         self._resolve = resolve
         self._request_timeout = request_timeout
         self._rejects_redirects = rejects_redirects
@@ -103,7 +106,7 @@ class Proxy:
         """What its server answers to a GET of this server's own, whether it is thought available or not, with the body.
         TransportError, also where that takes longer than `timeout` seconds; LookupError."""
         target = self.target(service)
-        lines = [(b"Host", target.authority.encode()), *headers, *_identity(user)]
+        lines = [(b"Host", target.authority.encode()), *headers, *self._identity(user)]
         connected = asyncio.Event()
         try:
             async with asyncio.timeout(timeout):
@@ -115,10 +118,21 @@ class Proxy:
             )
             raise TransportError(f"{late} (Client.Timeout exceeded while awaiting headers)") from None
 
+    def _identity(self, user: UserInfo) -> Headers:
+        """Who the caller is, in the headers that an aggregated server trusts."""
+        found = [(b"x-remote-user", _value(user.name))]
+        if user.uid and self._tells_uids:
+            found.append((b"x-remote-uid", _value(user.uid)))
+        found += [(b"x-remote-group", _value(group)) for group in user.groups]
+        for key, values in user.extra.items():
+            name = f"x-remote-extra-{quote(key, safe=_TOKEN)}".encode()
+            found += [(name, _value(value)) for value in values]
+        return found
+
     async def _forward(self, request: Request, target: Target, end: float | None) -> Response:
         read = asyncio.Event()
         body = framed_body(request, read)
-        head = _request_head(request, target, self._foreign(request))
+        head = _request_head(request, target, self._foreign(request), self._identity(request.user))
         try:
             answer = await while_connected(request, self.transport.round_trip(target, head, request.method, body), read)
         except TransportError as error:
@@ -137,7 +151,7 @@ class Proxy:
         return await streamed(request, answer.status, headers, body_chunks(answer, end))
 
     async def _upgrade(self, request: Request, target: Target, _: float | None) -> Response:
-        head = _upgrade_head(request, target, self._foreign(request))
+        head = _upgrade_head(request, target, self._foreign(request), self._identity(request.user))
         try:
             return await upgraded(request, self.transport, target, head)
         except UpgradeError as error:
@@ -178,7 +192,7 @@ def _is_discovery(request: Request) -> bool:
     return not request.info.resource_request and request.path.strip("/").count("/") == 2
 
 
-def _request_head(request: Request, target: Target, foreign: Headers) -> bytes:
+def _request_head(request: Request, target: Target, foreign: Headers, identity: Headers) -> bytes:
     headers = [(name, value) for name, value in handed_on(request, foreign) if name not in _FORWARDED]
     path = escaped_path(request.path)
     told = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
@@ -191,28 +205,16 @@ def _request_head(request: Request, target: Target, foreign: Headers) -> bytes:
     return head_of(
         request.method,
         path + _query(request),
-        [(b"host", target.authority.encode()), *headers, *_identity(request.user)],
+        [(b"host", target.authority.encode()), *headers, *identity],
     )
 
 
-def _upgrade_head(request: Request, target: Target, foreign: Headers) -> bytes:
+def _upgrade_head(request: Request, target: Target, foreign: Headers, identity: Headers) -> bytes:
     """Everything as it came, but for who asks."""
     headers = [(name, value) for name, value in foreign if name != b"x-forwarded-for"]
-    headers += [(b"x-forwarded-for", forwarded_for(request)), *_identity(request.user)]
+    headers += [(b"x-forwarded-for", forwarded_for(request)), *identity]
     path = escaped_path(request.path) + _query(request)
     return head_of(request.method, path, [(b"host", target.authority.encode()), *headers])
-
-
-def _identity(user: UserInfo) -> Headers:
-    """Who the caller is, in the headers that an aggregated server trusts."""
-    found = [(b"x-remote-user", _value(user.name))]
-    if user.uid:
-        found.append((b"x-remote-uid", _value(user.uid)))
-    found += [(b"x-remote-group", _value(group)) for group in user.groups]
-    for key, values in user.extra.items():
-        name = f"x-remote-extra-{quote(key, safe=_TOKEN)}".encode()
-        found += [(name, _value(value)) for value in values]
-    return found
 
 
 def _value(text: str) -> bytes:

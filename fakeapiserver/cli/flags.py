@@ -297,6 +297,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "service-account-max-token-expiration": ("service_account_max_token_expiration", read_duration),
     "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
+    "kubernetes-service-node-port": ("kubernetes_service_node_port", read_integer),
     "service-node-port-range": ("service_node_port_range", _port_range),
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
@@ -445,6 +446,15 @@ def _check_service_ranges(config: Config) -> None:
         problems.append(
             f"service IP family {go_quote(str(networks[0]))} must match public address family {go_quote(advertised)}"
         )
+    port, ports = config.kubernetes_service_node_port, config.service_node_port_range
+    if not 0 <= port <= _LAST_PORT:
+        problems.append(
+            f"--kubernetes-service-node-port {port} must be between 0 and {_LAST_PORT}, inclusive. If 0, the Kubernetes master "
+            "service will be of type ClusterIP"
+        )
+    if port > 0 and port not in ports:
+        shown = f"{ports.start}-{ports.stop - 1}" if ports else ""
+        problems.append(f"kubernetes service node port range {shown} doesn't contain {port}")
     if problems:
         raise UsageError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 

@@ -295,9 +295,9 @@ class APIServer:
     async def start(self) -> None:
         """Stores what a fresh server has, and starts what runs beside requests."""
         config = self.config
-        await bootstrap.store_objects(
-            self.scopes, self.clock.now(), config.secure_port, config.service_ranges, config.advertise_address
-        )
+        await bootstrap.store_objects(self.scopes, self.clock.now(), config)
+        if config.kubernetes_service_node_port:
+            self.scopes.restored()  # which finds that the port is taken
         if self._has_authorities:
             await self._trust.sync()
         if self._identity is not None:
@@ -335,7 +335,7 @@ class APIServer:
         return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
 
     def _bootstrap_objects(self) -> Iterator[Object]:
-        return bootstrap.wanted(self.table.scheme, self.config.secure_port, self.config.service_ranges)
+        return bootstrap.wanted(self.table.scheme, self.config)
 
     @property
     def _has_authorities(self) -> bool:

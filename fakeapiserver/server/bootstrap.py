@@ -16,6 +16,7 @@ from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic import canonical
+from fakeapiserver.server.config import Config
 
 # Says since when unused service account tokens are looked for.
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
@@ -25,36 +26,44 @@ _SERVICE: Final = "kubernetes"
 _FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 
 
-def wanted(scheme: Scheme, secure_port: int, service_ranges: Sequence[str]) -> Iterator[Object]:
-    """What a server has from the start; fresh copies. The service `kubernetes` leads to this port
-    and has the first address of the first range."""
-    address = ipaddress.ip_network(service_ranges[0])[1]
+def wanted(scheme: Scheme, config: Config) -> Iterator[Object]:
+    """What a server has from the start; fresh copies. The service `kubernetes` leads to its port (0: upstream's default) and has
+    the first address of the first range."""
+    address = ipaddress.ip_network(config.service_ranges[0])[1]
     family = f"IPv{address.version}"
     for obj in bootstrap.objects(scheme):
         match obj["kind"]:
             case "Service":
-                obj["spec"]["ports"][0]["targetPort"] = secure_port or _DEFAULT_PORT
+                obj["spec"]["ports"][0]["targetPort"] = config.secure_port or _DEFAULT_PORT
+                if config.kubernetes_service_node_port:
+                    _give_node_port(obj, config.kubernetes_service_node_port)
                 obj["spec"] |= {"clusterIP": str(address), "clusterIPs": [str(address)], "ipFamilies": [family]}
             case "ServiceCIDR":
-                obj["spec"]["cidrs"] = [*service_ranges]
+                obj["spec"]["cidrs"] = [*config.service_ranges]
             case "IPAddress":
                 obj["metadata"] |= {"name": str(address), "labels": {**obj["metadata"]["labels"], _FAMILY: family}}
         yield obj
 
 
-async def store_objects(
-    scopes: RequestScopes,
-    now: float,
-    secure_port: int,
-    service_ranges: Sequence[str],
-    advertise_address: str = "",
-) -> None:
+def _give_node_port(service: Object, port: int) -> None:
+    """As its creator has asked for it."""
+    service["spec"] |= {"type": "NodePort", "externalTrafficPolicy": "Cluster"}
+    service["spec"]["ports"][0]["nodePort"] = port
+    fields = service["metadata"]["managedFields"][0]["fieldsV1"]
+    fields["f:spec"] = dict(sorted({**fields["f:spec"], "f:externalTrafficPolicy": {}}.items()))
+    owned = fields["f:spec"]["f:ports"]
+    for key in owned.keys() - {"."}:
+        owned[key] = dict(sorted({**owned[key], "f:nodePort": {}}.items()))
+
+
+async def store_objects(scopes: RequestScopes, now: float, config: Config) -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and where the service is that leads
-    to this one (`secure_port` 0: upstream's default). The service has endpoints where an address is advertised."""
-    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, secure_port, service_ranges)]
+    to this one. The service has endpoints where an address is advertised."""
+    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, config)]
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
-    if advertise_address and not ipaddress.ip_address(advertise_address).is_loopback:
-        objects += _endpoints(advertise_address, secure_port or _DEFAULT_PORT, stamp)
+    address = config.advertise_address
+    if address and not ipaddress.ip_address(address).is_loopback:
+        objects += _endpoints(address, config.secure_port or _DEFAULT_PORT, stamp)
     for obj in objects:
         if obj["metadata"]["name"] == _TOKEN_TRACKING:
             obj["data"] = {"since": stamp[:10]}

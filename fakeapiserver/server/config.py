@@ -155,6 +155,7 @@ class Config(Struct, kw_only=True):
     authorization_webhook_cache_unauthorized_ttl: float = 30.0  # seconds
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: range = range(30000, 32768)
+    kubernetes_service_node_port: int = 0  # 0: the service `kubernetes` has none
     service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None

@@ -71,6 +71,11 @@ def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, s
         ),
         (["--service-node-port-range=9-8"], "end port cannot be less than start port: 9-8"),
         (["--service-node-port-range=1-65536"], "the port range cannot be greater than 65535: 1-65536"),
+        (["--kubernetes-service-node-port=70000"], "--kubernetes-service-node-port 70000 must be between 0 and 65535"),
+        (
+            ["--kubernetes-service-node-port=80"],
+            "kubernetes service node port range 30000-32767 doesn't contain 80",
+        ),
         (["--service-node-port-range=1-2+3"], r"unable to parse port range: 1-2\+3"),
         (["--output=xml"], "--output must be text or json, not 'xml'"),
         (["pods"], "unexpected argument 'pods'"),

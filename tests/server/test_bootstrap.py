@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.config import Config
 
@@ -37,3 +39,20 @@ def test_the_service_leads_to_the_advertised_address(address: str, family: str) 
 @pytest.mark.parametrize("address", ["", "127.0.0.1", "::1"])
 def test_it_leads_nowhere_without_one_or_to_loopback(address: str) -> None:
     assert started(advertise_address=address).objects.list("endpoints", "default") == []
+
+
+def test_the_service_has_the_node_port_that_is_asked_for() -> None:
+    server = started(kubernetes_service_node_port=30443)
+    service = server.objects.get("services", "default", "kubernetes")
+    assert service is not None
+    assert (service["spec"]["type"], service["spec"]["externalTrafficPolicy"]) == ("NodePort", "Cluster")
+    assert [port["nodePort"] for port in service["spec"]["ports"]] == [30443]
+    allocation = server.scopes.allocations[GroupResource("", "services")]
+    wanted = {"metadata": {"name": "x"}, "spec": {"type": "NodePort", "ports": [{"port": 1, "nodePort": 30443}]}}
+
+    async def create() -> None:
+        async with allocation.creating(wanted, dry_run=True):
+            pass
+
+    with pytest.raises(StatusError, match="provided port is already allocated"):
+        asyncio.run(create())

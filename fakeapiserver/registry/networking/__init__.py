@@ -3,8 +3,9 @@
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.networking.ingress import IngressStrategy
 from fakeapiserver.registry.networking.ingressclass import IngressClassStrategy
-from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, ServiceCIDRStrategy, is_ip_address
+from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, is_ip_address
 from fakeapiserver.registry.networking.networkpolicy import NetworkPolicyStrategy
+from fakeapiserver.registry.networking.servicecidr import ServiceCIDRStrategy
 
 RESOURCES: dict[str, Strategy] = {
     "ingressclasses": IngressClassStrategy(has_generation=True, update_meta_checks=("update", "immutable", "create")),

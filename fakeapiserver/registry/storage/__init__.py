@@ -1,13 +1,12 @@
 """The storage.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.registry.storage.csi import (
-    CSIDriverStrategy,
-    CSINodeStrategy,
-    CSIStorageCapacityStrategy,
-    VolumeAttachmentStrategy,
-)
-from fakeapiserver.registry.storage.storageclass import StorageClassStrategy, VolumeAttributesClassStrategy
+from fakeapiserver.registry.storage.csidriver import CSIDriverStrategy
+from fakeapiserver.registry.storage.csinode import CSINodeStrategy
+from fakeapiserver.registry.storage.csistoragecapacity import CSIStorageCapacityStrategy
+from fakeapiserver.registry.storage.storageclass import StorageClassStrategy
+from fakeapiserver.registry.storage.volumeattachment import VolumeAttachmentStrategy
+from fakeapiserver.registry.storage.volumeattributesclass import VolumeAttributesClassStrategy
 
 RESOURCES: dict[str, Strategy] = {
     "csidrivers": CSIDriverStrategy(

@@ -1,6 +1,6 @@
-"""Storage classes and volume attributes classes.
+"""Storage classes.
 
-Upstream: pkg/registry/storage/{storageclass,volumeattributesclass}/strategy.go, pkg/apis/storage/v1/defaults.go,
+Upstream: pkg/registry/storage/storageclass/strategy.go, pkg/apis/storage/v1/defaults.go,
 pkg/apis/storage/validation/validation.go.
 """
 
@@ -18,7 +18,6 @@ from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.storage.parameters import parameter_errors, provisioner_errors
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-_DEFAULT_ATTRIBUTES = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 _ABSENT = {"provisioner": ""}
 _CHOICES: Final = {
     "reclaimPolicy": ("Delete", "Retain"),
@@ -74,30 +73,6 @@ class StorageClassStrategy(Strategy, kw_only=True):
             obj.get("allowVolumeExpansion", False),
             age(obj, now),
         ]
-
-
-class VolumeAttributesClassStrategy(Strategy, kw_only=True):
-    def validate(self, obj: Object) -> ErrorList:
-        errors = provisioner_errors(obj.get("driverName", ""), Path("driverName"))
-        errors += parameter_errors(obj.get("parameters") or {}, Path("parameters"))
-        if not obj.get("parameters"):
-            errors.append(field.required("parameters", "must contain at least one key/value pair"))
-        return errors
-
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors: ErrorList = [
-            field.forbidden(name, f"updates to {name} are forbidden.")
-            for name in ("driverName", "parameters")
-            if obj.get(name) != old.get(name)
-        ]
-        return errors + self.validate(obj)
-
-    def table_row(self, obj: Object, now: float) -> Cells:
-        name = str(metadata(obj).get("name", ""))
-        annotations = metadata(obj).get("annotations") or {}
-        if annotations.get(_DEFAULT_ATTRIBUTES) == "true" and not self.features.at_least("v1.34"):
-            name += " (default)"
-        return [name, obj.get("driverName", ""), age(obj, now)]
 
 
 def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:

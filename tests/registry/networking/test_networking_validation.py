@@ -6,7 +6,8 @@ import pytest
 
 from fakeapiserver.registry.networking.ingress import IngressStrategy
 from fakeapiserver.registry.networking.ingressclass import IngressClassStrategy
-from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, ServiceCIDRStrategy, is_ip_address
+from fakeapiserver.registry.networking.ipaddress import IPAddressStrategy, is_ip_address
+from fakeapiserver.registry.networking.servicecidr import ServiceCIDRStrategy
 
 BACKEND = {"service": {"name": "s", "port": {"number": 80}}}
 

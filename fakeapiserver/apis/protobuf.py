@@ -10,8 +10,8 @@ from typing import Final
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.serializer.protobuf import Encoder, Field
+from fakeapiserver.apis import scheme
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.apis.scheme import load
 
 # Status, DeleteOptions, Table's neighbours and discovery belong to every group version.
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
@@ -67,7 +67,7 @@ def message_finder(version: str = NEWEST) -> Callable[[str, str], str | None]:
     """(apiVersion, kind) -> the message's name; None for kinds that have none."""
     known = messages(version)
     # Subresources' kinds stand beside the resources' in a group version's package.
-    packages = {row.gvk.group_version: _package(row.definition) for row in load(version).resources.values()}
+    packages = {gv: _package(name) for gv, name in scheme.packages(version).items()}
     packages[GroupVersion("apidiscovery.k8s.io", "v2")] = "k8s.io.api.apidiscovery.v2."
 
     @lru_cache(maxsize=1024)
@@ -79,7 +79,6 @@ def message_finder(version: str = NEWEST) -> Callable[[str, str], str | None]:
     return find
 
 
-def _package(definition: str) -> str:
-    """io.k8s.api.core.v1.Pod -> k8s.io.api.core.v1."""
-    package = definition.rpartition(".")[0]
+def _package(package: str) -> str:
+    """io.k8s.api.core.v1 -> k8s.io.api.core.v1."""
     return "k8s.io." + package.removeprefix("io.k8s.").replace("-", "_") + "."

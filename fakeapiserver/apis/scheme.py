@@ -231,6 +231,16 @@ def known_kinds(version: str = NEWEST) -> dict[str, list[str]]:
     return found
 
 
+def packages(version: str = NEWEST) -> Mapping[GroupVersion, str]:
+    """The package of the definitions of each group version that there is, whether it is served or not: io.k8s.api.core.v1."""
+    return {
+        gv: resource["definition"].rpartition(".")[0]
+        for gv, _, row in _group_versions(read_table(version, "discovery.json"))
+        for resource in row["resources"]
+        if resource.get("definition")
+    }
+
+
 def _group_versions(
     discovery: Mapping[str, list[dict[str, Any]]],
 ) -> Iterator[tuple[GroupVersion, str, dict[str, Any]]]:

@@ -60,7 +60,7 @@ _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
-_INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core"}
+_INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
 # Older versions of the Scale have one internal type with autoscaling's.
 _SCALES: Final = frozenset((version, "Scale") for version in ("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"))
@@ -319,6 +319,8 @@ def _decode_protobuf(data: bytes, kind: Kind) -> Object:
         api_version, name, raw = protobuf.unwrap(data)
     except ValueError as error:
         raise _unrecognized(kind, data, str(error)) from None
+    if api_version.count("/") > 1:  # what is no group and version counts as none
+        api_version = ""
     type_meta: Object = {"apiVersion": api_version or str(kind.gvk.group_version), "kind": name or kind.gvk.kind}
     message = message_finder()(type_meta["apiVersion"], type_meta["kind"])
     if message is None:

@@ -164,9 +164,9 @@ class _Change(Struct, frozen=True):
         return lambda: self._written(current, root, definition, kind.definitions)
 
     def _written(self, current: Object, patched: Any, definition: Schema | None, definitions: Definitions) -> Any:
-        """The document in the order of its text, and with the numbers that the patch has there."""
+        """The document in the order of its text, and with the numbers and strings that the patch has there."""
         operations = patched_text.operations_as_written(self.operations)
-        if self.merged and (written := patched_text.numbers_as_written(self.merged, None)) is not None:
+        if self.merged and (written := patched_text.as_written(self.merged, None)) is not None:
             patched = merge_patch.apply(current, written)
         return patched_text.ordered(patched, operations, current, definition, definitions)
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
+from fakeapiserver.apimachinery.patch.texts import raw_array, raw_object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.protobuf import field_order
 
@@ -22,8 +23,6 @@ _TEXTS: Final = (
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
 )
-
-_AS_WRITTEN: Final = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))
 
 
 def ordered(
@@ -38,20 +37,32 @@ def ordered(
         return _after(operations, _as_struct(current, definition, definitions))
     untouched: dict[int, tuple[Any, Schema | None]] = {}
     _mark(current, definition, definitions, untouched)
-    return _ordered(patched, current, untouched, definitions)
+    met = current if isinstance(patched, dict) else None  # a list is the new document
+    return _ordered(patched, met, untouched, definitions)
 
 
-def numbers_as_written(text: bytes, value: Any) -> Any:
-    """The value of a JSON text with its numbers as they stand there (1.0, 18446744073709551616), for an encoder; `value` where
-    only the slow decoder reads it."""
+def as_written(text: bytes, value: Any) -> Any:
+    """The value of a JSON text with its numbers and strings as they stand there (1.0, 18446744073709551616, "\\u00fc"), for an
+    encoder; `value` where only the slow decoder reads it."""
     try:
-        return _AS_WRITTEN.decode(text)
+        return _scalars_as_written(msgspec.Raw(text.strip()))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return value
 
 
+def _scalars_as_written(text: msgspec.Raw) -> Any:
+    match bytes(text)[:1]:
+        case b"{":
+            return {key: _scalars_as_written(item) for key, item in raw_object(text).items()}
+        case b"[":
+            return [_scalars_as_written(item) for item in raw_array(text)]
+        case b"n":
+            return None
+    return text
+
+
 def operations_as_written(operations: Sequence[Operation]) -> Sequence[Operation]:
-    return [replace(one, value=numbers_as_written(one.text, one.value)) if one.text else one for one in operations]
+    return [replace(one, value=as_written(one.text, one.value)) if one.text else one for one in operations]
 
 
 class _Lazy:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from fakeapiserver.component_helpers.streaming import Kubelets, Streams
     from fakeapiserver.endpoints.proxy import Location
 
+# Upstream serves them by servers of their own, which know no other's kinds.
+_OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _MAX_BASE: Final = 63 - _SUFFIX_LENGTH
@@ -197,7 +199,7 @@ class RequestScopes(Struct, kw_only=True):
             resource=row,
             kind=kind,
             clock=self.clock,
-            recognizes=self.recognizes,
+            recognizes=self._only(row.gvk.group) if row.gvk.group in _OF_THEIR_OWN else self.recognizes,
             store=store,
             row=strategy.table_row if type(strategy).table_row is not Strategy.table_row else None,
             virtual=self.virtual.get(row.gvr.group_resource),
@@ -237,6 +239,11 @@ class RequestScopes(Struct, kw_only=True):
         known = known_kinds(self.table.scheme.version)
         also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
         return KnownKind() if also and row is None else None
+
+    def _only(self, group: str) -> Callable[[GroupVersionKind], KnownKind | None]:
+        """The kinds of a group, and those that are known everywhere."""
+        everywhere = known_kinds(self.table.scheme.version)["*"]
+        return lambda gvk: self.recognizes(gvk) if gvk.group == group or gvk.kind in everywhere else None
 
     def _store(self, row: APIResource) -> Store:
         """Two served versions of one kind share a store, and so do the two faces of events."""

@@ -185,6 +185,7 @@ class CustomResources:
     async def _accept(self, definitions: Store, obj: Object) -> Object:
         """The names that hold, the condition NamesAccepted, and that it is being established (naming_controller.go)."""
         spec, status, name = obj["spec"], obj.get("status") or {}, metadata(obj)["name"]
+        self._names[name] = status.get("acceptedNames") or {}  # whoever has written them
         if accepted_names.are_accepted(spec["names"], status.get("acceptedNames") or {}):
             self._waiting.discard(name)
             return obj  # whatever became of the conditions

@@ -53,7 +53,7 @@ __all__ = ["BuiltinType", "DecodeError", "compile_builtin"]
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 # Types that keep whatever JSON they are given.
-_RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
+RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
 # Lists whose defaults tell an empty one from none, and which are never stored empty.
 _TOLD_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
 _SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
@@ -184,7 +184,7 @@ class _Compiler:
             _META + "MicroTime": timestamp(parse_micro_time),
             QUANTITY: GoType(decode_quantity, lambda: "0", is_struct=True),
             INT_OR_STRING: GoType(decode_int_or_string, lambda: 0, is_struct=True),
-            **{name: GoType(lambda value, _: value, nothing, is_struct=True) for name in _RAW},
+            **{name: GoType(lambda value, _: value, nothing, is_struct=True) for name in RAW},
             **{_API + "JSONSchemaPropsOr" + kind: schema_or(kind, self._json_schema) for kind in _SCHEMA_OR},
         }
 

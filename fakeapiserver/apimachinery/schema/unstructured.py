@@ -8,7 +8,7 @@ Differs from decoding JSON in its words, and in that whole floats are integers a
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.schema.builtin import DecodeError, compile_builtin
+from fakeapiserver.apimachinery.schema.builtin import RAW, DecodeError, compile_builtin
 from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, go_types_in
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
@@ -33,19 +33,24 @@ def restore(obj: dict[str, Any], name: str, definitions: Definitions, order: Fie
 
 def _struct(value: Any, name: str, definitions: Definitions, order: FieldOrder) -> Any:
     schema = definitions[name]
-    if "properties" not in schema or schema.get("x-kubernetes-int-or-string"):
+    if not _is_struct(schema, name) or schema.get("x-kubernetes-int-or-string"):
         return _custom(value, name, definitions)
     if not isinstance(value, dict):
         raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
     recorded, required = go_types_in(definitions).get(name, {}), schema.get("required", ())
     out = dict(value)
-    properties = schema["properties"]
+    properties = schema.get("properties", {})
     for key in order(name) or properties:
         field = properties.get(key)
         if field is not None and value.get(key) is not None:
             marked = recorded.get(key) or expected_go_type(field, key in required)
             out[key] = _value(value[key], field, marked.partition(" @")[0].strip("*!~"), definitions, order)
     return out
+
+
+def _is_struct(schema: Schema, name: str) -> bool:
+    """Some structs have no fields."""
+    return "properties" in schema or (schema.get("type") == "object" and name not in RAW)
 
 
 def _custom(value: Any, name: str, definitions: Definitions) -> Any:

@@ -180,8 +180,8 @@ def _certificate_problem(data: bytes) -> str:
             return "no PEM block headers are permitted"
         try:
             x509.load_pem_x509_certificate(block[0])
-        except ValueError as error:
-            return f"x509: malformed certificate: {error}"
+        except ValueError:
+            return "x509: malformed certificate"
     return ""
 
 

@@ -3,6 +3,7 @@
 Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go; what is valid is in `podcertificaterequest_validation.py`.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +26,10 @@ class PodCertificateRequestStrategy(Strategy, kw_only=True):
 
     def for_server(self, clock: Clock) -> "PodCertificateRequestStrategy":
         return replace(self, clock=clock)
+
+    def field_labels(self, namespaced: bool) -> Mapping[str, str]:
+        """Nobody may name the namespace."""
+        return super().field_labels(namespaced=False)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}

@@ -115,6 +115,11 @@ class ResourceClaimTemplateStrategy(TextKeepingStrategy, kw_only=True):
 
 
 class ResourceSliceStrategy(Strategy, kw_only=True):
+    def default(self, obj: Object, version: str) -> None:
+        for device in obj["spec"].get("devices") or ():
+            for mapping in (device.get("basic", device).get("nodeAllocatableResourceMappings") or {}).values():
+                mapping.setdefault("allocationMultiplier", "1")
+
     def default_times(self, obj: Object, now: str) -> None:
         for device in obj["spec"].get("devices") or ():
             for taint in device.get("basic", device).get("taints") or ():

@@ -57,7 +57,7 @@ class WorkloadStrategy(Strategy, kw_only=True):
         templates = spec.get("podGroupTemplates") or []
         if not templates:
             return [*errors, field.required(path)]
-        return errors + map_list_errors(templates, _MAX_TEMPLATES, _template_errors, path, lambda item: item)
+        return errors + map_list_errors(templates, _MAX_TEMPLATES, _template_errors, path, _as_struct)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = unchanged_errors(obj["spec"], old["spec"], ("controllerRef", "podGroupTemplates"), _SPEC)
@@ -68,6 +68,10 @@ class WorkloadStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), age(obj, now)]
+
+
+def _as_struct(template: Object) -> Object:
+    return {name: template[name] for name in ("name", *_FIXED) if name in template}
 
 
 class PodGroupStrategy(Strategy, kw_only=True):

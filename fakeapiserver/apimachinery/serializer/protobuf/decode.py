@@ -163,6 +163,8 @@ def _go_name(json_name: str, kind: str) -> str:
     """What Go calls a field: embedded structs go by their type."""
     if json_name in ("", "metadata"):
         return kind.rpartition(".")[2]
+    if json_name == "-":
+        return "Raw"
     name = _INITIALS.sub(lambda match: match[0].upper(), json_name)
     return name[0].upper() + name[1:]
 
@@ -202,7 +204,7 @@ def _plain(
             before = found.get(json_name)
             into = before if isinstance(before, dict) else {}
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, into)
-            if label or item or keep_zeros or (item == "" and not scalar):
+            if label or item or keep_zeros or (not scalar and (item == "" or (value and item is not None))):
                 found[json_name] = item
             else:
                 found.pop(json_name, None)

@@ -24,7 +24,7 @@ from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.registry.core.service_allocation import ServiceAllocation
 from fakeapiserver.registry.core.service_ips import family_of
-from fakeapiserver.server import authn_authz, bootstrap, health
+from fakeapiserver.server import authn_authz, bootstrap, health, storage_versions
 from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
@@ -138,6 +138,7 @@ class APIServer:
         self.clock = clock or SystemClock()
         self.storage = MemoryStorage()
         served = scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+        storage_versions.check(served)
         self.table = ResourceTable(served)
         features = self.table.scheme.features
         self.started = self.clock.now()
@@ -302,6 +303,8 @@ class APIServer:
             await self._trust.sync()
         if self._identity is not None:
             await self._identity.create()
+            if self.table.scheme.features.enabled(storage_versions.GATE):
+                await storage_versions.publish(self.scopes, self._identity.name)
         if self.config.metrics:
             await self.metrics_apis.serve(self.config.metrics)
         background = [

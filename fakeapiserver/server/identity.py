@@ -59,14 +59,14 @@ def api_server_id(hostname: str) -> str:
 
 
 class IdentityLease:
-    """`address` tells host:port of this server as it is now."""
+    """`address` tells host:port of this server as it is now; `name` is the server's ID."""
 
     def __init__(self, scopes: RequestScopes, address: Callable[[], str]) -> None:
         self._scopes = scopes
         self._address = address
         self._hostname = socket.gethostname()
-        self._name = api_server_id(self._hostname)
-        self._holder = f"{self._name}_{uuid.uuid4()}"
+        self.name = api_server_id(self._hostname)
+        self._holder = f"{self.name}_{uuid.uuid4()}"
 
     async def create(self) -> None:
         """Straight into storage, as a server that starts has it."""
@@ -79,7 +79,7 @@ class IdentityLease:
             "fieldsType": "FieldsV1",
             "fieldsV1": _OWNED,
         }
-        lease = self._lease({"metadata": {"name": self._name, "namespace": _NAMESPACE}}, now)
+        lease = self._lease({"metadata": {"name": self.name, "namespace": _NAMESPACE}}, now)
         lease["metadata"]["managedFields"] = [entry]
         await store_object(self._scope(), lease, rfc3339(now))
 
@@ -103,11 +103,11 @@ class IdentityLease:
             found = current or {
                 "kind": scope.gvk.kind,
                 "apiVersion": str(scope.gvk.group_version),
-                "metadata": {"name": self._name, "namespace": _NAMESPACE},
+                "metadata": {"name": self.name, "namespace": _NAMESPACE},
             }
             return self._lease(found, self._scopes.clock.now())
 
-        request = WriteRequest(scope.kind, _USER, _COMPONENT, _NAMESPACE, self._name)
+        request = WriteRequest(scope.kind, _USER, _COMPONENT, _NAMESPACE, self.name)
         try:
             await scope.store.update(request, renewed, create=True)
         except StatusError as error:

@@ -102,6 +102,10 @@ class Comparison:
         # Writes that the real server took.
         self.accepted = 0
 
+    def serves(self, collection: str) -> bool:
+        """Whether the real server has it: older versions lack some."""
+        return self._types.knows(collection)
+
     def kind(self, collection: str) -> None:
         self.scores[collection] = Share()
         minimal = OBJECTS.get(collection)
@@ -250,7 +254,8 @@ def main() -> int:
         quiet=arguments.quiet,
     )
     for collection in {**RICH, **OBJECTS}:
-        if arguments.kind in collection and not any(name in collection for name in _LEFT_OUT):
+        left_out = any(name in collection for name in _LEFT_OUT)
+        if arguments.kind in collection and not left_out and comparison.serves(collection):
             comparison.kind(collection)
             print(f"{collection}: {comparison.scores[collection]}", flush=True)
     equal = sum(share.equal for share in comparison.scores.values())

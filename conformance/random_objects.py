@@ -163,6 +163,11 @@ class Types:
             others=tuple(sorted(below - {"status", "scale", "proxy", "proxy/{path}"})),
         )
 
+    def knows(self, path: str) -> bool:
+        """Whether the server has a collection: older versions lack some."""
+        version, resource, namespace = _parts(path)
+        return _collection(version, resource, namespace) in self._document(version).get("paths", ())
+
     def schema(self, path: str) -> tuple[Schema, Mapping[str, Any]]:
         """Of a collection's kind, and what it refers to."""
         version, resource, namespace = _parts(path)
@@ -183,7 +188,7 @@ class Types:
         if version not in self._documents:
             prefix = "apis" if "/" in version else "api"
             answer = self._client.send({"method": "GET", "path": f"/openapi/v3/{prefix}/{version}"}, [])
-            self._documents[version] = answer["body"]
+            self._documents[version] = answer.get("body") or {}  # none of a version that isn't served
         return self._documents[version]
 
     def _named(self, document: Any, version: str, kind: str) -> Any:

@@ -86,7 +86,7 @@ def known_values(types: Types) -> Known:
             visit(f"{name}[]", item, schema.get("items") or {}, maker)
 
     for path in {**OBJECTS, **RICH}:
-        if "example.com" not in path:
+        if "example.com" not in path and types.knows(path):
             schema, schemas = types.schema(path)
             maker = Maker(random.Random(0), schemas, broken=0.0)
             for obj in (*([OBJECTS[path]] if path in OBJECTS else ()), *RICH.get(path, ())):

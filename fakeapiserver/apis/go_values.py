@@ -22,7 +22,7 @@ _INT_OR_STRING: Final = "intstr.IntOrString"
 _ADDRESS: Final = "0xc000000000"
 # Go's type of what is refused at a place, where the value alone doesn't tell it.
 _TYPES: Final = (
-    (re.compile(r"\.(?:default|defaultRequest|hard|max|min|limits|requests|used)\[[^]]*\]$"), _QUANTITY),
+    (re.compile(r"^spec\.limits\[\d+\]\.\w+\[[^]]*\]$"), _QUANTITY),
     (re.compile(r"\.averageValue$"), _QUANTITY),
     (re.compile(r"\.(?:maxSurge|maxUnavailable|minAvailable)$"), _INT_OR_STRING),
     (re.compile(r"^spec\.scopes$"), "[]core.ResourceQuotaScope"),
@@ -56,12 +56,12 @@ _REQUIREMENT: Final = (
 _WIRE_TYPES: Final = {"v1.LabelSelector": _SELECTOR, "v1.LabelSelectorRequirement": _REQUIREMENT}
 
 
-def go_syntax(place: str, value: Any) -> str | None:
-    """What a refusal of a field shows; None if it shows what later versions do."""
+def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
+    """What a refusal of a field with a detail shows; None if it shows what later versions do."""
     if isinstance(value, str):
         if place.endswith(f"[{value}]"):
             return value  # a resource's name, which has words of its own
-        found = _type_at(place)
+        found = _QUANTITY if detail == "must be an integer" else _type_at(place)
         return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
     if isinstance(value, Raw):  # a text of a named type, or what points to one
         text = decode(value)

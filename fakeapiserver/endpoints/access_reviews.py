@@ -23,6 +23,7 @@ from fakeapiserver.endpoints.scope import Virtual
 from fakeapiserver.registry.generic.older_words import reworded_errors
 
 # In the order of Go's type, as messages show it.
+_MAPS: Final = frozenset({"annotations", "labels"})
 _FIRST_METADATA: Final = ("name", "generateName", "namespace", "resourceVersion", "generation", "labels", "annotations")
 _GROUP: Final = "authorization.k8s.io"
 _RESOURCE: Final = Path("spec").child("resourceAttributes")
@@ -173,8 +174,11 @@ def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
     found = {name: value for name, value in metadata(obj).items() if value}
     if not any(name not in (*allowed, "managedFields") for name in found):
         return []
-    shown = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
-    return [field.invalid("metadata", {**shown, **found}, detail)]
+    shown: Object = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
+    shown |= found
+    for name in _MAPS & shown.keys():
+        shown[name] = dict(sorted(shown[name].items()))  # as Go prints a map
+    return [field.invalid("metadata", shown, detail)]
 
 
 # ----------------------------------------------------------------- the question

@@ -385,6 +385,7 @@ def cannot_be_handled(obj: Object, kind: Kind, why: str) -> StatusError:
     """400, with the type that the body names (upstream: transformDecodeError)."""
     name = obj.get("kind") or kind.gvk.kind
     version = GroupVersion.parse(obj.get("apiVersion") or str(kind.gvk.group_version)).version
+    why = why if kind.reword is None else kind.reword(why)
     return new_bad_request(f"{name} in version {go_quote(version)} cannot be handled as a {kind.gvk.kind}: {why}")
 
 

@@ -49,7 +49,7 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     """201 with a Status; StatusError 429 where a budget has nothing left, 400, 404, 409, 422."""
     info, store = request.info, scope.store
     assert store is not None
-    kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, lambda obj, version: None)
+    kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, lambda obj, version: None, scope.kind.reword)
     kind.also_accepts = (_OLDER,)
     eviction, options = await decoded(request, kind, scope)
     attributes = await mutated(request, scopes, scope, eviction, options, kind=_GVK)

@@ -84,7 +84,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     def scale(self) -> "RequestScope":
         """The scale subresource as a resource of its own, without a store."""
         gvk = GroupVersionKind("autoscaling", "v1", "Scale")
-        kind = BuiltinKind(gvk, "io.k8s.api.autoscaling.v1.Scale", self.kind.definitions, lambda obj, version: None)
+        definition, own = "io.k8s.api.autoscaling.v1.Scale", self.kind
+        kind = BuiltinKind(gvk, definition, own.definitions, lambda obj, version: None, own.reword)
         return RequestScope(resource=self.resource, kind=kind, clock=self.clock, recognizes=self.recognizes)
 
     @cached_property

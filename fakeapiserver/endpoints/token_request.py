@@ -41,7 +41,7 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     info, store, issuer = request.info, scope.store, scopes.token_issuer
     assert store is not None
     assert issuer is not None
-    kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, _default)
+    kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, _default, scope.kind.reword)
     body, options = await decoded(request, kind, scope)
     wanted = owned(request, scope, kind, options, body)
     attributes = await mutated(request, scopes, scope, wanted, options, kind=_GVK)
@@ -54,15 +54,21 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         detail = "must match the service account namespace if specified"
         raise new_invalid(_KIND, info.name, [field.invalid("metadata.namespace", meta["namespace"], detail)])
     account = store.decode((await store.get(info.namespace, info.name)).value)
+    features = scopes.table.scheme.features
+    tells_uid = features.at_least("v1.34")
+    if not tells_uid:
+        meta.pop("uid", None)
     if meta.get("uid") and meta["uid"] != uid(account):
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid(account)})"
-        if scopes.table.scheme.features.enabled(_CHECKED):
+        if features.enabled(_CHECKED):
             raise new_conflict(GroupResource(*_KIND), info.name, reason)
         request.warnings.append(
             f"{reason} but {_CHECKED} is not enabled. In the future, this will return a conflict error"
         )
     now = scope.clock.now()
-    meta |= {"name": info.name, "namespace": info.namespace, "uid": uid(account), "creationTimestamp": rfc3339(now)}
+    meta |= {"name": info.name, "namespace": info.namespace, "creationTimestamp": rfc3339(now)}
+    if tells_uid:
+        meta["uid"] = uid(account)
     spec["audiences"] = spec.get("audiences") or list(issuer.audiences)
     if errors := _errors(spec):
         raise new_invalid(_KIND, "", errors)

@@ -23,7 +23,7 @@ from fakeapiserver.apis.internal_form import internal_form, selector_form
         ("spec.fc.targetWWNs", ["w1", "w2"], '[]string{"w1", "w2"}'),
         ("spec.limits[0].min[a]", "a", "a"),
         (
-            "spec.hard[pods]",
+            "spec.limits[0].max[pods]",
             "100m",
             "resource.Quantity{i:resource.int64Amount{value:100, scale:-3}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, "
             's:"100m", Format:"DecimalSI"}',

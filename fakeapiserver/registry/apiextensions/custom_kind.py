@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.apimachinery.schema.structural import StructuralType
+    from fakeapiserver.registry.generic.older_words import Reword
 
 # In a message: an integer that int64 can't hold.
 _LONG_NUMBER: Final = re.compile(r"number (-?[0-9]{19,}) ")
@@ -33,6 +34,7 @@ class CustomKind:
 
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
+    reword: "Reword | None" = None
     definition_name = ""
     raw_fields = ()
 

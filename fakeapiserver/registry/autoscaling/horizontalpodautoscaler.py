@@ -84,7 +84,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
             return errors
         return [
             field.invalid(error.field, error.value or 0, "must be greater than 0")
-            if error.detail in _TOO_FEW
+            if error.field == "spec.maxReplicas" and error.detail in _TOO_FEW
             else error
             for error in errors
         ]

@@ -13,6 +13,7 @@ from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, 
 from fakeapiserver.registry.core.container_policies import claim_errors
 from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_qos import qos_class
+from fakeapiserver.registry.core.resource_list import quantity
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors, resource_name_errors
 
 _POD_LEVEL: Final = ("cpu", "hugepages-", "memory")
@@ -97,7 +98,7 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptio
         for key in ("initContainers", "containers")
         for i, (new, then) in enumerate(_pairs(spec, before, key))
         if key == "containers" or _is_resizable(then, options)
-        for error in _removed(new, then, _SPEC.child(key).index(i).child("resources"))
+        for error in _container_resize_errors(new, then, _SPEC.child(key).index(i).child("resources"), options)
     ]
     for new, then in _pairs(spec, before, "containers"):
         if not _only_compute_differs(new, then):
@@ -173,6 +174,25 @@ def _moved(spec: Object, before: Object) -> Iterator[field.Error]:
             if new.get("name") != old.get("name"):
                 at = _SPEC.child(key).index(i).child("name")
                 yield field.forbidden(at, f"{key} may not be renamed or reordered on resize")
+
+
+def _container_resize_errors(new: Object, old: Object, path: Path, options: PodOptions) -> ErrorList:
+    errors = _removed(new, old, path)
+    return errors + _less_memory(new, old, path.child("limits").key("memory")) if options.version <= "v1.33" else errors
+
+
+def _less_memory(new: Object, old: Object, path: Path) -> ErrorList:
+    """Until 1.33 a memory limit came, or became smaller, with a restart only."""
+    policies = (
+        row.get("restartPolicy") for row in new.get("resizePolicy") or () if row.get("resourceName") == "memory"
+    )
+    now, then = (((row.get("resources") or {}).get("limits") or {}).get("memory") for row in (new, old))
+    if now is None or next(policies, "") == "RestartContainer":
+        return []
+    if then is not None and quantity(now) >= quantity(then):
+        return []
+    change = "added" if then is None else "decreased"
+    return [field.forbidden(path, f"memory limits cannot be {change} unless resizePolicy is RestartContainer")]
 
 
 def _removed(new: Object, old: Object, path: Path) -> ErrorList:

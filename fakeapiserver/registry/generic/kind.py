@@ -29,13 +29,14 @@ class Kind(Protocol):
     """One kind in one served version. `definition` is the schema that strategic merge patch reads, `definitions` what it refers
     to, and `definition_name` its own name among them (empty for custom resources); `custom` is true for custom resources (no
     strategic merge, list items carry their type), whose `versions` are all that their definition has. `also_accepts` are other
-    versions that bodies may have, as if they had its own."""
+    versions that bodies may have, as if they had its own. `reword`: an older server's words for what can't be decoded."""
 
     gvk: GroupVersionKind
     custom: bool
     definitions: Definitions
     definition_name: str
     also_accepts: Sequence[GroupVersion]
+    reword: "Reword | None"
 
     @property
     def versions(self) -> "Mapping[str, Kind]": ...
@@ -86,7 +87,7 @@ class BuiltinKind:
         self.definitions = definitions
         self.definition_name = definition_name
         self._default = default
-        self._reword = reword
+        self.reword = reword
         self._convert = convert
 
     @property
@@ -114,7 +115,7 @@ class BuiltinKind:
         try:
             unknown = self._type.decode(obj, empties)
         except ValueError as error:
-            raise error if self._reword is None else ValueError(self._reword(str(error))) from None
+            raise error if self.reword is None else ValueError(self.reword(str(error))) from None
         if reset:
             metadata(obj)["managedFields"] = []
         if self._convert is not None:

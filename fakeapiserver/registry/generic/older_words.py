@@ -34,6 +34,7 @@ _EMBEDDED: Final = "|".join(
 )
 _WORDS: Final = (
     _Words("v1.34", re.compile(r"(must be no more than \d+) bytes"), r"\1 characters"),
+    _Words("v1.34", re.compile(r"pkg/runtime/scheme\.go:111"), "pkg/runtime/scheme.go:110"),
     _Words("v1.34", re.compile("a valid label key must"), "a qualified name must"),
     _Words(
         "v1.34",
@@ -132,5 +133,5 @@ def _in_go_syntax(error: Error) -> Error:
         return error
     if error.detail == _NO_REVISION:
         return replace(error, value=AsShown("0x0"))
-    shown = go_syntax(error.field, error.value)
+    shown = go_syntax(error.field, error.value, error.detail)
     return error if shown is None else replace(error, value=AsShown(shown))

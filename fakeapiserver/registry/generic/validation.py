@@ -55,9 +55,12 @@ class Validator(Struct, frozen=True):
         for check in self.strategy.meta_checks(subresource):
             errors += self._check(check, sent, old)
         errors += self.kind.validate(new, old)
-        if sent is not new and not self.strategy.tells_empties:
-            old = as_sent(old, empties)  # where rules ask what has changed, an empty list is none
-        return errors + self._own_errors(subresource, sent, old)
+        if sent is new or self.strategy.tells_empties:
+            return errors + self._own_errors(subresource, sent, old)
+        # Where rules ask what has changed, an empty list is none; their texts show it.
+        own = self._own_errors(subresource, sent, as_sent(old, empties))
+        shown = self._own_errors(subresource, sent, old) if own else []
+        return errors + (shown if [error.field for error in shown] == [error.field for error in own] else own)
 
     def _sent(self, obj: Object, old: Object | None, empties: "Empties") -> Object:
         if not empties:

@@ -31,6 +31,8 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
     binding = attributes.object or binding
     meta = metadata(binding)
     name = request.info.name or str(meta.get("name", ""))
+    # Of what is created under its own name, upstream forgets the uid that the client has given it.
+    expected = meta if request.info.subresource else {key: value for key, value in meta.items() if key != "uid"}
     if meta.get("name", "") != name:
         raise new_bad_request("name in URL does not match name in Binding object")
     if errors := _binding_errors(binding):
@@ -45,7 +47,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         key = key.removeprefix("/registry")
 
     def assign(pod: Object) -> Object:
-        _check_preconditions(pod, key, meta, name)
+        _check_preconditions(pod, key, expected, name)
         _check_assignable(pod, name)
         return _assigned(pod, binding, now)
 

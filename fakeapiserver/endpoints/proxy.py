@@ -69,9 +69,9 @@ async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes
     pod = await found_object(request, scope, asked.name)
     address = next(iter(_pod_addresses(pod)), "")
     ports = (port["containerPort"] for container in pod["spec"]["containers"] for port in container.get("ports") or ())
-    port = _port(asked.port) if asked.port else next(ports, None)
     if not _is_global_unicast(address):
         raise new_bad_request(_NOT_ALLOWED)
+    port = _port(asked.port) if asked.port else next(ports, None)
     location = Location(asked.scheme or "http", address, port, path)
     return await scopes.proxy.serve(request, _through_script(location, pod, scopes))
 

@@ -6,14 +6,19 @@ Upstream: pkg/registry/certificates/certificates/strategy.go, pkg/apis/certifica
 """
 
 import base64
+import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.registry.certificates import der
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import duplicate_errors
 from fakeapiserver.registry.generic.printing import human_duration
@@ -151,37 +156,79 @@ def _decoded(value: str | None) -> bytes:
     return base64.b64decode(value or "")
 
 
+class _Block(Struct, frozen=True):
+    """Of a PEM file."""
+
+    type: str
+    has_headers: bool
+    der: bytes
+
+
+def _blocks(data: bytes) -> Iterator[_Block]:
+    """What is no base64 inside is passed over (upstream: encoding/pem)."""
+    for found in _PEM.finditer(data):
+        headers, _, body = found[2].rpartition(b"\n\n") if b":" in found[2] else (b"", b"", found[2])
+        with suppress(binascii.Error):
+            content = base64.b64decode(body.translate(None, b" \t\r\n"), validate=True)
+            yield _Block(found[1].decode("utf-8", "replace"), bool(headers), content)
+
+
 def _request_problem(data: bytes) -> str:
     """What is wrong with a PEM request; only its first block counts."""
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
 
-    block = _PEM.search(data)
-    if block is None or block[1] != b"CERTIFICATE REQUEST":
+    block = next(_blocks(data), None)
+    if block is None or block.type != "CERTIFICATE REQUEST":
         return _NO_REQUEST
+    if problem := der.request_problem(block.der):
+        return problem
     try:
-        valid = x509.load_pem_x509_csr(block[0]).is_signature_valid
+        request = x509.load_der_x509_csr(block.der)
+        return "" if request.is_signature_valid else _signature_problem(request.public_key())
     except (ValueError, InvalidSignature) as error:
         return f"x509: malformed certificate request: {error}"
-    return "" if valid else "x509: invalid signature"
+
+
+def _signature_problem(key: object) -> str:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    if isinstance(key, RSAPublicKey):
+        return "crypto/rsa: verification error"
+    return f"x509: {'ECDSA' if isinstance(key, EllipticCurvePublicKey) else 'Ed25519'} verification failure"
 
 
 def _certificate_problem(data: bytes) -> str:
     """What is wrong with a chain of PEM certificates; nothing with none."""
-    from cryptography import x509
-
-    blocks = list(_PEM.finditer(data))
+    blocks = list(_blocks(data))
     if data and not blocks:
         return "must contain at least one CERTIFICATE PEM block"
     for block in blocks:
-        if block[1] != b"CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block[1].decode('utf-8', 'replace'))}"
-        if b":" in block[2]:
+        if block.type != "CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block.type)}"
+        if block.has_headers:
             return "no PEM block headers are permitted"
+        if problem := _der_problem(block.der):
+            return problem
+    return ""
+
+
+def _der_problem(rest: bytes) -> str:
+    """What is wrong with certificates one after the other."""
+    from cryptography import x509
+
+    if not rest:
+        return "found CERTIFICATE PEM block containing 0 certificates"
+    while rest:
+        problem, size = der.certificate_problem(rest)
+        if problem:
+            return problem
         try:
-            x509.load_pem_x509_certificate(block[0])
+            x509.load_der_x509_certificate(rest[:size])
         except ValueError:
             return "x509: malformed certificate"
+        rest = rest[size:]
     return ""
 
 

@@ -338,6 +338,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     if config is None:
         types.update(_OWN)
     parsed = Parsed(config or Config())
+    unheeded: dict[str, str] = {}
     words = list(arguments)
     while words:
         word = words.pop(0)
@@ -346,10 +347,29 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
             break
         name, value = split_flag(word, words, types)
         _set(parsed, name, value)
+        if name not in HEEDED and name in table["flags"]:
+            unheeded[name] = types[name]
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
+    if unheeded or "runtime-config" in parsed.given:
+        _check_unheeded(parsed, unheeded)
     return parsed
+
+
+def _check_unheeded(parsed: Parsed, types: Mapping[str, str]) -> None:
+    """`types`: those of the flags without effect that were given. UsageError, in upstream's words."""
+    from fakeapiserver.apis.feature_gates import feature_gates
+    from fakeapiserver.cli import unheeded_flags
+
+    for name, flag_type in types.items():
+        unheeded_flags.check_value(name, parsed.given[name], flag_type)
+    config = parsed.config
+    try:
+        gates = feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    unheeded_flags.check(parsed.given, gates)
 
 
 def split_flag(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:

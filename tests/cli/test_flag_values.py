@@ -24,3 +24,89 @@ def test_a_value_that_cant_be_read_is_refused(flag: str, value: str, why: str) -
 
 def test_no_file_is_none() -> None:
     assert parse(["--audit-policy-file="]).config.audit.policy_file is None
+
+
+_OVERRIDES = "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated"
+_SAME_VERSION = "cannot be set to true if the emulation version is the same as the binary version"
+_NO_PEERS = "--feature-gates=UnknownVersionInteroperabilityProxy=false"
+
+
+# What kube-apiserver 1.36.3 said.
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (
+            ["--storage-media-type=application/xml"],
+            '--storage-media-type "application/xml" invalid, allowed values: application/json, '
+            "application/vnd.kubernetes.protobuf, application/yaml",
+        ),
+        (
+            ["--storage-backend=etcd2"],
+            "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'",
+        ),
+        (["--etcd-servers-overrides=a"], _OVERRIDES),
+        (["--etcd-servers-overrides=/pods#http://a;b/c#http://d,x#y"], _OVERRIDES),
+        (
+            ["--etcd-count-metric-poll-period=x"],
+            'invalid argument "x" for "--etcd-count-metric-poll-period" flag: time: invalid duration "x"',
+        ),
+        (
+            ["--delete-collection-workers=x"],
+            'invalid argument "x" for "--delete-collection-workers" flag: strconv.ParseInt: parsing "x": invalid syntax',
+        ),
+        (["--watch-cache-sizes=pods"], "invalid value of watch cache size: pods"),
+        (["--watch-cache-sizes=pods#x"], "invalid size of watch cache size: pods#x"),
+        (
+            ["--encryption-provider-config-automatic-reload=true"],
+            "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config",
+        ),
+        (["--emulated-version=1.37"], "emulation version 1.37 is not between [1.33, 1.36.0]"),
+        (
+            ["--emulated-version=1.30"],
+            "[emulation version 1.30 is not between [1.33, 1.36.0], "
+            "minCompatibilityVersion version 1.33 is not between [1.33, 1.30]]",
+        ),
+        (["--emulated-version=x"], 'could not parse "x" as version'),
+        (["--emulated-version=kube=1.35,kube=1.34"], "duplicate version flag, kube=1.35 and kube=1.34"),
+        (["--emulated-version=foo=1.35"], "component not registered: foo"),
+        (["--emulated-version=1.35.2"], "patch version not allowed, got: kube=1.35.2"),
+        (["--min-compatibility-version=1.20"], "minCompatibilityVersion version 1.20 is not between [1.33, 1.36]"),
+        (
+            ["--emulated-version=1.34", "--min-compatibility-version=1.35"],
+            "minCompatibilityVersion version 1.35 is not between [1.33, 1.34]",
+        ),
+        (
+            ["--runtime-config-emulation-forward-compatible=true"],
+            f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}",
+        ),
+        (["--emulation-forward-compatible"], f"ServerRunOptions.EmulationForwardCompatible {_SAME_VERSION}"),
+        (
+            ["--runtime-config=flowcontrol.apiserver.k8s.io/v1=false"],
+            "--runtime-config=flowcontrol.apiserver.k8s.io/v1=false conflicts with --enable-priority-and-fairness=true",
+        ),
+        (
+            ["--peer-ca-file=x", _NO_PEERS],
+            "--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on",
+        ),
+        (
+            ["--coordinated-leadership-lease-duration=1s"],
+            "--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline",
+        ),
+    ],
+)
+def test_values_of_flags_without_effect_are_refused_all_the_same(flags: list[str], problem: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(flags)
+    assert str(refused.value) == problem
+
+
+def test_flags_of_storage_are_accepted() -> None:
+    flags = [
+        "--storage-media-type=application/json",
+        "--storage-backend=etcd3",
+        "--etcd-servers-overrides=/pods#http://a;http://b",
+        "--watch-cache-sizes=pods#10",
+        "--emulated-version=kube=1.35",
+        "--runtime-config-emulation-forward-compatible=true",
+    ]
+    assert len(parse(flags).warnings) == len(flags)

@@ -1,0 +1,150 @@
+"""Flags of kube-apiserver's that change nothing that a client sees here: what etcd is asked for and in which encoding, caches, which
+older version is emulated, other servers of the cluster. Their values are checked all the same, in upstream's words.
+
+Upstream: k8s.io/apiserver/pkg/server/options/etcd.go, k8s.io/component-base/compatibility/{version,registry}.go,
+pkg/controlplane/apiserver/options/validation.go.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Final
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.cli.flags import InvalidArgument, UsageError, read_boolean, read_duration, read_integer, read_list
+
+_READERS: Final = {"bool": read_boolean, "int": read_integer, "duration": read_duration}
+_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+_OVERRIDES: Final = (
+    "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon "
+    "separated"
+)
+_OVERRIDE: Final = re.compile("[^/#]*/[^/#]*#[^;#]+(;[^;#]+)*")
+_INTEGER: Final = re.compile("[+-]?[0-9]+")
+_VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(\.[0-9]+)*")
+_FLOOR, _BINARY = (1, 33), (1, 36)
+_PEERS: Final = ("peer-ca-file", "peer-advertise-ip", "peer-advertise-port")
+_INTEROPERABILITY: Final = "UnknownVersionInteroperabilityProxy"
+# The times of coordinated leader election, each greater than the next; seconds by default.
+_LEADERSHIP: Final = {"lease-duration": 15.0, "renew-deadline": 10.0, "retry-period": 2.0}
+# What --runtime-config mustn't turn off while flow control is on; what is said first counts.
+_FLOW_CONTROL: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
+
+
+def check_value(name: str, value: str, flag_type: str) -> None:
+    """UsageError for a value that can't be read."""
+    if (read := _READERS.get(flag_type)) is None:
+        return
+    try:
+        read(value)
+    except InvalidArgument as error:
+        raise UsageError(f"invalid argument {go_quote(value)} for {go_quote(f'--{name}')} flag: {error}") from None
+
+
+def check(given: Mapping[str, str], gates: FeatureGates) -> None:
+    """`given`: flag -> its text. UsageError for all that is wrong."""
+    errors = list(_version_errors(given)) or [
+        *_storage_errors(given),
+        *_flow_control_errors(given),
+        *_peer_errors(given, gates),
+        *_leadership_errors(given),
+    ]
+    if errors:
+        raise UsageError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def _storage_errors(given: Mapping[str, str]) -> Iterator[str]:
+    if given.get("storage-backend", "") not in ("", "etcd3"):
+        yield "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
+    if not all(map(_OVERRIDE.fullmatch, read_list(given.get("etcd-servers-overrides", "")))):
+        yield _OVERRIDES
+    reloads = "encryption-provider-config-automatic-reload"
+    if read_boolean(given.get(reloads, "false")) and not given.get("encryption-provider-config"):
+        yield f"--{reloads} must be set with --encryption-provider-config"
+    media_type = given.get("storage-media-type", "")
+    if media_type and media_type not in _MEDIA_TYPES:
+        yield f"--storage-media-type {go_quote(media_type)} invalid, allowed values: {', '.join(_MEDIA_TYPES)}"
+    for text in read_list(given.get("watch-cache-sizes", "")):
+        if problem := _cache_size_problem(text):
+            yield f"{problem}: {text}"
+            break
+
+
+def _cache_size_problem(text: str) -> str:
+    _, separator, size = text.partition("#")
+    if not separator or "#" in size:
+        return "invalid value of watch cache size"
+    if not _INTEGER.fullmatch(size):
+        return "invalid size of watch cache size"
+    return "watch cache size cannot be negative" if int(size) < 0 else ""
+
+
+def _version_errors(given: Mapping[str, str]) -> Iterator[str]:
+    """Of what is emulated. UsageError for what is no version."""
+    emulated = _version_of(given.get("emulated-version", "")) or _BINARY
+    oldest = _version_of(given.get("min-compatibility-version", "")) or max(_FLOOR, (emulated[0], emulated[1] - 1))
+    if "emulated-version" not in given and "min-compatibility-version" not in given:
+        oldest = emulated
+    if not _FLOOR <= emulated <= _BINARY:
+        yield f"emulation version {_shown(emulated)} is not between [{_shown(_FLOOR)}, {_shown(_BINARY)}.0]"
+    if not _FLOOR <= oldest <= emulated:
+        yield f"minCompatibilityVersion version {_shown(oldest)} is not between [{_shown(_FLOOR)}, {_shown(emulated)}]"
+    for flag, field in (
+        ("emulation-forward-compatible", "EmulationForwardCompatible"),
+        ("runtime-config-emulation-forward-compatible", "RuntimeConfigEmulationForwardCompatible"),
+    ):
+        if read_boolean(given.get(flag, "false")) and emulated == _BINARY:
+            same = "cannot be set to true if the emulation version is the same as the binary version"
+            yield f"ServerRunOptions.{field} {same}"
+
+
+def _version_of(text: str) -> tuple[int, int] | None:
+    """`1.35` or `kube=1.35`, once; None for nothing."""
+    known = ""
+    for item in read_list(text):
+        component, equals, version = item.rpartition("=")
+        named = item if equals else f"kube={item}"
+        if equals and component != "kube":
+            raise UsageError(f"component not registered: {component}")
+        if known:
+            raise UsageError(f"duplicate version flag, {known} and {named}")
+        known = named
+        found = _VERSION.fullmatch(version)
+        if found is None:
+            raise UsageError(f"could not parse {go_quote(version)} as version")
+        if found[3]:
+            raise UsageError(f"patch version not allowed, got: {named}")
+        result = int(found[1]), int(found[2])
+    return result if known else None
+
+
+def _shown(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _flow_control_errors(given: Mapping[str, str]) -> Iterator[str]:
+    if not read_boolean(given.get("enable-priority-and-fairness", "true")):
+        return
+    said = dict(item.partition("=")[::2] for item in read_list(given.get("runtime-config", "")))
+    for key in _FLOW_CONTROL:
+        if said.get(key) == "false":
+            yield f"--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true"
+        if said.get(key) in ("true", "false"):
+            return
+
+
+def _peer_errors(given: Mapping[str, str], gates: FeatureGates) -> Iterator[str]:
+    for flag in _PEERS:
+        if given.get(flag) and not gates.enabled(_INTEROPERABILITY):
+            yield f"--{flag} requires {_INTEROPERABILITY} feature to be turned on"
+
+
+def _leadership_errors(given: Mapping[str, str]) -> Iterator[str]:
+    times = {
+        name: read_duration(given.get(f"coordinated-leadership-{name}", f"{default}s"))
+        for name, default in _LEADERSHIP.items()
+    }
+    for longer, shorter in pairwise(times):
+        if times[longer] <= times[shorter]:
+            yield f"--coordinated-leadership-{longer} must be greater than --coordinated-leadership-{shorter}"

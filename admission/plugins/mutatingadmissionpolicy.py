@@ -59,6 +59,7 @@ class Denial(NamedTuple):
 
 
 class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
+    feature_gate = "MutatingAdmissionPolicy"
     operations = frozenset({"CREATE", "UPDATE", "CONNECT"})
     policies = "mutatingadmissionpolicies.admissionregistration.k8s.io"
     policy_bindings = "mutatingadmissionpolicybindings.admissionregistration.k8s.io"

@@ -69,6 +69,7 @@ FEATURE_GATES: Final = (
     "MutablePVNodeAffinity",
     "MutablePodResourcesForSuspendedJobs",
     "MutableSchedulingDirectivesForSuspendedJobs",
+    "MutatingAdmissionPolicy",
     "NodeDeclaredFeatures",
     "OpenAPIEnums",
     "PodCertificateRequest",

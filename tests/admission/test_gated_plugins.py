@@ -8,6 +8,7 @@ import pytest
 
 from fakeapiserver.admission.interfaces import Attributes, Initializer, Operation
 from fakeapiserver.admission.options import enabled_plugins, new_chain
+from fakeapiserver.admission.plugins.mutatingadmissionpolicy import MutatingAdmissionPolicy
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apis.feature_gates import FeatureGates
@@ -174,3 +175,9 @@ def test_groups_of_pods_get_a_finalizer(gates: Mapping[str, bool], before: Any, 
     meta = {"name": "g"} if before is None else {"name": "g", "finalizers": before}
     made = run("PodGroupProtection", GROUPS, {"metadata": meta, "spec": {}}, gates=gates)
     assert made["metadata"].get("finalizers") == after
+
+
+@pytest.mark.parametrize(("gates", "handles"), [({}, True), ({"MutatingAdmissionPolicy": False}, False)])
+def test_mutating_policies_rest_while_their_gate_is_off(gates: Mapping[str, bool], handles: bool) -> None:
+    initializer = Initializer(Stored(), features=FeatureGates("v1.36", gates))
+    assert MutatingAdmissionPolicy(initializer).handles("CREATE") is handles

@@ -6,11 +6,11 @@ Upstream: time.ParseDuration, time.Duration.String.
 import re
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
-
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART: Final = re.compile(r"([0-9]*(?:\.[0-9]*)?)([^0-9.]*)")
 _MAX_SECONDS: Final = (1 << 63) * 1e-9
+# How the package time quotes: what isn't plain ASCII byte by byte.
+_QUOTED: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x80, 0x100))} | {0x22: '\\"', 0x5C: "\\\\"}
 
 
 def parse_duration(text: str) -> float:
@@ -23,22 +23,26 @@ def parse_duration(text: str) -> float:
     if rest == "0":
         return 0.0
     if not rest:
-        raise ValueError(f"time: invalid duration {go_quote(text)}")
+        raise ValueError(f"time: invalid duration {_quote(text)}")
     seconds = 0.0
     while rest:
         part = _PART.match(rest)
         number, unit = part.groups() if part else ("", "")
         if not number.strip("."):
-            raise ValueError(f"time: invalid duration {go_quote(text)}")
+            raise ValueError(f"time: invalid duration {_quote(text)}")
         if not unit:
-            raise ValueError(f"time: missing unit in duration {go_quote(text)}")
+            raise ValueError(f"time: missing unit in duration {_quote(text)}")
         if unit not in _UNITS:
-            raise ValueError(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
+            raise ValueError(f"time: unknown unit {_quote(unit)} in duration {_quote(text)}")
         seconds += float(number) * _UNITS[unit]
         if seconds >= _MAX_SECONDS:
-            raise ValueError(f"time: invalid duration {go_quote(text)}")
+            raise ValueError(f"time: invalid duration {_quote(text)}")
         rest = rest[len(number) + len(unit) :]
     return -seconds if text.startswith("-") else seconds
+
+
+def _quote(text: str) -> str:
+    return '"' + text.encode().decode("latin-1").translate(_QUOTED) + '"'
 
 
 def format_duration(seconds: float) -> str:

@@ -97,6 +97,7 @@ ORDER: Final = ("kind", "name", "apiVersion", "matchLabels", "matchExpressions",
 CONDITION: Final = (("type", ""), ("status", ""), ("lastTransitionTime", None), ("reason", None), ("message", None))
 RULES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 POLICY: Final = ("type", "value", "periodSeconds")
+NAMES: Final = {name.lower(): name for name in ("scaleUp", "scaleDown", *RULES, *POLICY)}
 SHARED_SPEC: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 SHARED_STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 # JSON inside an annotation escapes what could end a script, as Go's encoder does.
@@ -138,7 +139,7 @@ def to_v2(obj: Object) -> Object:
     kept: Object = {**{key: spec[key] for key in SHARED_SPEC if key in spec}, "metrics": metrics}
     behavior = _decoded(annotations, BEHAVIOR)
     if isinstance(behavior, dict) and any(behavior.values()):
-        kept["behavior"] = _lower(behavior)
+        kept["behavior"] = _named(behavior)
     return {
         **obj,
         "metadata": _annotated(obj.get("metadata", {}), {}),
@@ -155,7 +156,8 @@ def _status_v1(status: Object) -> Object:
     }
     for metric in status.get("currentMetrics") or ():
         utilization = _at(metric, ("resource", "current", "averageUtilization"))
-        if metric["type"] == "Resource" and metric["resource"]["name"] == "cpu" and utilization is not None:
+        is_cpu = metric["type"] == "Resource" and _at(metric, ("resource", "name")) == "cpu"
+        if is_cpu and utilization is not None:
             kept["currentCPUUtilizationPercentage"] = utilization
     return kept
 
@@ -284,12 +286,12 @@ def _upper(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _lower(value: Any) -> Any:
-    """JSON data with the first letter of each key in lower case and without nulls."""
+def _named(value: Any) -> Any:
+    """What a behavior's JSON holds, with the names of v2, which Go finds in any case, and without nulls."""
     if isinstance(value, list):
-        return [_lower(item) for item in value]
+        return [_named(item) for item in value]
     if isinstance(value, dict):
-        return {key[:1].lower() + key[1:]: _lower(item) for key, item in value.items() if item is not None}
+        return {NAMES.get(key.lower(), key): _named(item) for key, item in value.items() if item is not None}
     return value
 
 

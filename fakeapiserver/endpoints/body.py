@@ -62,8 +62,13 @@ _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
-# Older versions of the Scale have one internal type with autoscaling's.
-_SCALES: Final = frozenset((version, "Scale") for version in ("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"))
+# Kinds whose internal type is in another group's package: they moved, or are an older group's version of the Scale.
+_MOVED_KINDS: Final[Mapping[tuple[str, str], str]] = {
+    ("apps", "Scale"): "autoscaling",
+    ("extensions", "Scale"): "autoscaling",
+    **dict.fromkeys((("extensions", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet")), "apps"),
+    **dict.fromkeys((("extensions", kind) for kind in ("Ingress", "NetworkPolicy")), "networking"),
+}
 
 # What JSON's decoder says of a number that no float64 holds.
 _TOO_LARGE: Final = "json: cannot unmarshal number "
@@ -422,8 +427,8 @@ def check_type(
     except ValueError as error:
         raise cannot_be_handled(obj, kind, str(error)) from None
     package = internal_package(gvk.group)
-    also = (str(found.group_version), found.kind) in _SCALES
-    if ("autoscaling" if also else internal_package(found.group), found.kind) == (package, gvk.kind):
+    moved = _MOVED_KINDS.get((found.group, found.kind))
+    if (moved or internal_package(found.group), found.kind) == (package, gvk.kind):
         report(unknown)
         raise _other_version(found, gvk)
     why = f"converting ({found.version}.{found.kind}) to ({package}.{gvk.kind}): unknown conversion"

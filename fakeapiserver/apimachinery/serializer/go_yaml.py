@@ -127,6 +127,10 @@ class _Composer:
         return node
 
 
+# A mapping's values, each with what keeps it out of JSON.
+_Entries = dict[str, tuple[Any, str]]
+
+
 class Constructor:
     """Nodes to JSON values. `duplicates` then holds `line 2: key "a" already set in map` for each repeated key."""
 
@@ -195,12 +199,14 @@ class Constructor:
         return value
 
     def _sorted(self, node: _Node) -> dict[str, Any]:
-        entries: dict[Any, Any] = {}
+        entries: _Entries = {}
         self._fill(node, entries)
-        return {key: entries[key] for key in sorted(entries)}
+        self._unfit = self._unfit or next((why for _, why in entries.values() if why), "")
+        return {key: entries[key][0] for key in sorted(entries)}
 
-    def _fill(self, node: _Node, entries: dict[str, Any]) -> None:
-        """Sets a mapping's entries. Merged ones count as set where they stand: what comes later wins."""
+    def _fill(self, node: _Node, entries: _Entries) -> None:
+        """Sets a mapping's entries. Merged ones count as set where they stand: what comes later wins, and nobody complains of
+        what it replaces."""
         seen: set[Any] = set(entries)
         children = iter(node.children)
         for key_node in children:
@@ -209,6 +215,7 @@ class Constructor:
                 self._merge(value_node, entries)
                 seen.update(entries)
                 continue
+            before, self._unfit = self._unfit, ""
             key = self._key(key_node)
             value = self._value(value_node)
             name = key if type(key) is str else self._key_text(key, value)
@@ -216,7 +223,8 @@ class Constructor:
             if identity in seen:
                 self.duplicates.append(f"line {value_node.line + 1}: key {_go_value(key)} already set in map")
             seen.add(identity)
-            entries[name] = value
+            entries[name] = value, self._unfit
+            self._unfit = before
 
     def _key(self, node: _Node) -> Any:
         if node.kind == _SCALAR:
@@ -240,7 +248,7 @@ class Constructor:
         )
         return ""
 
-    def _merge(self, node: _Node, entries: dict[str, Any]) -> None:
+    def _merge(self, node: _Node, entries: _Entries) -> None:
         if node.kind == _SEQUENCE:
             # From the last to the first: earlier ones win.
             for child in reversed(node.children):
@@ -248,7 +256,7 @@ class Constructor:
         else:
             self._merge_mapping(node, entries)
 
-    def _merge_mapping(self, node: _Node, entries: dict[str, Any]) -> None:
+    def _merge_mapping(self, node: _Node, entries: _Entries) -> None:
         target = node.target if node.kind == _ALIAS and node.target else node
         if target.kind != _MAPPING:
             raise DecodeError(_WANT_MAP)

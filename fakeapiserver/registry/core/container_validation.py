@@ -70,8 +70,8 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
     for i, container in enumerate(spec.get("initContainers") or ()):
         errors += _container_errors(container, spec, volumes, at.index(i), options)
         errors += restart_policy_errors(container, at.index(i), options, is_init=True)
-        if container.get("name"):
-            errors += duplicate_errors(container["name"], seen, at.index(i).child("name"))
+        if (name := container.get("name", "")) or "" in seen:
+            errors += duplicate_errors(name, seen, at.index(i).child("name"))
         # Upstream looks at each as the first one of a list of its own.
         errors += _host_port_errors([container], at) + _init_errors(container, grace, system, at.index(i))
     at, others = path.child("ephemeralContainers"), set(seen)

@@ -315,6 +315,14 @@ def _int_or_string(fields: Object, data: bytes) -> int | str:
     return found
 
 
+def _owned_fields(fields: Object, data: bytes) -> Any:
+    """What a manager owns; a text that isn't JSON is nothing that could be owned, and is refused or forgotten as that."""
+    try:
+        return _raw_json(fields, data)
+    except ValueError:
+        return []
+
+
 def _raw_json(fields: Object, data: bytes) -> Any:
     raw = b64decode(next(iter(fields.values()), ""))
     return json.decode(raw) if raw else None
@@ -334,7 +342,7 @@ _SPECIAL: Final[Mapping[str, Callable[[Object, bytes], Any]]] = {
     _META + "Time": _time,
     _META + "MicroTime": _micro_time,
     _META + "Duration": _duration,
-    _META + "FieldsV1": _raw_json,
+    _META + "FieldsV1": _owned_fields,
     _META + "Verbs": _items,
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,

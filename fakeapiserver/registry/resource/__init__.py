@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.field_paths import FieldPath
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.registry.resource.device import (
-    DeviceClassStrategy,
-    ResourceClaimStrategy,
-    ResourceClaimTemplateStrategy,
-    ResourceSliceStrategy,
-)
+from fakeapiserver.registry.resource.deviceclass import DeviceClassStrategy
 from fakeapiserver.registry.resource.devicetaintrule import DeviceTaintRuleStrategy
+from fakeapiserver.registry.resource.resourceclaim import ResourceClaimStrategy
+from fakeapiserver.registry.resource.resourceclaimtemplate import ResourceClaimTemplateStrategy
 from fakeapiserver.registry.resource.resourcepoolstatusrequest import ResourcePoolStatusRequestStrategy
+from fakeapiserver.registry.resource.resourceslice import ResourceSliceStrategy
 
 _REQUESTS = (("requests", "*", "exactly"), ("requests", "*", "firstAvailable", "*"))
 

@@ -14,6 +14,8 @@ from fakeapiserver.registry.core.field_formats import name_errors
 
 Check = Callable[[Any, Path], ErrorList]
 SPEC: Final = Path("spec")
+# What of a configuration is a driver's, and Go keeps as text.
+PARAMETERS: Final = ("opaque", "parameters")
 MAX_REQUESTS: Final = 32
 MAX_CONFIGS: Final = 32
 MAX_PARAMETERS: Final = 10 * 1024

@@ -1,8 +1,9 @@
 """The scheduling.k8s.io group."""
 
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.scheduling.podgroup import PodGroupStrategy, gated_group_fields
 from fakeapiserver.registry.scheduling.priorityclass import SYSTEM_CLASSES, PriorityClassStrategy
-from fakeapiserver.registry.scheduling.workload import PodGroupStrategy, WorkloadStrategy, gated_group_fields
+from fakeapiserver.registry.scheduling.workload import WorkloadStrategy
 
 _KEPT = dict.fromkeys(SYSTEM_CLASSES, "this is a system priority class and cannot be deleted")
 RESOURCES: dict[str, Strategy] = {

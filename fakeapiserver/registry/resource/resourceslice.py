@@ -1,0 +1,45 @@
+"""The devices that a driver has to offer.
+
+Upstream: pkg/registry/resource/resourceslice/strategy.go; what is valid is in slice_validation.py.
+"""
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.table_cells import age
+from fakeapiserver.registry.resource.slice_validation import slice_errors
+
+
+class ResourceSliceStrategy(Strategy, kw_only=True):
+    def default(self, obj: Object, version: str) -> None:
+        for device in obj["spec"].get("devices") or ():
+            for mapping in (device.get("basic", device).get("nodeAllocatableResourceMappings") or {}).values():
+                mapping.setdefault("allocationMultiplier", "1")
+
+    def default_times(self, obj: Object, now: str) -> None:
+        for device in obj["spec"].get("devices") or ():
+            for taint in device.get("basic", device).get("taints") or ():
+                taint.setdefault("timeAdded", now)
+
+    def validate(self, obj: Object) -> ErrorList:
+        return slice_errors(obj["spec"], one_kind=self.features.at_least("v1.35"))
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return slice_errors(obj["spec"], old["spec"], one_kind=self.features.at_least("v1.35"))
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        driver = obj["spec"].get("driver", "")
+        if driver == driver.lower():
+            return []
+        shown = field.go_quote(driver)
+        return [f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+    def table_row(self, obj: Object, now: float) -> Cells:
+        spec = obj.get("spec") or {}
+        pool = (spec.get("pool") or {}).get("name", "")
+        node = spec.get("nodeName", "")
+        return [metadata(obj).get("name", ""), node, spec.get("driver", ""), pool, age(obj, now)]

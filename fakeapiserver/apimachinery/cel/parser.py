@@ -255,6 +255,16 @@ class _Parser:
         count = 1
         while self._accept(sign.kind):
             count += 1
+        lone = (
+            sign.kind == "!" and self._kind == "-" and self._tokens[self._next + 1].kind not in ("NUM_INT", "NUM_FLOAT")
+        )
+        if lone:
+            self._take()
+        if lone or (sign.kind == "-" and self._kind == "!"):
+            # Nothing begins so: the minus is read again, as one that lacks its left side.
+            self._no_viable(self._tokens[self._next - 1])
+            self._next -= 1
+            return Literal(sign.at, None)
         if self._kind not in _EXPR_START:
             skips = sign.kind == "!" or (self._kind != END and self._tokens[self._next + 1].kind in _EXPR_START)
             if sign.kind == "-":

@@ -62,10 +62,10 @@ def bundle_problem(bundle: str) -> str:
 
 
 def _is_certificate(content: bytes) -> bool:
-    from cryptography.x509 import load_der_x509_certificate
+    from fakeapiserver.registry.certificates.certificate import parsed
 
     try:
-        load_der_x509_certificate(content)
+        parsed(content)
     except ValueError:
         return False
     return True

@@ -175,28 +175,12 @@ def _blocks(data: bytes) -> Iterator[_Block]:
 
 def _request_problem(data: bytes) -> str:
     """What is wrong with a PEM request; only its first block counts."""
-    from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from fakeapiserver.registry.certificates import certificate_request
 
     block = next(_blocks(data), None)
     if block is None or block.type != "CERTIFICATE REQUEST":
         return _NO_REQUEST
-    if problem := der.request_problem(block.der):
-        return problem
-    try:
-        request = x509.load_der_x509_csr(block.der)
-        return "" if request.is_signature_valid else _signature_problem(request.public_key())
-    except (ValueError, InvalidSignature) as error:
-        return f"x509: malformed certificate request: {error}"
-
-
-def _signature_problem(key: object) -> str:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-
-    if isinstance(key, RSAPublicKey):
-        return "crypto/rsa: verification error"
-    return f"x509: {'ECDSA' if isinstance(key, EllipticCurvePublicKey) else 'Ed25519'} verification failure"
+    return der.request_problem(block.der) or certificate_request.problem(block.der)
 
 
 def _certificate_problem(data: bytes) -> str:
@@ -216,7 +200,7 @@ def _certificate_problem(data: bytes) -> str:
 
 def _der_problem(rest: bytes) -> str:
     """What is wrong with certificates one after the other."""
-    from cryptography import x509
+    from fakeapiserver.registry.certificates.certificate import parsed
 
     if not rest:
         return "found CERTIFICATE PEM block containing 0 certificates"
@@ -225,9 +209,9 @@ def _der_problem(rest: bytes) -> str:
         if problem:
             return problem
         try:
-            x509.load_der_x509_certificate(rest[:size])
-        except ValueError:
-            return "x509: malformed certificate"
+            parsed(rest[:size])
+        except ValueError as error:
+            return str(error)
         rest = rest[size:]
     return ""
 

@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.certificates.certificate import parsed
 from fakeapiserver.registry.certificates.pem import Block, blocks
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
@@ -82,8 +83,7 @@ def _authority_problem(block: Block) -> str:
     if block.has_headers:
         return "has PEM block headers"
     try:
-        certificate = x509.load_der_x509_certificate(block.content)
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        constraints = parsed(block.content).extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:
         return "does not have the CA bit set"
     except ValueError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import OMIT, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.certificates.certificate import parsed
 from fakeapiserver.registry.certificates.pem import Block, blocks
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import name_errors
@@ -108,7 +109,7 @@ def _stub_errors(request: bytes) -> ErrorList:
         key: Any = found.public_key()
     except UnsupportedAlgorithm:
         return [field.invalid(_STUB, OMIT, _UNKNOWN_KEY)]
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return [field.invalid(_STUB, OMIT, "must be a valid PKCS#10 CSR")]
     if problem := _key_problem(key, "elliptic public keys must use curve P256, P384, or P521"):
         return [field.invalid(_STUB, problem[0], problem[1])]
@@ -241,10 +242,8 @@ def _issued_errors(status: Object, spec: Object, now: float) -> ErrorList:
 
 
 def _certificate(block: Block) -> "x509.Certificate | None":
-    from cryptography import x509
-
     try:
-        return x509.load_der_x509_certificate(block.content)
+        return parsed(block.content)
     except ValueError:
         return None
 

@@ -79,7 +79,7 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
 
     try:
         public: Any = x509.load_der_x509_certificate(certificate).public_key()
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return "x509: malformed certificate"
     except UnsupportedAlgorithm:
         return "tls: unknown public key algorithm"

@@ -1,0 +1,50 @@
+"""X.509 certificates read to their end, as Go does at once and the library only when it is asked.
+
+Upstream: crypto/x509 (ParseCertificate).
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+
+def parsed(content: bytes) -> "x509.Certificate":
+    """The certificate of a DER text. ValueError for what Go doesn't take for one, in its words where these are known."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        found = x509.load_der_x509_certificate(content)
+        _ = found.issuer, found.subject, found.extensions
+        found.public_key()
+    except (ValueError, KeyError, x509.InvalidVersion):
+        raise ValueError("x509: malformed certificate") from None
+    except UnsupportedAlgorithm as error:  # a key of an unknown kind is none, but a curve has to be known
+        if "Unknown key type" not in str(error):
+            raise ValueError("x509: unsupported elliptic curve") from None
+    if found.serial_number < 0:
+        raise ValueError("x509: negative serial number")
+    if _algorithm(found.tbs_certificate_bytes, inside=True) != _algorithm(content, inside=False):
+        raise ValueError("x509: inner and outer signature algorithm identifiers don't match")
+    return found
+
+
+def _algorithm(sequence: bytes, *, inside: bool) -> bytes:
+    """The identifier of a signature's algorithm: behind what is signed, and in there behind version and serial number."""
+    at, _ = _header(sequence, 0)
+    before = 1 + (inside and sequence[at] == 0xA0)
+    for _ in range(before):
+        at, size = _header(sequence, at)
+        at += size
+    start, size = _header(sequence, at)
+    return sequence[start : start + size]
+
+
+def _header(data: bytes, at: int) -> tuple[int, int]:
+    """Where an element of DER's begins, and its size."""
+    size = data[at + 1]
+    if size < 0x80:
+        return at + 2, size
+    end = at + 2 + size - 0x80
+    return end, int.from_bytes(data[at + 2 : end], "big")

@@ -1,0 +1,64 @@
+"""PKCS #10 requests whose parts are there (der.py tells): what is wrong with the key and the signature, in Go's words.
+
+Upstream: crypto/x509 (ParseCertificateRequest, CheckSignature), crypto/internal/fips140/nistec.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+_CURVES: Final = ("secp224r1", "secp256r1", "secp384r1", "secp521r1")
+# The names of curves in DER: a point that isn't on its curve doesn't tell the curve.
+_NAMED: Final = {
+    bytes.fromhex("06052b81040021"): "P224",
+    bytes.fromhex("06082a8648ce3d030107"): "P256",
+    bytes.fromhex("06052b81040022"): "P384",
+    bytes.fromhex("06052b81040023"): "P521",
+}
+_MALFORMED: Final = "x509: malformed certificate request"
+_UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
+_UNKNOWN_CURVE: Final = "x509: unsupported elliptic curve"
+
+
+def problem(content: bytes) -> str:
+    """Of a DER text; empty for a request that is signed with its own key."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        request = x509.load_der_x509_csr(content)
+        _ = request.subject
+    except (ValueError, KeyError, x509.InvalidVersion):
+        return _MALFORMED
+    try:
+        key = request.public_key()
+    except ValueError:
+        curve = next((name for text, name in _NAMED.items() if text in content), "")
+        return f"{curve} point not on curve" if curve else _MALFORMED
+    except UnsupportedAlgorithm as error:
+        return _UNIMPLEMENTED if "Unknown key type" in str(error) else _UNKNOWN_CURVE
+    return _signature_problem(request, key)
+
+
+def _signature_problem(request: "x509.CertificateSigningRequest", key: Any) -> str:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        failure = "x509: ECDSA verification failure"
+        if key.curve.name not in _CURVES:
+            return _UNKNOWN_CURVE
+    elif isinstance(key, rsa.RSAPublicKey):
+        failure = "crypto/rsa: verification error"
+    elif isinstance(key, ed25519.Ed25519PublicKey):
+        failure = "x509: Ed25519 verification failure"
+    else:
+        return _UNIMPLEMENTED
+    try:
+        _ = request.signature_hash_algorithm
+        return "" if request.is_signature_valid else failure
+    except UnsupportedAlgorithm:
+        return _UNIMPLEMENTED
+    except (ValueError, TypeError, InvalidSignature):
+        return failure

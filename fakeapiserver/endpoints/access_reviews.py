@@ -186,6 +186,11 @@ def _in_order(value: Any) -> Any:
     return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
+def _in_order(value: Any) -> Any:
+    """As Go's JSON shows it: labels and annotations are maps."""
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
 # ----------------------------------------------------------------- the question
 
 

@@ -39,7 +39,7 @@ _CHOSEN: Final = re.compile(
 # A part of the real server writes flow schemas' status again whenever it gets to it; bindings are never stored.
 _LEFT_OUT: Final = ("example.com", "/flowschemas", "/bindings")
 # What a part of the server writes as well, soon.
-_RESTLESS: Final = ("prioritylevelconfigurations", "apiservices", "servicecidrs")
+_RESTLESS: Final = ("prioritylevelconfigurations", "apiservices", "servicecidrs", "customresourcedefinitions")
 # Stands for the status of no answer at all.
 _DROPPED: Final = 0
 _GO_REVISION: Final = re.compile(r"(resourceVersion:)\d+")

@@ -193,12 +193,12 @@ def _decode(
             report_strictly(duplicates + unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
     # A quantity is made of a number's text.
-    texts = media_type == JSON and not kind.custom and not duplicates and json.has_unusual_numbers(data)
-    if texts:
+    texts = media_type == JSON and not kind.custom and json.has_unusual_numbers(data)
+    if texts and in_order is None:
         obj = _as_written(data, obj)
     try:
         unknown = kind.decode(obj, empties)
-        if texts:
+        if texts or in_order is not None:
             obj = json.rounded(obj)
     except ValueError as error:
         text = _told_as_written(data, kind) if media_type == JSON and not kind.custom else ""

@@ -89,9 +89,10 @@ def _at(value: Any, path: FieldPath, data: bytes, change: Callable[[dict[str, An
 
 
 def _kept(value: dict[str, Any], text: bytes) -> RawText:
-    """With the numbers that the text has, whatever their size."""
+    """With the numbers that the text has, whatever their size, and in its order."""
     if not text:
-        return RawText(value, rebuilt(value))
+        made = rebuilt(value)
+        return RawText(_read(made.encode(), dict[str, Any]) or value, made)
     return RawText(_read(text, dict[str, Any]) or value, text.decode(errors="replace"))
 
 

@@ -93,9 +93,9 @@ def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
 
 
 def with_duplicates(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
-    """A body with repeated keys: objects that have some are `Repeated`. Beside it a function that puts `unknown field "x"`
-    texts and those of the repeated keys that are known into the order of the body."""
-    parser = JSONParser(data, merge=True)
+    """A body with repeated keys: objects that have some are `Repeated`, and floats `Written`. Beside it a function that puts
+    `unknown field "x"` texts and those of the repeated keys that are known into the order of the body."""
+    parser = JSONParser(data, merge=True, written=True)
     value = parser.parse()
 
     def in_order(unknown: list[str]) -> list[str]:

@@ -36,6 +36,7 @@ RESOURCES: dict[str, Strategy] = {
         gated_fields=_REPLICAS,
     ),
     "statefulsets": StatefulSetStrategy(
+        status_meta_checks=("status", "update"),
         legacy_addresses=True,
         has_generation=True,
         blank_spec={"replicas": 0},

@@ -95,11 +95,13 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         """None: 1.33 doesn't look into templates, of pods and of claims."""
         return self.pod_options.beside(template) if self.features.at_least("v1.34") else None
 
-    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+    def validate_status(self, obj: Object) -> ErrorList:
         status = obj.get("status") or {}
         errors = count_errors(status, (*_COUNTS, "observedGeneration", "collisionCount"))
-        errors += replica_errors(status, _COUNTS[1:], "status.readyReplicas")
-        return errors + collision_errors(status, old.get("status") or {})
+        return errors + replica_errors(status, _COUNTS[1:], "status.readyReplicas")
+
+    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        return collision_errors(obj.get("status") or {}, old.get("status") or {})
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
-MetaCheck = Literal["create", "update", "spec", "immutable"]
+MetaCheck = Literal["create", "update", "spec", "status", "immutable"]
 
 
 # What ResetObjectMetaForStatus keeps.
@@ -105,7 +105,7 @@ class Strategy(Struct, kw_only=True):
     create_checks: tuple[MetaCheck, ...] = ("create", "spec")
     validates_generate_name: bool = True
     # In which order the kind's own validation looks at metadata on update, and where `revalidate` comes in between if it
-    # does ("spec") or what can't change ("immutable"); causes show it. validate_update comes last.
+    # does ("spec"), a status by itself ("status") or what can't change ("immutable"); causes show it. validate_update comes last.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # The last version (`v1.35`) in which an update's rules were asked twice, as both layers asked; causes show it.
@@ -195,6 +195,10 @@ class Strategy(Struct, kw_only=True):
     def revalidate(self, obj: Object, old: Object) -> ErrorList:
         """As `validate`, of an update of a kind whose checks look at "spec" again."""
         return self.validate(obj)
+
+    def validate_status(self, obj: Object) -> ErrorList:
+        """What is wrong with a status by itself, of a kind that looks at it before metadata."""
+        return []
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return []

@@ -75,6 +75,8 @@ class Validator(Struct, frozen=True):
     def _check(self, check: MetaCheck, new: Object, old: Object) -> ErrorList:
         if check == "spec":
             return self.strategy.revalidate(new, old) if old else self.strategy.validate(new)
+        if check == "status":
+            return self.strategy.validate_status(new)
         if check == "immutable":
             return self.strategy.validate_immutable(new, old)
         if check == "create":

@@ -171,7 +171,7 @@ def _requirement_errors(requirement: Object, path: Path, *, labels: bool) -> Err
 
 
 def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
-    found = {name: _in_order(value) for name, value in metadata(obj).items() if value}
+    found = {name: value for name, value in metadata(obj).items() if value}
     if not any(name not in (*allowed, "managedFields") for name in found):
         return []
     shown: Object = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
@@ -179,16 +179,6 @@ def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
     for name in _MAPS & shown.keys():
         shown[name] = dict(sorted(shown[name].items()))  # as Go prints a map
     return [field.invalid("metadata", shown, detail)]
-
-
-def _in_order(value: Any) -> Any:
-    """As Go's JSON shows it: labels and annotations are maps."""
-    return dict(sorted(value.items())) if isinstance(value, dict) else value
-
-
-def _in_order(value: Any) -> Any:
-    """As Go's JSON shows it: labels and annotations are maps."""
-    return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 # ----------------------------------------------------------------- the question

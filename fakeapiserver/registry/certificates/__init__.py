@@ -9,8 +9,8 @@ from fakeapiserver.registry.generic.strategy import Strategy
 RESOURCES: dict[str, Strategy] = {
     "certificatesigningrequests": CertificateSigningRequestStrategy(
         validate_name=names.any_name,
-        update_meta_checks=("create", "spec", "update"),
-        status_meta_checks=("create", "spec", "update"),
+        update_meta_checks=("create", "spec", "own", "update"),
+        status_meta_checks=("create", "spec", "own", "update"),
         reset_fields=("spec", "status"),
         status_reset_fields=("spec", "status.conditions"),
         selectable_fields={"spec.signerName": "spec.signerName"},

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NameFunction = Callable[[str, bool], list[str]]
 Cells = list[object]
-MetaCheck = Literal["create", "update", "spec", "status", "immutable"]
+MetaCheck = Literal["create", "update", "spec", "status", "immutable", "own"]
 
 
 # What ResetObjectMetaForStatus keeps.
@@ -105,7 +105,8 @@ class Strategy(Struct, kw_only=True):
     create_checks: tuple[MetaCheck, ...] = ("create", "spec")
     validates_generate_name: bool = True
     # In which order the kind's own validation looks at metadata on update, and where `revalidate` comes in between if it
-    # does ("spec"), a status by itself ("status") or what can't change ("immutable"); causes show it. validate_update comes last.
+    # does ("spec"), a status by itself ("status") or what can't change ("immutable"); causes show it. validate_update or
+    # validate_status_update comes last, or where "own" stands.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # The last version (`v1.35`) in which an update's rules were asked twice, as both layers asked; causes show it.

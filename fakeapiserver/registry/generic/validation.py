@@ -52,15 +52,13 @@ class Validator(Struct, frozen=True):
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
         sent = self._sent(new, old, empties)
-        for check in self.strategy.meta_checks(subresource):
-            errors += self._check(check, sent, old)
-        errors += self.kind.validate(new, old)
-        if sent is new or self.strategy.tells_empties:
-            return errors + self._own_errors(subresource, sent, old)
-        # Where rules ask what has changed, an empty list is none; their texts show it.
-        own = self._own_errors(subresource, sent, as_sent(old, empties))
-        shown = self._own_errors(subresource, sent, old) if own else []
-        return errors + (shown if [error.field for error in shown] == [error.field for error in own] else own)
+        checks = self.strategy.meta_checks(subresource)
+        for check in checks if "own" in checks else (*checks, "own"):
+            if check == "own":
+                errors += self.kind.validate(new, old) + self._own_errors(subresource, sent, old, empties)
+            else:
+                errors += self._check(check, sent, old)
+        return errors
 
     def _sent(self, obj: Object, old: Object | None, empties: "Empties") -> Object:
         if not empties:
@@ -97,8 +95,16 @@ class Validator(Struct, frozen=True):
             return []
         return names.validate_kube_finalizers(metadata(obj), _METADATA)
 
-    def _own_errors(self, subresource: str, new: Object, old: Object) -> ErrorList:
-        """What the kind's own rules have against an update."""
+    def _own_errors(self, subresource: str, sent: Object, old: Object, empties: "Empties") -> ErrorList:
+        """What the kind's own rules have against an update. Where they ask what has changed, an empty list is none; their texts
+        show it."""
+        if not empties or self.strategy.tells_empties:
+            return self._change_errors(subresource, sent, old)
+        own = self._change_errors(subresource, sent, as_sent(old, empties))
+        shown = self._change_errors(subresource, sent, old) if own else []
+        return shown if [error.field for error in shown] == [error.field for error in own] else own
+
+    def _change_errors(self, subresource: str, new: Object, old: Object) -> ErrorList:
         if subresource == "status":
             return self.strategy.validate_status_update(new, old)
         if subresource not in ("", "scale"):

@@ -38,6 +38,6 @@ RESOURCES: dict[str, Strategy] = {
         status_meta_checks=(),
     ),
     "volumeattributesclasses": VolumeAttributesClassStrategy(
-        returns_deleted_object=True, update_meta_checks=("update", "create"), validated_twice_until="v1.34"
+        returns_deleted_object=True, update_meta_checks=("update", "immutable", "create"), validated_twice_until="v1.34"
     ),
 }

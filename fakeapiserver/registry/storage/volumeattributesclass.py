@@ -21,13 +21,15 @@ class VolumeAttributesClassStrategy(Strategy, kw_only=True):
             errors.append(field.required("parameters", "must contain at least one key/value pair"))
         return errors
 
-    def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        errors: ErrorList = [
+    def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
+        return [
             field.forbidden(name, f"updates to {name} are forbidden.")
             for name in ("driverName", "parameters")
             if obj.get(name) != old.get(name)
         ]
-        return errors + self.validate(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        return self.validate(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         name = str(metadata(obj).get("name", ""))

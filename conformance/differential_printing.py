@@ -35,6 +35,7 @@ from typing import Any, Final
 
 from conformance.differential_customresources import comparable
 from conformance.exchange import HERE, Answer, Client, comparing, difference
+from conformance.random_objects import Types
 from conformance.random_tables import random_requests
 from conformance.writes import OBJECTS
 
@@ -75,6 +76,7 @@ class Printing:
     def __init__(self, oracle: Client, server: Client, kubectl: str, cache: str, kind: str) -> None:
         self.clients = (oracle, server)
         self._kubectl, self._cache, self._kind = kubectl, cache, kind
+        self._types = Types(oracle)
         self._started = datetime.now(UTC)
         self._pool = ThreadPoolExecutor(2)
         self._addresses = itertools.count(100)
@@ -120,8 +122,9 @@ class Printing:
                 time.sleep(5.0)  # a definition is established, and its creations are held back
 
     def collections(self) -> list[str]:
-        """Of every kind there are objects for, as they are created."""
-        found = [path for path in {**OBJECTS, **RICH, **STATES} if "q.example.com" not in path and self._kind in path]
+        """Of every kind that the real server has and there are objects for, as they are created."""
+        known = (path for path in {**OBJECTS, **RICH, **STATES} if "q.example.com" not in path and self._kind in path)
+        found = [path for path in known if "example.com" in path or self._types.knows(path)]
         order = {name: place for place, name in enumerate((*_FIRST, "", *_LAST))}
         return sorted(found, key=lambda path: order.get(path.rpartition("/")[2], order[""]))
 

@@ -20,6 +20,11 @@ _VERSION: Final = "v1.33"
 _QUANTITY: Final = "resource.Quantity"
 _INT_OR_STRING: Final = "intstr.IntOrString"
 _ADDRESS: Final = "0xc000000000"
+_OF_RESOURCES: Final = re.compile(
+    r"\.(?:hard|max|min|default|\w+Ratio|\w+Request|limits|requests|capacity|allocatable)\["
+)
+_RESIZED: Final = 'supported values: "cpu", "memory"'
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
 # Go's type of what is refused at a place, where the value alone doesn't tell it.
 _TYPES: Final = (
     (re.compile(r"^spec\.limits\[\d+\]\.\w+\[[^]]*\]$"), _QUANTITY),
@@ -28,6 +33,7 @@ _TYPES: Final = (
     (re.compile(r"^spec\.scopes$"), "[]core.ResourceQuotaScope"),
     (re.compile(r"^spec\.capacity$"), "core.ResourceList"),
     (re.compile(r"^spec\.request$"), "[]byte"),
+    (re.compile(r"^spec\.cidrs$"), "[]string"),
     (re.compile(r"^status\.storedVersions$"), "[]string"),
     (re.compile(r"\.metadata\.labels$"), "map[string]string"),
     (re.compile(r"\.nodeSelectorTerms$"), "[]core.NodeSelectorTerm"),
@@ -59,12 +65,16 @@ _WIRE_TYPES: Final = {"v1.LabelSelector": _SELECTOR, "v1.LabelSelectorRequiremen
 def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
     """What a refusal of a field with a detail shows; None if it shows what later versions do."""
     if isinstance(value, str):
-        if place.endswith(f"[{value}]"):
+        if (place.endswith(f"[{value}]") and _OF_RESOURCES.search(place)) or detail == _RESIZED:
             return value  # a resource's name, which has words of its own
+        if place.endswith("Time") and (time := _TIME.fullmatch(value)):
+            return f"{time[1]} {time[2]} +0000 UTC"
         found = _QUANTITY if detail == "must be an integer" else _type_at(place)
         return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
     if isinstance(value, Raw):  # a text of a named type, or what points to one
         text = decode(value)
+        if detail == _RESIZED:
+            return str(text)
         return go_quote(text) if isinstance(text, str) else _raw_extension(bytes(value))
     if isinstance(value, bool | int | float):
         return None

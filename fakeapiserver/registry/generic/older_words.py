@@ -28,8 +28,8 @@ class _Words(NamedTuple):
 
 _EMBEDDED: Final = "|".join(
     (
-        *("DeviceConfiguration", "IngressRuleValue", "PersistentVolumeSource", "ProbeHandler"),
-        *("Rule", "RuleWithOperations", "VolumeSource"),
+        *("DeviceConfiguration", "EphemeralContainerCommon", "IngressRuleValue", "LocalObjectReference"),
+        *("PersistentVolumeSource", "ProbeHandler", "Rule", "RuleWithOperations", "VolumeSource"),
     )
 )
 _WORDS: Final = (
@@ -62,11 +62,29 @@ class _Said(NamedTuple):
 
 
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
+_NO_LABEL: Final = names.is_dns1123_label("")[0]
 _SAID: Final = (
     # a name that isn't there is no good name either
     _Said(
-        *("v1.34", re.compile(r"(?<!flexVolume)\.driver$"), "FieldValueRequired", ""),
+        *(
+            "v1.34",
+            re.compile(r"(?<!flexVolume)\.driver$|^spec\.attacher$|^spec\.drivers\[\d+\]\.name$"),
+            "FieldValueRequired",
+            "",
+        ),
         lambda error: [error, invalid(error.field, "", _NO_SUBDOMAIN)],
+    ),
+    _Said(
+        *("v1.34", re.compile("^handler$"), "FieldValueRequired", ""),
+        lambda error: [invalid(error.field, "", _NO_LABEL)],
+    ),
+    _Said(
+        *("v1.33", re.compile(r"\.os\.name$"), "FieldValueRequired", ""),
+        lambda error: [required(error.field, "cannot be empty")],
+    ),
+    _Said(
+        *("v1.33", re.compile(r"^spec\.versions\[\d+\]\.schema\.openAPIV3Schema$"), "FieldValueRequired", ""),
+        lambda error: [required(error.field, "schemas are required")],
     ),
     _Said(
         *("v1.34", re.compile(r"\.attributes\[[^]]*\]$"), "FieldValueInvalid", "exactly one value must be specified"),

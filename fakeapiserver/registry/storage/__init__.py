@@ -36,6 +36,9 @@ RESOURCES: dict[str, Strategy] = {
         update_meta_checks=("create", "spec"),
         validated_twice_until="v1.34",
         status_meta_checks=(),
+        gated_fields={
+            "MutableCSINodeAllocatableCount": [("status", name, "errorCode") for name in ("attachError", "detachError")]
+        },
     ),
     "volumeattributesclasses": VolumeAttributesClassStrategy(
         returns_deleted_object=True, update_meta_checks=("update", "immutable", "create"), validated_twice_until="v1.34"

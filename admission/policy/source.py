@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Generic, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fakeapiserver.admission import static_manifests
 from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.webhook.matching import (
@@ -27,6 +28,7 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
 # Policies themselves, lest they lock their writers out, and questions about who somebody is and what they may do, which policies
 # could ask themselves.
@@ -123,6 +125,12 @@ class PolicyPlugin(Handler, Generic[H]):
 
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
+        name = type(self).__name__
+        if (document := initializer.configuration.get(name)) is not None:
+            kind = f"{name}Configuration"
+            fields = {kind: {static_manifests.FIELD: "string"}}
+            configuration = ConfigKind(kind, ("apiserver.config.k8s.io/v1",), fields).read(document)
+            static_manifests.check(configuration.get(static_manifests.FIELD) or "", initializer.features)
         self._hooks: tuple[H, ...] = ()
         # Those that a sort of writes may concern.
         self._concerned: dict[_Sort, tuple[H, ...]] = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
+from fakeapiserver.admission import static_manifests
 from fakeapiserver.admission.handler import Handler
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.admission.measures import (
@@ -28,7 +29,6 @@ from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.transport.deadline import told_timeout
 from fakeapiserver.transport.review import BadReview
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 _CONFIGURATION: Final = ConfigKind(
     "WebhookAdmissionConfiguration",
     ("apiserver.config.k8s.io/v1",),
-    {"WebhookAdmissionConfiguration": {"kubeConfigFile": "string", "staticManifestsDir": "string"}},
+    {"WebhookAdmissionConfiguration": {"kubeConfigFile": "string", static_manifests.FIELD: "string"}},
 )
 
 T = TypeVar("T")
@@ -83,7 +83,10 @@ class Webhook(Handler):
         self._hooks: tuple[Hook, ...] = ()
         self._generation = -1
         self._client: WebhookClient | None = None
-        self._users = _users(initializer.configuration.get(type(self).__name__))
+        document = initializer.configuration.get(type(self).__name__)
+        configuration = _CONFIGURATION.read(document) if document is not None else {}
+        static_manifests.check(configuration.get(static_manifests.FIELD) or "", initializer.features)
+        self._users = _users(configuration.get("kubeConfigFile") or "")
 
     def hooks(self) -> tuple[Hook, ...]:
         """All there are, read again after a change of any configuration."""
@@ -222,9 +225,8 @@ class Webhook(Handler):
         return new_internal_error(str(error))
 
 
-def _users(document: Object | None) -> "WebhookUsers | None":
-    """Those that the plugin's configuration names a kubeconfig of. ValueError (upstream: LoadConfig)."""
-    path = _CONFIGURATION.read(document).get("kubeConfigFile") if document is not None else None
+def _users(path: str) -> "WebhookUsers | None":
+    """Those of the kubeconfig that the plugin's configuration names. ValueError (upstream: LoadConfig)."""
     if not path:
         return None
     if not path.startswith("/"):

@@ -1,0 +1,36 @@
+"""Who asks why an object was refused finds its kind's rules under its kind's name."""
+
+from typing import Final
+
+from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.apis.scheme import serving
+from fakeapiserver.registry import package_of, strategy_for
+
+# Kinds that have the same rules, or half of them, in one file.
+SHARED: Final = {
+    "clusterrole": "role",
+    "clusterrolebinding": "rolebinding",
+    "flowschema": "priority_and_fairness",
+    "mutatingadmissionpolicy": "admission_policy",
+    "mutatingadmissionpolicybinding": "admission_policy",
+    "mutatingwebhookconfiguration": "webhook_configuration",
+    "prioritylevelconfiguration": "priority_and_fairness",
+    "validatingadmissionpolicy": "admission_policy",
+    "validatingadmissionpolicybinding": "admission_policy",
+    "validatingwebhookconfiguration": "webhook_configuration",
+}
+
+
+def test_each_kind_has_its_file() -> None:
+    everything = serving(NEWEST, {"AllAlpha": True, "AllBeta": True}, {"api/all": "true"})
+    kinds, elsewhere = set(), {}
+    for resource in everything.resources.values():
+        module = type(strategy_for(resource)).__module__
+        if "registry.generic" in module:  # no rules of its own
+            continue
+        kind, group = resource.gvk.kind.lower(), package_of(resource.gvr.group)
+        kinds.add(kind)
+        if module != f"fakeapiserver.registry.{group}.{SHARED.get(kind, kind)}":
+            elsewhere[f"{group}/{kind}"] = module
+    assert len(kinds) > 60
+    assert elsewhere == {}

@@ -29,10 +29,10 @@ _CHAIN: Final = _STATUS.child("certificateChain")
 _MAX_UID: Final = 128
 _MAX_KEY: Final = 10 * 1024
 _MAX_CHAIN: Final = 100 * 1024
-_SHORTEST: Final = 60 * 60
-_LONGEST: Final = 91 * 24 * 60 * 60
+SHORTEST: Final = 60 * 60
+LONGEST: Final = 91 * 24 * 60 * 60
 # Of signers of Kubernetes' own.
-_LONGEST_OWN: Final = 24 * 60 * 60
+LONGEST_OWN: Final = 24 * 60 * 60
 _CURVES: Final = ("secp256r1", "secp384r1", "secp521r1")
 _GO_CURVES: Final = {"secp224r1": "P-224"}
 _MODULI: Final = (3072, 4096)
@@ -66,9 +66,9 @@ def spec_errors(spec: Object) -> ErrorList:
     seconds, at = spec.get("maxExpirationSeconds"), _SPEC.child("maxExpirationSeconds")
     if seconds is None:
         return [*errors, field.required(at, "must be set")]
-    longest = _LONGEST_OWN if is_kubernetes_signer(signer) else _LONGEST
-    if not _SHORTEST <= seconds <= longest:
-        errors.append(field.invalid(at, seconds, f"must be in the range [{_SHORTEST}, {longest}]"))
+    longest = LONGEST_OWN if is_kubernetes_signer(signer) else LONGEST
+    if not SHORTEST <= seconds <= longest:
+        errors.append(field.invalid(at, seconds, f"must be in the range [{SHORTEST}, {longest}]"))
     stub, key, proof = (spec.get(name) or "" for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession"))
     if stub and not key and not proof:
         return errors + _stub_errors(base64.b64decode(stub))
@@ -288,7 +288,7 @@ def _time_errors(status: Object, leaf: "x509.Certificate", spec: Object, now: fl
         (begins != first, "notBefore", "must be set to the NotBefore time encoded in the leaf certificate"),
         (abs(begins - now) >= _SKEW, "notBefore", "must be set to within 5 minutes of kube-apiserver's current time"),
         (ends != last, "notAfter", "must be set to the NotAfter time encoded in the leaf certificate"),
-        (life < _SHORTEST, "", "leaf certificate lifetime must be >= 1 hour"),
+        (life < SHORTEST, "", "leaf certificate lifetime must be >= 1 hour"),
         (life > longest, "", f"leaf certificate lifetime must be <= spec.maxExpirationSeconds ({longest})"),
         (refresh < begins + _MARGIN, "beginRefreshAt", "must be at least 10 minutes after status.notBefore"),
         (refresh > ends - _MARGIN, "beginRefreshAt", "must be at least 10 minutes before status.notAfter"),

@@ -146,7 +146,17 @@ def _rarely_set_errors(spec: Object, path: Path) -> ErrorList:
         errors += choice_errors(spec["preemptionPolicy"], _PREEMPTION, path.child("preemptionPolicy"))
     if overhead := spec.get("overhead"):
         errors += resource_errors({"limits": overhead}, path.child("overhead"))
-    return errors + system_errors(spec, path) + file_key_volume_errors(spec, path)
+    errors += system_errors(spec, path)
+    if (group := spec.get("schedulingGroup")) is not None:
+        errors += _scheduling_group_errors(group, path.child("schedulingGroup").child("podGroupName"))
+    return errors + file_key_volume_errors(spec, path)
+
+
+def _scheduling_group_errors(group: Object, path: Path) -> ErrorList:
+    name = group.get("podGroupName")
+    if name is None:
+        return [field.invalid(path, None, "must specify one of: `podGroupName`")]
+    return [field.invalid(path, name, problem) for problem in names.name_is_dns_subdomain(name, False)]
 
 
 def _gate_name_errors(gates: Sequence[Object], path: Path) -> ErrorList:

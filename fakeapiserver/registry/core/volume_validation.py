@@ -185,6 +185,8 @@ def _projected_errors(volume: Object, path: Path) -> ErrorList:
                 errors += _place_errors(item.get("path", ""), places, item.get("path", ""), path)
         if "serviceAccountToken" in source:
             errors += _token_errors(source["serviceAccountToken"], at.child("serviceAccountToken"), path)
+        if "podCertificate" in source:
+            errors += _pod_certificate_errors(source["podCertificate"], places, at.child("podCertificate"), path)
         if len(source) > 1:
             errors.append(field.forbidden(at, "may not specify more than 1 volume type per source"))
     return errors
@@ -204,6 +206,12 @@ def _place_errors(place: str, places: set[str], shown: str, path: Path) -> Error
         places.add(place)
         return []
     return [field.invalid(path, shown, _CONFLICT)]
+
+
+def _pod_certificate_errors(source: Object, places: set[str], path: Path, volume: Path) -> ErrorList:
+    from fakeapiserver.registry.core.pod_certificate_validation import pod_certificate_errors
+
+    return pod_certificate_errors(source, path, lambda place: _place_errors(place, places, place, volume))
 
 
 def _token_errors(token: Object, path: Path, volume: Path) -> ErrorList:

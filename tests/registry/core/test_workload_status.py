@@ -24,6 +24,10 @@ Json = dict[str, Any]
     ],
 )
 def test_counts(kind: str, status: Json, before: Json, complaint: str) -> None:
-    errors = RESOURCES[kind].validate_status_update({"status": status}, {"status": before})
+    strategy = RESOURCES[kind]
+    errors = [
+        *strategy.validate_status({"status": status}),
+        *strategy.validate_status_update({"status": status}, {"status": before}),
+    ]
     found = "; ".join(map(str, errors))
     assert complaint in found if complaint else not found

@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/manifest/validation.go.
 
 import logging
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Final
 
 from fakeapiserver.apimachinery.field import forbidden, invalid
@@ -26,7 +27,7 @@ def check(folder: str, features: FeatureGates) -> None:
     if not folder.startswith("/"):
         raise ValueError(str(invalid(FIELD, folder, "must be an absolute file path")))
     try:
-        is_folder = Path(folder).is_dir() or Path(folder).stat() is None
+        is_folder = S_ISDIR(Path(folder).stat().st_mode)
     except OSError as error:
         why = (error.strerror or "").lower()
         raise ValueError(str(invalid(FIELD, folder, f"unable to read: stat {folder}: {why}"))) from None

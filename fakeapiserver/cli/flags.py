@@ -268,7 +268,6 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "kubelet-client-certificate": ("kubelet_client_certificate", Path),
     "kubelet-client-key": ("kubelet_client_key", Path),
     "kubelet-preferred-address-types": ("kubelet_preferred_address_types", _slice),
-    "kubelet-timeout": ("kubelet_timeout", _seconds),
     "oidc-ca-file": ("oidc_ca_file", _file),
     "oidc-client-id": ("oidc_client_id", str),
     "oidc-groups-claim": ("oidc_groups_claim", str),

@@ -129,7 +129,6 @@ class Config(Struct, kw_only=True):
     kubelet_client_key: Path | None = None
     kubelet_certificate_authority: Path | None = None
     kubelet_preferred_address_types: tuple[str, ...] = ()
-    kubelet_timeout: float = 5.0  # seconds
     enable_aggregator_routing: bool = False
     aggregator_reject_forwarding_redirect: bool = True
     anonymous_auth: bool = True

@@ -54,12 +54,11 @@ class ResourceVersionTooLarge(StorageError):
 
 
 class Index(Struct, frozen=True):
-    """What selectors and owner graphs read, kept beside the bytes so that nobody decodes them for it. `version` is the one
+    """What selectors read, kept beside the bytes so that nobody decodes them for it. `version` is the one
     that the object is stored in."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
-    owner_uids: tuple[str, ...] = ()
     uid: str = ""
     version: str = ""
 

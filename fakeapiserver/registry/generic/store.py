@@ -42,7 +42,6 @@ from fakeapiserver.apimachinery.meta import (
     ensure_namespace,
     is_terminating,
     metadata,
-    owner_references,
 )
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import Clock
@@ -506,11 +505,10 @@ class Store:
     # ------------------------------------------------------------ the details
 
     def index(self, obj: Object) -> Index:
-        """What selectors and owner graphs read, kept beside the bytes."""
+        """What selectors read, kept beside the bytes."""
         meta = obj["metadata"]
-        owners = tuple(str(reference.get("uid", "")) for reference in owner_references(obj))
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
-        return Index(labels, self.strategy.fields_of(obj), owners, uid, self._stored_version)
+        return Index(labels, self.strategy.fields_of(obj), uid, self._stored_version)
 
     def _dedup_owners(self, obj: Object, request: WriteRequest) -> None:
         if warning := dedup_owner_references(metadata(obj), " after mutating admission happens"):

@@ -211,7 +211,7 @@ def _target_errors(target: Object, path: Path) -> ErrorList:
         errors.append(field.required(path.child("type"), "must specify a metric target type"))
     if kind not in _TARGET_TYPES:
         detail = "must be either Utilization, Value, or AverageValue"
-        errors.append(field.invalid(path.child("type"), kind, detail))
+        errors.append(field.invalid(path.child("type"), field.json_text(kind), detail))
     for name in ("value", "averageValue"):
         value = target.get(name)
         if value is not None and amount(value) <= 0:

@@ -56,6 +56,13 @@ POLICY = {"type": "Pods", "value": 1, "periodSeconds": 1}
                 "spec.metrics[0].external: Forbidden: must populate the given metric source only",
             ],
         ),
+        (
+            # a type of its own in Go, so shown as JSON
+            {"type": "Resource", "resource": {"name": "cpu", "target": {**AVERAGE, "type": "\0"}}},
+            [
+                'spec.metrics[0].resource.target.type: Invalid value: "\\u0000": must be either Utilization, Value, or AverageValue',
+            ],
+        ),
     ],
 )
 def test_metrics(metric: dict[str, Any], problems: list[str]) -> None:

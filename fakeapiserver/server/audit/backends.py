@@ -150,14 +150,14 @@ class LogFile:
 
 def clean_up(path: Path, rotation: Rotation) -> None:
     """Removes the files that were put aside and are too many or too old by their names, and compresses the others."""
-    kept = backups(path)
+    kept = found = backups(path)  # listed once: a file that is put aside meanwhile is the next one's
     if rotation.max_backups:
         names = sorted({file.name.removesuffix(_COMPRESSED) for file in kept}, reverse=True)[: rotation.max_backups]
         kept = [file for file in kept if file.name.removesuffix(_COMPRESSED) in names]
     if rotation.max_age:
         oldest = datetime.now(UTC).timestamp() - rotation.max_age * _DAY
         kept = [file for file in kept if (stamp := _stamp_of(file, path)) is not None and stamp >= oldest]
-    for file in backups(path):
+    for file in found:
         if file not in kept:
             file.unlink(missing_ok=True)
         elif rotation.compress and file.suffix != _COMPRESSED:

@@ -12,6 +12,7 @@ import pytest
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import SystemClock
+from fakeapiserver.server.audit import backends
 from fakeapiserver.server.audit.backends import (
     Batching,
     Buffered,
@@ -41,6 +42,17 @@ def test_a_log_that_gets_too_large_is_put_aside(tmp_path: Path) -> None:
     (backup,) = tmp_path.glob("audit-*.log.gz")
     assert len(gzip.decompress(backup.read_bytes())) == MEGABYTE - 1
     assert (tmp_path / "audit.log").read_bytes() == b"bb"
+
+
+def test_a_log_that_is_put_aside_while_others_are_cleaned_up_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aside = tmp_path / "audit-2026-11-22T13-00-00.000.log"
+    aside.write_bytes(b"a")
+    listings = iter([[], [aside]])  # it comes after the first look
+    monkeypatch.setattr(backends, "backups", lambda path: next(listings))
+    backends.clean_up(tmp_path / "audit.log", Rotation(max_size=1))
+    assert aside.exists()
 
 
 def test_what_was_put_aside_has_the_rights_of_the_log(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from typing import Any, Final, Literal
 _QUANTITY: Final = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)", re.A)
 _PLAIN_QUANTITY: Final = re.compile(r"[1-9]\d?(?:[mkMG]|[KMG]i)?|0", re.A)
 _EXPONENT_SUFFIX: Final = re.compile(r"[eE][+-]?\d{1,9}", re.A)
-_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+# Suffixes: the powers of 1024 in order, and those of ten with their exponents.
+BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_EXPONENT: Final = {suffix: power for power, suffix in _DECIMAL.items()}
+EXPONENT: Final = {suffix: power for power, suffix in _DECIMAL.items()}
 _WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 _NANO: Final = -9
@@ -39,13 +40,13 @@ def canonical_quantity(text: str) -> str:
         raise ValueError(_WRONG_QUANTITY)
     negative, whole, fraction, suffix = match[1] == "-", match[2] or "0", match[3] or "", match[4]
     digits = whole + fraction
-    if suffix and suffix in _BINARY:
-        step = _BINARY.index(suffix)
+    if suffix and suffix in BINARY:
+        step = BINARY.index(suffix)
         if not fraction and 14 - len(whole) - 3 * step >= 0 and int(whole) & 7:
             return text
         return _binary(int(digits) * 1024**step, len(fraction), negative)
-    if suffix in _EXPONENT:
-        exponent = _EXPONENT[suffix]
+    if suffix in EXPONENT:
+        exponent = EXPONENT[suffix]
     elif _EXPONENT_SUFFIX.fullmatch(suffix) and len(suffix) <= _MAX_EXPONENT:
         # Upstream takes longer ones, and then computes with that many digits for minutes.
         exponent = int(suffix[1:])
@@ -81,9 +82,9 @@ def _binary(mantissa: int, places: int, negative: bool) -> str:
     if rest or number < 1024:
         return _decimal(mantissa, -places, negative, with_exponent=False)
     step = 0
-    while number % 1024 == 0 and step < len(_BINARY) - 1:
+    while number % 1024 == 0 and step < len(BINARY) - 1:
         number, step = number // 1024, step + 1
-    return f"{'-' if negative else ''}{number}{_BINARY[step]}"
+    return f"{'-' if negative else ''}{number}{BINARY[step]}"
 
 
 Family = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
@@ -141,10 +142,10 @@ def parse(text: str) -> Quantity:
     assert match is not None
     suffix = match[4]
     number = Fraction(f"{match[1]}{match[2] or '0'}.{match[3] or '0'}")
-    if suffix and suffix in _BINARY:
-        return Quantity(number * 1024 ** _BINARY.index(suffix), "BinarySI", shown)
-    if suffix in _EXPONENT:
-        return Quantity(number * Fraction(10) ** _EXPONENT[suffix], "DecimalSI", shown)
+    if suffix and suffix in BINARY:
+        return Quantity(number * 1024 ** BINARY.index(suffix), "BinarySI", shown)
+    if suffix in EXPONENT:
+        return Quantity(number * Fraction(10) ** EXPONENT[suffix], "DecimalSI", shown)
     return Quantity(number * Fraction(10) ** int(suffix[1:]), "DecimalExponent", shown)
 
 

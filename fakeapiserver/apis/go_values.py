@@ -14,6 +14,7 @@ from msgspec import Raw
 from msgspec.json import decode
 
 from fakeapiserver.apimachinery.field import go_float, go_quote
+from fakeapiserver.apimachinery.quantity import BINARY, EXPONENT
 from fakeapiserver.apis.internal_form import LABEL_SELECTOR, InternalForm, internal_rows, moved_in
 
 _VERSION: Final = "v1.33"
@@ -48,8 +49,6 @@ _PACKAGES: Final = {
     "RoleRef": "rbac",
     "ServiceCIDRSpec": "networking",
 }
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SELECTOR: Final = (
     ("MatchLabels", "matchLabels", "", "map[string]string"),
     ("MatchExpressions", "matchExpressions", "", "[]v1.LabelSelectorRequirement"),
@@ -158,10 +157,10 @@ def _quantity(text: str) -> str:
     """As one that was read from its canonical text, and is small enough for Go's fast path."""
     digits = re.match(r"-?\d+", text)
     number, suffix = (int(digits[0]), text[digits.end() :]) if digits else (0, "")
-    power = _BINARY.get(suffix)
-    shown, scale = (number, _DECIMAL.get(suffix, 0)) if power is None else (number << power, 0)
-    kept = text if number > 0 and (power is None or number & 7) else ""
-    written = "DecimalSI" if power is None else "BinarySI"
+    binary = suffix in BINARY[1:]
+    shown, scale = (number << 10 * BINARY.index(suffix), 0) if binary else (number, EXPONENT.get(suffix, 0))
+    kept = text if number > 0 and (not binary or number & 7) else ""
+    written = "BinarySI" if binary else "DecimalSI"
     return (
         f"{_QUANTITY}{{i:resource.int64Amount{{value:{shown}, scale:{scale}}}, d:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, "
         f"s:{go_quote(kept)}, Format:{go_quote(written)}}}"

@@ -25,8 +25,7 @@ def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Seq
 
 
 def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
-    """Removes what the paths name, in place; "*" is every item of a list or map, "x?" an x that goes too if it is left empty,
-    "x!v" an x that isn't v, "*~x" every item of a list that has an x."""
+    """Removes what the paths name, in place."""
     for path in paths:
         _drop(obj, path)
 

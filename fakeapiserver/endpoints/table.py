@@ -96,4 +96,5 @@ def partial_object(scope: RequestScope, obj: Object, version: str = "v1") -> Obj
 
 
 def _single_list_meta(obj: Object) -> Object:
-    return {"resourceVersion": metadata(obj).get("resourceVersion", "")}
+    version = metadata(obj).get("resourceVersion")
+    return {"resourceVersion": version} if version else {}

@@ -33,7 +33,7 @@ from fakeapiserver.registry.core.resource_requirements_validation import resourc
 
 # Of a container, what one that is added to a running pod has not.
 # Of these the ones that Go has no pointer to, so that empty is not set.
-_BY_VALUE: Final = ("ports", "resources", "resizePolicy", "restartPolicyRules")
+_BY_VALUE: Final = ("resources",)
 _NOT_EPHEMERAL: Final = (
     "ports",
     "resources",

@@ -176,11 +176,10 @@ def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList
     """As ip_errors, of subnets."""
     if text in known:
         return []
-    address, _, length = text.partition("/")
-    plain = f"{_LEADING_ZEROS.sub('', address) if '.' in address else address}/{_LEADING_ZEROS.sub('', length)}"
-    if not length.isdigit() or not _parses(lambda value: ip_network(value, strict=False), plain):
+    if not is_cidr(text):
         return [field.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
-    if plain != text:
+    address = text.partition("/")[0]
+    if _without_leading_zeros(text) != text:
         return [field.invalid(path, text, "must not have leading 0s in IP or prefix length")]
     if ":" in address and IPv6Address(address).ipv4_mapped:
         return [field.invalid(path, text, "must not have an IPv4-mapped IPv6 address")]
@@ -213,8 +212,15 @@ def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
 
 
 def is_cidr(text: str) -> bool:
-    """A subnet, maybe with bits beyond its prefix."""
-    return "/" in text and _parses(lambda value: ip_network(value, strict=False), text)
+    """A subnet, maybe with bits beyond its prefix or with leading zeros."""
+    return text.partition("/")[2].isdigit() and _parses(
+        lambda value: ip_network(value, strict=False), _without_leading_zeros(text)
+    )
+
+
+def _without_leading_zeros(cidr: str) -> str:
+    address, _, length = cidr.partition("/")
+    return f"{_LEADING_ZEROS.sub('', address) if '.' in address else address}/{_LEADING_ZEROS.sub('', length)}"
 
 
 def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:

@@ -114,6 +114,7 @@ def test_what_a_resize_may_change(change: Json, complaint: str) -> None:
             [container("d"), container("e", ports=[{"containerPort": 1, "protocol": "TCP"}])],
             "cannot be set for an Ephemeral",
         ),
+        ([container("d"), container("e", resizePolicy=[])], "spec.ephemeralContainers[1].resizePolicy: Forbidden"),
         ([container("d"), container("e", targetContainerName="lost")], 'Not found: "lost"'),
     ],
 )

@@ -64,3 +64,8 @@ def test_addresses() -> None:
     parent = {"group": "A", "resource": "services", "name": "x/y"}
     errors = IPAddressStrategy().validate({"spec": {"parentRef": parent}})
     assert [error.field for error in errors] == ["spec.parentRef.group", "spec.parentRef.name"]
+
+
+def test_a_range_with_leading_zeros_counts_as_one_of_its_family() -> None:
+    errors = ServiceCIDRStrategy().validate({"spec": {"cidrs": ["192.168.001.0/24", "10.0.0.0/24"]}})
+    assert [error.field for error in errors] == ["spec.cidrs[0]", "spec.cidrs"]

@@ -5,6 +5,8 @@ from typing import Any
 from fakeapiserver.apimachinery.errors import new_bad_request
 
 Object = dict[str, Any]
+# Field names from the object down; "*" stands for every item of a list.
+FieldPath = tuple[str, ...]
 
 
 def same(a: Any, b: Any, *, exact: bool = False) -> bool:

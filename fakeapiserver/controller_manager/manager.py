@@ -195,7 +195,10 @@ class ControllerManager:
             self._start(name)
         else:
             for controller in self._running[name].controllers:
-                controller.queue.pause() if mode == "step" else controller.queue.resume()
+                if mode == "step":
+                    controller.queue.pause()
+                else:
+                    controller.queue.resume()
 
     async def step(self, name: str, timeout: float = 30.0) -> int:
         """Lets a controller that is in mode `step` do what there is to do now, and what follows from that for itself; how many

@@ -24,7 +24,7 @@ from fakeapiserver.endpoints.reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
 from fakeapiserver.registry.core.service_allocation import ServiceAllocation
 from fakeapiserver.registry.core.service_ips import family_of
-from fakeapiserver.server import authn_authz, bootstrap, health, storage_versions
+from fakeapiserver.server import authn_authz, bootstrap, storage_versions
 from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
@@ -40,6 +40,7 @@ from fakeapiserver.server.fixed_paths import FixedPaths
 from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
+from fakeapiserver.server.health import HealthChecks
 from fakeapiserver.server.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.ip_repair import ServiceIPRepair
 from fakeapiserver.server.loopback_writer import LoopbackWriter
@@ -144,6 +145,7 @@ class APIServer:
         self.started = self.clock.now()
         self._front_proxy = (front_proxy or FrontProxy()).heeding(features)
         self.metrics = Metrics(self.table, self._stored, self.started)
+        self._health_checks = HealthChecks(features, self.metrics.health_checks)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
         # Those that run beside it, if any do.
@@ -250,7 +252,13 @@ class APIServer:
 
     def _chain(self, authenticator: Authenticator, authorizer: Authorizer) -> HandlerChain:
         fixed_paths = FixedPaths(
-            self.table, self.metrics, self, self._control, self._issuer, lambda: self.aggregator.api_services.priorities
+            self.table,
+            self.metrics,
+            self._health_checks,
+            self,
+            self._control,
+            self._issuer,
+            lambda: self.aggregator.api_services.priorities,
         )
         return HandlerChain(
             authenticator,
@@ -323,8 +331,8 @@ class APIServer:
             *self._controllers(),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
-        # upstream's server asks itself before it stores the service kubernetes: its checks are counted before anybody else asks
-        health.health("/readyz", {}, self.metrics.health_checks, self.table.scheme.features)
+        # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.
+        self._health_checks.answer("/readyz", {})
 
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
         """The one of kube-controller-manager's that runs in here."""

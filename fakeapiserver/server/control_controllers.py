@@ -209,6 +209,13 @@ def refused() -> Iterator[None]:
         raise HTTPException(400, str(error)) from error
 
 
+def _set_stopped(clock: AdjustableClock, stopped: bool) -> None:
+    if stopped:
+        clock.stop()
+    else:
+        clock.start()
+
+
 def _patience(timeout: str) -> float:
     """Seconds. ValueError."""
     seconds = parse_duration(timeout)
@@ -277,7 +284,7 @@ def router(server: Controlled) -> APIRouter:
         with refused():
             seconds = parse_duration(change.advance)
             if change.stopped is not None:
-                clock().stop() if change.stopped else clock().start()
+                _set_stopped(clock(), change.stopped)
             await server.advance(seconds)
         return time_now()
 

@@ -30,7 +30,8 @@ from fakeapiserver.endpoints.negotiation import (
 )
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.endpoints.scopes import TokenIssuer
-from fakeapiserver.server import health, openid, status_pages
+from fakeapiserver.server import openid, status_pages
+from fakeapiserver.server.health import HealthChecks
 from fakeapiserver.server.metrics import Metrics, content_type
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class FixedPaths:
         self,
         table: ResourceTable,
         metrics: Metrics,
+        health_checks: HealthChecks,
         server: "ServingState",
         control: Callable[[], ASGIApplication],
         issuer: TokenIssuer,
@@ -78,6 +80,7 @@ class FixedPaths:
         self._table = table
         self._registered = registered
         self._metrics = metrics
+        self._health_checks = health_checks
         self._server = server
         self._make_control = control
         self._documents = DocumentCache(table)
@@ -161,13 +164,7 @@ class FixedPaths:
     # ---------------------------------------------------------------- health
 
     def _health(self, request: Request) -> Response | None:
-        return health.health(
-            request.path,
-            request.query,
-            self._metrics.health_checks,
-            self._table.scheme.features,
-            shutting_down=self._server.shutting_down,
-        )
+        return self._health_checks.answer(request.path, request.query, shutting_down=self._server.shutting_down)
 
     def _metrics_text(self, request: Request) -> Response:
         if request.method == "DELETE":

@@ -1,7 +1,9 @@
 """/healthz, /livez and /readyz, whole or by single check, with `verbose` and `exclude`.
 
-Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go. The checks carry kube-apiserver's names. Everything they stand for is
-done before the server listens, so a check can only fail while the server shuts down (readyz).
+The checks have kube-apiserver's names. Whatever they stand for is done before the server listens, so the only one that can
+fail is `shutdown` of readyz, while the server shuts down.
+
+Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go.
 """
 
 from collections import Counter
@@ -45,7 +47,7 @@ _HOOKS: Final = (
     "kube-apiserver-autoregistration",
 )
 _OPENAPI_HOOKS: Final = ("apiservice-openapi-controller", "apiservice-openapiv3-controller")
-# Hooks that there are only while a gate is on.
+# Hooks that exist only while their gate is on.
 _GATES: Final[Mapping[str, str]] = {
     "start-kube-apiserver-coordinated-leader-election-controller": "CoordinatedLeaderElection",
     "peer-endpoint-reconciler-controller": "UnknownVersionInteroperabilityProxy",
@@ -55,6 +57,7 @@ _GATES: Final[Mapping[str, str]] = {
     "built-in-resources-storage-version-updater": "StorageVersionAPI",
 }
 _LIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd")
+# The checks before the hooks.
 _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "healthz": _LIVE,
     "livez": _LIVE,
@@ -63,41 +66,42 @@ _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def checks_of(endpoint: str, features: FeatureGates) -> tuple[str, ...]:
-    """The names of the checks of healthz, livez or readyz, in their order."""
+    """The names of an endpoint's checks (healthz, livez or readyz), in upstream's order."""
     hooks = (hook for hook in _HOOKS if hook not in _GATES or features.enabled(_GATES[hook]))
     named = (*(f"poststarthook/{hook}" for hook in hooks), "autoregister-completion")
     last = ("shutdown",) if endpoint == "readyz" else ()
     return (*_FIRST[endpoint], *named, *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS), *last)
 
 
-_WITHHELD: Final = {"shutdown": "process is shutting down"}
+# What a failed check says when it is asked alone; the whole endpoint withholds it.
+_REASONS: Final = {"shutdown": "process is shutting down"}
 
 
-def health(
-    path: str,
-    query: Query,
-    counted: Counter[tuple[str, str]],
-    features: FeatureGates,
-    *,
-    shutting_down: bool = False,
-) -> Response | None:
-    """/healthz, /livez or /readyz, or one of its checks; None for a check that doesn't exist.
+class HealthChecks:
+    """The checks of one server. Each that succeeds is counted in `counted` by (name, endpoint)."""
 
-    Each check that succeeds is counted under its name and endpoint."""
-    endpoint, slash, check = path[1:].partition("/")
-    checks = checks_of(endpoint, features)
-    failed = {"shutdown"} if shutting_down else set()
-    if slash:
+    def __init__(self, features: FeatureGates, counted: Counter[tuple[str, str]]) -> None:
+        self._checks = {endpoint: checks_of(endpoint, features) for endpoint in _FIRST}
+        self._counted = counted
+
+    def answer(self, path: str, query: Query, *, shutting_down: bool = False) -> Response | None:
+        """The response for /healthz, /livez or /readyz, or for one check below it; None if there is no such check."""
+        endpoint, slash, check = path[1:].partition("/")
+        checks = self._checks[endpoint]
+        failed = {"shutdown"} if shutting_down else set()
+        if not slash:
+            return aggregated(endpoint, checks, failed, query, self._counted)
         if check not in checks:
             return None
-        return respond.text(500, f"internal server error: {_WITHHELD[check]}\n") if check in failed else _single()
-    return aggregated(endpoint, checks, failed, query, counted)
+        if check in failed:
+            return respond.text(500, f"internal server error: {_REASONS[check]}\n")
+        return Response(200, b"ok", "text/plain; charset=utf-8")
 
 
 def aggregated(
     endpoint: str, checks: Sequence[str], failing: Collection[str], query: Query, counted: Counter[tuple[str, str]]
 ) -> Response:
-    """All checks of an endpoint, in their order; each that succeeds is counted under its name and endpoint."""
+    """The response for a whole endpoint. Each check that succeeds is counted by (name, endpoint)."""
     excluded = set(query.get("exclude", ()))
     failed = (set(failing) - excluded) & set(checks)
     counted.update((name, endpoint) for name in checks if name not in excluded and name not in failed)
@@ -115,7 +119,3 @@ def _line(name: str, failed: set[str], excluded: set[str]) -> str:
     if name in excluded:
         return f"[+]{name} excluded: ok"
     return f"[-]{name} failed: reason withheld" if name in failed else f"[+]{name} ok"
-
-
-def _single() -> Response:
-    return Response(200, b"ok", "text/plain; charset=utf-8")

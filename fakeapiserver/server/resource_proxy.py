@@ -14,21 +14,8 @@ from fakeapiserver.apimachinery.errors import new_internal_error, new_service_un
 from fakeapiserver.apimachinery.go_url import escaped_path
 from fakeapiserver.endpoints.proxy import Location
 from fakeapiserver.endpoints.request import Request, Response, ResponseBroken
+from fakeapiserver.server import reverse_proxy
 from fakeapiserver.server.proxied_links import CODINGS, Links
-from fakeapiserver.server.reverse_proxy import (
-    UpgradeError,
-    body_chunks,
-    credential_free,
-    forwarded_for,
-    framed_body,
-    handed_on,
-    head_of,
-    is_upgrade,
-    streamed,
-    upgraded,
-    while_connected,
-    without_hops,
-)
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH"))
@@ -55,12 +42,15 @@ class ResourceProxy:
     async def serve(self, request: Request, location: Location) -> Response:
         """StatusError 503 and, where the protocol was to change, 500: there is no answer."""
         path = location.path
-        if is_upgrade(request):
-            own = [(b"x-forwarded-for", forwarded_for(request)), *_length(request, request.header(b"content-length"))]
+        if reverse_proxy.is_upgrade(request):
+            own = [
+                (b"x-forwarded-for", reverse_proxy.forwarded_for(request)),
+                *_length(request, request.header(b"content-length")),
+            ]
             head = _head(request, path, "", own, _upgrade_headers(request))
             try:
-                return await upgraded(request, self._transport, self._target(location), head)
-            except UpgradeError as error:
+                return await reverse_proxy.upgraded(request, self._transport, self._target(location), head)
+            except reverse_proxy.UpgradeError as error:
                 raise status_error(500, "", str(error)) from None
         if not path.endswith("/") and request.path.endswith("/"):
             path += "/"
@@ -82,14 +72,16 @@ class ResourceProxy:
         self, request: Request, location: Location, asked: tuple[str, str], told: str, unpacks: bool
     ) -> Answer:
         read = asyncio.Event()
-        body = framed_body(request, read)
-        own = [(b"x-forwarded-for", forwarded_for(request)), (b"x-forwarded-uri", told.encode())]
+        body = reverse_proxy.framed_body(request, read)
+        own = [(b"x-forwarded-for", reverse_proxy.forwarded_for(request)), (b"x-forwarded-uri", told.encode())]
         if unpacks:
             own.append((b"accept-encoding", b"gzip"))
         own += _length(request, request.header(b"content-length") if body is not None else "")
-        head = _head(request, *asked, own, handed_on(request, credential_free(request.headers)))
+        head = _head(
+            request, *asked, own, reverse_proxy.handed_on(request, reverse_proxy.credential_free(request.headers))
+        )
         try:
-            return await while_connected(
+            return await reverse_proxy.while_connected(
                 request, self._transport.round_trip(self._target(location), head, request.method, body), read
             )
         except TransportError as error:
@@ -123,12 +115,12 @@ def _head(request: Request, path: str, query: str, own: Headers, foreign: Header
     replaced = {b"content-length", *(name for name, _ in own)}
     headers = [(b"host", request.header(b"host").encode("latin-1"))]
     headers += [(name, value) for name, value in foreign if name not in replaced]
-    return head_of(request.method, (escaped_path(path) or "/") + query, headers + own)
+    return reverse_proxy.head_of(request.method, (escaped_path(path) or "/") + query, headers + own)
 
 
 def _upgrade_headers(request: Request) -> Headers:
     """As they came, with how Go calls itself where the client has no name."""
-    found = [(name, value) for name, value in credential_free(request.headers) if name != b"trailer"]
+    found = [(name, value) for name, value in reverse_proxy.credential_free(request.headers) if name != b"trailer"]
     return found if request.header(b"user-agent") else [(b"user-agent", b"Go-http-client/1.1"), *found]
 
 
@@ -136,8 +128,8 @@ def _upgrade_headers(request: Request) -> Headers:
 
 
 async def _shown(request: Request, answer: Answer, links: Links, unpacks: bool) -> Response:
-    headers = [(name, value) for name, value in without_hops(answer.headers) if name.lower() not in _CORS]
-    chunks = body_chunks(answer, None)
+    headers = [(name, value) for name, value in reverse_proxy.without_hops(answer.headers) if name.lower() not in _CORS]
+    chunks = reverse_proxy.body_chunks(answer, None)
     coding = answer.header(b"content-encoding")
     if unpacks and coding.lower() == b"gzip":
         headers, coding, chunks = _without(headers, b"content-encoding", b"content-length"), b"", _unpacked(chunks)
@@ -152,7 +144,7 @@ async def _shown(request: Request, answer: Answer, links: Links, unpacks: bool) 
     elif answer.header(b"content-type").partition(b";")[0].strip() == b"text/html" and coding in CODINGS:
         headers = _without(headers, b"content-length")
         chunks = _rewritten(chunks, links, coding)
-    return await streamed(request, answer.status, headers, chunks)
+    return await reverse_proxy.streamed(request, answer.status, headers, chunks)
 
 
 def _without(headers: Headers, *names: bytes) -> Headers:

@@ -1,4 +1,4 @@
-"""Who asks why an object was refused finds its kind's rules under its kind's name."""
+"""Whoever asks why an object was refused finds the rules in a file named after its kind."""
 
 from typing import Final
 
@@ -6,15 +6,13 @@ from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.scheme import serving
 from fakeapiserver.registry import package_of, strategy_for
 
-# Kinds that have the same rules, or half of them, in one file.
+# Kinds that share a file, because they share all or most of their rules.
 SHARED: Final = {
     "clusterrole": "role",
     "clusterrolebinding": "rolebinding",
-    "flowschema": "priority_and_fairness",
     "mutatingadmissionpolicy": "admission_policy",
     "mutatingadmissionpolicybinding": "admission_policy",
     "mutatingwebhookconfiguration": "webhook_configuration",
-    "prioritylevelconfiguration": "priority_and_fairness",
     "validatingadmissionpolicy": "admission_policy",
     "validatingadmissionpolicybinding": "admission_policy",
     "validatingwebhookconfiguration": "webhook_configuration",

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fakeapiserver.apimachinery.meta import FieldPath
+
 _Shape = TypeVar("_Shape")
 
 _SPACES: Final = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
@@ -37,7 +39,6 @@ def rebuilt(value: Any) -> str:
 
 
 Steps = tuple[str | int, ...]
-FieldPath = tuple[str, ...]
 
 
 def keep(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, annotations, metadata
+from fakeapiserver.apimachinery.meta import FieldPath, Object, annotations, metadata
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.apparmor_annotations import add_apparmor_annotations
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
@@ -24,7 +24,6 @@ from fakeapiserver.registry.core.pod_validation import (
 )
 from fakeapiserver.registry.core.pod_warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.field_paths import FieldPath
 from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, copy_field, keep_metadata
 
 FIELDS: Final = {

@@ -10,11 +10,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import FieldPath, Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of, drop_mounts, volume_names
-from fakeapiserver.registry.generic.field_paths import FieldPath
 from fakeapiserver.registry.generic.strategy import Strategy
 
 # Option -> its feature gate.

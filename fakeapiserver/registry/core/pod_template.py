@@ -7,10 +7,9 @@ has been filled in before.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import FieldPath, Object
 from fakeapiserver.registry.core.image_name import pull_policy
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.field_paths import FieldPath
 
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")

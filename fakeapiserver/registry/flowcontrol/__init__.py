@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from fakeapiserver.registry.flowcontrol.priority_and_fairness import (
-    FlowSchemaStrategy,
-    PriorityLevelConfigurationStrategy,
-)
+from fakeapiserver.registry.flowcontrol.flowschema import FlowSchemaStrategy
+from fakeapiserver.registry.flowcontrol.prioritylevelconfiguration import PriorityLevelConfigurationStrategy
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _FACTS: dict[str, Any] = {

@@ -1,43 +1,48 @@
-"""Fields by their paths, and removing them: those of features that are off, and those that one version doesn't know.
+"""Removes fields by their paths: those of features that are off, and those that one API version doesn't know.
 
-A path is a field's name after the other; "*" is every item of a list or map, "x?" an x that goes too if it is left empty, "x!v" an x
-that isn't v, "*~x" every item of a list that has an x. Lists and maps are changed in place.
+A path is a tuple of field names. Some steps have marks:
 
-Upstream has a function for each feature, named dropDisabled…, in the strategies and k8s.io/kubernetes/pkg/api/pod/util.go.
+    "*"     every item of a list or map
+    "x?"    x, which is removed as well if it is left empty
+    "x!v"   x, unless its value is v
+    "*~x"   every item of a list that has an x
+
+("spec", "containers", "*", "resizePolicy") is the resizePolicy of each container. Objects are changed in place.
+
+Upstream has a function for each feature, named dropDisabled…, in the strategies and in pkg/api/pod/util.go.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import FieldPath, Object
 
-FieldPath = tuple[str, ...]
-# Names below names, without the marks of paths.
+# The names in some paths, without marks and nested: {"spec": {"containers": {"*": {"resizePolicy": {}}}}}.
 FieldTree = dict[str, "FieldTree"]
 _ITEMS_WITH: Final = "*~"
 
 
 def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Sequence[FieldPath]]) -> None:
-    """Removes the fields of features that are off, in place; a feature that the stored object uses is left alone."""
+    """Removes the fields of features that are off: `disabled` has the paths of each. A feature that `old` uses is left alone."""
     for paths in disabled:
         if any(True for path in paths for _ in _values(obj, path)) and not _in_use(old, paths):
             drop_fields(obj, paths)
 
 
 def drop_fields(obj: Object, paths: Sequence[FieldPath]) -> None:
-    """Removes what the paths name, in place."""
+    """Removes the fields that the paths name."""
     for path in paths:
         _drop(obj, path)
 
 
 def tree_of(disabled: Sequence[Sequence[FieldPath]]) -> FieldTree:
-    """What `touches` looks through: the names of all paths, without their marks."""
+    """The tree of the names in all paths, for `touches`."""
     tree: FieldTree = {}
     for path in sorted((path for paths in disabled for path in paths), key=len):
         node = tree
         for name in (name for step in path for name in _names(step)):
             if node.get(name) == {}:
-                break  # a shorter path ends here
+                break  # a shorter path ends here and covers this one
             node = node.setdefault(name, {})
     return tree
 
@@ -49,7 +54,7 @@ def _names(step: str) -> tuple[str, ...]:
 
 
 def touches(value: object, tree: FieldTree) -> bool:
-    """Whether an object may have one of the fields."""
+    """Whether an object may have one of the tree's fields: a cheap test that spares most objects the walk along each path."""
     if not tree:
         return True
     if type(value) is dict:
@@ -71,7 +76,7 @@ def _in_use(old: Object | None, paths: Sequence[FieldPath]) -> bool:
 
 
 def _values(value: object, path: FieldPath) -> Iterator[object]:
-    """What drop_fields would remove."""
+    """The values that `_drop` would remove."""
     head, rest = path[0], path[1:]
     if head == "*":
         for item in _items(value):
@@ -109,11 +114,13 @@ def _drop(value: object, path: FieldPath) -> None:
 
 
 def _items(value: object) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _named(value: object, step: str) -> object:
-    """The value of a step's field, None if there is none to remove."""
+    """The value of a step's field; None if there is nothing to remove."""
     if not isinstance(value, dict):
         return None
     if step in value:

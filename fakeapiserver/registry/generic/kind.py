@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.schema.raw_text import FieldPath
+from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
 if TYPE_CHECKING:

@@ -26,11 +26,10 @@ class _Words(NamedTuple):
     older: str
 
 
-_EMBEDDED: Final = "|".join(
-    (
-        *("DeviceConfiguration", "EphemeralContainerCommon", "IngressRuleValue", "LocalObjectReference"),
-        *("PersistentVolumeSource", "ProbeHandler", "Rule", "RuleWithOperations", "VolumeSource"),
-    )
+# Structs that Go embeds, which older decoders name in the path of a field.
+_EMBEDDED: Final = (
+    "DeviceConfiguration|EphemeralContainerCommon|IngressRuleValue|LocalObjectReference|PersistentVolumeSource"
+    "|ProbeHandler|Rule|RuleWithOperations|VolumeSource"
 )
 _WORDS: Final = (
     _Words("v1.34", re.compile(r"(must be no more than \d+) bytes"), r"\1 characters"),
@@ -45,50 +44,52 @@ _WORDS: Final = (
     _Words("v1.33", re.compile("^must be a valid path"), "fieldPath must be a valid path"),
     _Words("v1.33", re.compile(r"(may not be more than 1 byte|must have at most 1 item)$"), r"\1s"),
     _Words("v1.35", re.compile("when pod `restartPolicy` is"), "when `restartPolicy` is"),
-    # the names of embedded structs
     _Words("v1.34", re.compile(rf"(?<=\.)(?:{_EMBEDDED})\.(?=\S* of type )"), ""),
 )
 
 
 class _Said(NamedTuple):
-    """`until`: the last version that says something else where the newest refuses a field that the pattern finds, for this
-    reason, with this detail."""
+    """An error of the newest version for which older ones report others.
+
+    `until`: the last version that does; `field` finds the error's field; `older` makes the errors of that version."""
 
     until: str
     field: re.Pattern[str]
-    reason: Reason
-    detail: str
-    otherwise: Callable[[Error], ErrorList]
+    older: Callable[[Error], ErrorList]
+    reason: Reason = "FieldValueRequired"
+    detail: str = ""
 
 
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
 _SAID: Final = (
-    # a name that isn't there is no good name either
+    # An absent name was judged as a name, too.
     _Said(
-        *(
-            "v1.34",
-            re.compile(r"(?<!flexVolume)\.driver$|^spec\.attacher$|^spec\.drivers\[\d+\]\.name$"),
-            "FieldValueRequired",
-            "",
-        ),
+        "v1.34",
+        re.compile(r"(?<!flexVolume)\.driver$|^spec\.attacher$|^spec\.drivers\[\d+\]\.name$"),
         lambda error: [error, invalid(error.field, "", _NO_SUBDOMAIN)],
     ),
     _Said(
-        *("v1.34", re.compile("^handler$"), "FieldValueRequired", ""),
+        "v1.34",
+        re.compile("^handler$"),
         lambda error: [invalid(error.field, "", _NO_LABEL)],
     ),
     _Said(
-        *("v1.33", re.compile(r"\.os\.name$"), "FieldValueRequired", ""),
+        "v1.33",
+        re.compile(r"\.os\.name$"),
         lambda error: [required(error.field, "cannot be empty")],
     ),
     _Said(
-        *("v1.33", re.compile(r"^spec\.versions\[\d+\]\.schema\.openAPIV3Schema$"), "FieldValueRequired", ""),
+        "v1.33",
+        re.compile(r"^spec\.versions\[\d+\]\.schema\.openAPIV3Schema$"),
         lambda error: [required(error.field, "schemas are required")],
     ),
     _Said(
-        *("v1.34", re.compile(r"\.attributes\[[^]]*\]$"), "FieldValueInvalid", "exactly one value must be specified"),
+        "v1.34",
+        re.compile(r"\.attributes\[[^]]*\]$"),
         lambda error: [required(error.field, error.detail) if error.value == "" else error],
+        reason="FieldValueInvalid",
+        detail="exactly one value must be specified",
     ),
 )
 # The last version that names another field -> the newest's field, and the other one.
@@ -138,7 +139,7 @@ def _place(path: str, version: str) -> str:
 def _otherwise(error: Error, version: str) -> ErrorList:
     rows = (row for row in _SAID if version <= row.until and (error.reason, error.detail) == (row.reason, row.detail))
     found = next((row for row in rows if row.field.search(error.field)), None)
-    return [error] if found is None else found.otherwise(error)
+    return [error] if found is None else found.older(error)
 
 
 def _with_difference(error: Error, version: str) -> Error:

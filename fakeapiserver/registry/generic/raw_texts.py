@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.schema.raw_text import FieldPath, RawText, Steps, found, marshalled
+from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
+from fakeapiserver.apimachinery.schema.raw_text import RawText, Steps, found, marshalled
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic.strategy import Strategy

@@ -13,12 +13,12 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
-from fakeapiserver.registry.generic.field_paths import FieldPath, FieldTree, drop_disabled_fields, touches
+from fakeapiserver.registry.generic.field_paths import FieldTree, drop_disabled_fields, touches
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.registry.generic.field_paths import FieldPath
+from fakeapiserver.apimachinery.meta import FieldPath
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.resource.deviceclass import DeviceClassStrategy
 from fakeapiserver.registry.resource.devicetaintrule import DeviceTaintRuleStrategy

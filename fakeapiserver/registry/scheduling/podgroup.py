@@ -8,7 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.declarative import (
     list_errors,
@@ -22,7 +22,6 @@ from fakeapiserver.registry.generic.declarative import (
     unchanged_errors,
     union_errors,
 )
-from fakeapiserver.registry.generic.field_paths import FieldPath
 from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.table_cells import NONE, age
 

@@ -17,23 +17,9 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response, query_pairs
 from fakeapiserver.endpoints.request_info import is_long_running
+from fakeapiserver.server import reverse_proxy
 from fakeapiserver.server.aggregator.api_services import RemoteService
 from fakeapiserver.server.deadline import seconds_for, timed_out
-from fakeapiserver.server.reverse_proxy import (
-    BodyLost,
-    UpgradeError,
-    body_chunks,
-    credential_free,
-    forwarded_for,
-    framed_body,
-    handed_on,
-    head_of,
-    is_upgrade,
-    streamed,
-    upgraded,
-    while_connected,
-    without_hops,
-)
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 from fakeapiserver.transport.service_resolver import Resolve
 
@@ -81,7 +67,7 @@ class Proxy:
             return _unavailable("service unavailable")
         if not request.header(b"audit-id"):
             request.headers.append((b"audit-id", str(uuid.uuid4()).encode()))
-        forward = self._upgrade if is_upgrade(request) else self._forward
+        forward = self._upgrade if reverse_proxy.is_upgrade(request) else self._forward
         if is_long_running(request.info):
             return await forward(request, target, None)
         loop = asyncio.get_running_loop()
@@ -110,7 +96,9 @@ class Proxy:
         connected = asyncio.Event()
         try:
             async with asyncio.timeout(timeout):
-                answer = await self.transport.round_trip(target, head_of("GET", path, lines), "GET", None, connected)
+                answer = await self.transport.round_trip(
+                    target, reverse_proxy.head_of("GET", path, lines), "GET", None, connected
+                )
                 return answer, await answer.body()
         except TimeoutError:
             late = (
@@ -131,13 +119,15 @@ class Proxy:
 
     async def _forward(self, request: Request, target: Target, end: float | None) -> Response:
         read = asyncio.Event()
-        body = framed_body(request, read)
+        body = reverse_proxy.framed_body(request, read)
         head = _request_head(request, target, self._foreign(request), self._identity(request.user))
         try:
-            answer = await while_connected(request, self.transport.round_trip(target, head, request.method, body), read)
+            answer = await reverse_proxy.while_connected(
+                request, self.transport.round_trip(target, head, request.method, body), read
+            )
         except TransportError as error:
             return _unreachable(str(error))
-        except BodyLost:
+        except reverse_proxy.BodyLost:
             raise ConnectionResetError("the client left before its body was whole") from None
         if self._rejects_redirects and 300 <= answer.status <= 399 and answer.header(b"location"):
             answer.close()
@@ -146,19 +136,19 @@ class Proxy:
         headers = [(b"cache-control", b"no-cache, private")]
         headers += [
             (name, redirected(value, target) if name.lower() == b"location" else value)
-            for name, value in without_hops(answer.headers)
+            for name, value in reverse_proxy.without_hops(answer.headers)
         ]
-        return await streamed(request, answer.status, headers, body_chunks(answer, end))
+        return await reverse_proxy.streamed(request, answer.status, headers, reverse_proxy.body_chunks(answer, end))
 
     async def _upgrade(self, request: Request, target: Target, _: float | None) -> Response:
         head = _upgrade_head(request, target, self._foreign(request), self._identity(request.user))
         try:
-            return await upgraded(request, self.transport, target, head)
-        except UpgradeError as error:
+            return await reverse_proxy.upgraded(request, self.transport, target, head)
+        except reverse_proxy.UpgradeError as error:
             return _unavailable(str(error))
 
     def _foreign(self, request: Request) -> Headers:
-        return credential_free(request.headers, self._own, self._own_prefixes)
+        return reverse_proxy.credential_free(request.headers, self._own, self._own_prefixes)
 
 
 def bundle_problem(service: RemoteService) -> str:
@@ -193,16 +183,16 @@ def _is_discovery(request: Request) -> bool:
 
 
 def _request_head(request: Request, target: Target, foreign: Headers, identity: Headers) -> bytes:
-    headers = [(name, value) for name, value in handed_on(request, foreign) if name not in _FORWARDED]
+    headers = [(name, value) for name, value in reverse_proxy.handed_on(request, foreign) if name not in _FORWARDED]
     path = escaped_path(request.path)
     told = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
     headers += [
-        (b"x-forwarded-for", forwarded_for(request)),
+        (b"x-forwarded-for", reverse_proxy.forwarded_for(request)),
         (b"x-forwarded-uri", told.encode()),
         (b"x-forwarded-host", target.authority.encode()),
         (b"x-forwarded-proto", b"https"),
     ]
-    return head_of(
+    return reverse_proxy.head_of(
         request.method,
         path + _query(request),
         [(b"host", target.authority.encode()), *headers, *identity],
@@ -212,9 +202,9 @@ def _request_head(request: Request, target: Target, foreign: Headers, identity: 
 def _upgrade_head(request: Request, target: Target, foreign: Headers, identity: Headers) -> bytes:
     """Everything as it came, but for who asks."""
     headers = [(name, value) for name, value in foreign if name != b"x-forwarded-for"]
-    headers += [(b"x-forwarded-for", forwarded_for(request)), *identity]
+    headers += [(b"x-forwarded-for", reverse_proxy.forwarded_for(request)), *identity]
     path = escaped_path(request.path) + _query(request)
-    return head_of(request.method, path, [(b"host", target.authority.encode()), *headers])
+    return reverse_proxy.head_of(request.method, path, [(b"host", target.authority.encode()), *headers])
 
 
 def _value(text: str) -> bytes:

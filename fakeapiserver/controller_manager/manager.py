@@ -126,6 +126,7 @@ class ControllerManager:
         self._extra = extra or {}
         self._modes |= dict.fromkeys(self._extra, "run")
         self._running: dict[str, _Running] = {}
+        self._to_start: Sequence[str] = ()
         self._changing = asyncio.Lock()
         # The revision at which nothing moved; -1: never.
         self._settled_at = -1
@@ -142,13 +143,16 @@ class ControllerManager:
     async def run(self) -> None:
         """Until it is cancelled."""
         try:
-            for name in [*self._modes]:
+            self._to_start = [*self._modes]
+            while self._to_start:
+                name, *self._to_start = self._to_start
                 if name not in self._running and self._modes[name] != "off":
                     self._start(name)
                     # even without an interval, what is asked of the server meanwhile is answered
                     await asyncio.sleep(self._start_interval)
             await asyncio.Event().wait()
         finally:
+            self._to_start = ()
             await _cancel([task for running in self._running.values() for task in running.tasks])
             self._running.clear()
             await self._shared.informers.shutdown()
@@ -207,7 +211,7 @@ class ControllerManager:
         if self._modes.get(name) != "step":
             raise ValueError(f"{name} is {self._modes.get(name, 'off')}: only a controller in mode step is stepped")
         await self.set_mode(name, "step")  # it may not have been started yet
-        await self._until_quiet(self._spreading, timeout)
+        await self._until_quiet(self._spreading, timeout, hurries=False)
         queues = [controller.queue for controller in self._running[name].controllers]
         before = sum(queue.taken for queue in queues)
         for queue in queues:
@@ -235,38 +239,43 @@ class ControllerManager:
         NotSettled after `timeout` seconds."""
         await self._until_quiet(self._moving, timeout)
 
-    async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float) -> None:
-        """Nothing moves, and nothing does after some turns of the event loop either."""
+    async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float, *, hurries: bool = True) -> None:
+        """Nothing moves, and nothing does after some turns of the event loop either. `hurries`: `_hurry` when that is so."""
         loop = asyncio.get_running_loop()
         deadline, resting, pause = loop.time() + timeout, -1, _SHORTEST_PAUSE
         while True:
             moves, revision = next(moving(), "") != "", self._revision()
-            if not moves and revision == resting:
+            at_rest = not moves and revision == resting
+            # only now that every change has reached everybody: what a retry finds out must not depend on who was faster
+            if at_rest and not (hurries and await self._hurry()):
                 self._settled_at = revision
                 return
-            resting = -1 if moves else revision
+            if loop.time() > deadline:
+                what = "; ".join(self.moving()) or "somebody goes on writing"
+                raise NotSettled(f"still moving after {timeout:g} s: {what}")
+            resting = -1 if moves or at_rest else revision
             if moves:
-                if loop.time() > deadline:
-                    raise NotSettled(f"still moving after {timeout:g} s: {'; '.join(moving())}")
-                await self._hurry()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
-            if loop.time() > deadline:
-                raise NotSettled(f"still moving after {timeout:g} s: somebody goes on writing")
             # where nothing was written, nothing is on its way
             for _ in range(_FEW_TURNS if revision == self._settled_at else _QUIET_TURNS):
                 await asyncio.sleep(0)
 
-    async def _hurry(self) -> None:
-        """Retries don't wait for a clock that stands still."""
-        clock = self.clock
-        if isinstance(clock, AdjustableClock) and clock.stopped:
-            queues = [queue for queue in self._queues() if not queue.paused]
-            due = [soon for queue in queues if (soon := queue.soonest) is not None and soon <= _SOON]
-            if due and not any(len(queue) or queue.processing for queue in queues):
-                # a timer may be due a little later than its queue says: sums of times are rounded
-                await clock.advance(max(min(due), _LEAST), _nothing)
+    @property
+    def _stands_still(self) -> bool:
+        """The clock goes on only when somebody moves it."""
+        return isinstance(self.clock, AdjustableClock) and self.clock.stopped
+
+    async def _hurry(self) -> bool:
+        """Moves a clock that stands still on to the next retry, if that comes soon."""
+        if not isinstance(self.clock, AdjustableClock) or not self.clock.stopped:
+            return False
+        due = [soon for queue in self._queues() if (soon := _soon(queue)) is not None]
+        if due:
+            # a timer may be due a little later than its queue says: sums of times are rounded
+            await self.clock.advance(max(min(due), _LEAST), _nothing)
+        return bool(due)
 
     @property
     def informers(self) -> Sequence[SharedInformer]:
@@ -275,25 +284,33 @@ class ControllerManager:
 
     def moving(self) -> Sequence[str]:
         """What has to be done now, in words; nothing for a cluster at rest."""
-        return [*self._moving()]
+        return [*self._moving(), *(self._retrying() if self._stands_still else ())]
 
     def _moving(self) -> Iterator[str]:
         yield from self._spreading()
+        for name in self._to_start:
+            yield f"{name} hasn't been started yet"
         for name, running in self._running.items():
             for controller in running.controllers:
                 queue = controller.queue
-                if queue.at_rest and controller.ready and not queue.waiting:
+                if queue.at_rest and controller.ready:
                     continue
                 if queue.processing:
                     yield f"{name} works on {', '.join(map(str, queue.worked_on))}"
                 if len(queue) and not queue.paused:
                     yield f"{name} has {len(queue)} to look at"
-                soon = queue.soonest
-                if soon is not None and soon <= _SOON and not queue.paused:
-                    yield f"{name} tries again in {soon:.3f} s"
             starts = not all(controller.ready for controller in running.controllers)
             if starts and name not in self.failures and not running.context.lacks:
                 yield f"{name} starts"
+        if not self._stands_still:
+            yield from self._retrying()
+
+    def _retrying(self) -> Iterator[str]:
+        """What is tried again soon."""
+        for name, running in self._running.items():
+            for controller in running.controllers:
+                if (soon := _soon(controller.queue)) is not None:
+                    yield f"{name} tries again in {soon:.3f} s"
 
     def _spreading(self) -> Iterator[str]:
         """What is on its way to controllers; what is told of soonest comes first."""
@@ -354,6 +371,12 @@ class ControllerManager:
             events = self._events[account] = CoreEventBroadcaster(client, clock=self.clock)
             self._background.append(asyncio.create_task(events.run()))
         return self._events[account]
+
+
+def _soon(queue: WorkQueue[Request]) -> float | None:
+    """Seconds until a retry that is waited for; None: there is none."""
+    soon = None if queue.paused else queue.soonest
+    return soon if soon is not None and soon <= _SOON else None
 
 
 async def _cancel(tasks: Collection["asyncio.Task[None]"]) -> None:

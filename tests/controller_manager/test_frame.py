@@ -15,8 +15,9 @@ from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.controller_manager import manager as manager_module
 from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
-from fakeapiserver.controller_manager.manager import ControllerManager
+from fakeapiserver.controller_manager.manager import ControllerManager, NotSettled
 from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controllers import serviceaccount
 from fakeapiserver.controllers.serviceaccount import ServiceAccountsController
 
@@ -75,6 +76,70 @@ def test_what_follows_from_a_write_is_there_when_the_cluster_has_settled() -> No
         await manager.settle()
         assert await accounts(client, "shop") == ["default"]
         assert manager.moving() == []
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+@pytest.mark.parametrize("passes", [0.5, 1.5, 2.0])
+def test_a_clock_that_stands_still_goes_on_to_what_comes_soon_only(passes: float) -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        assert isinstance(manager.clock, AdjustableClock)
+        manager.clock.stop()
+        before = manager.clock.now()
+        next(manager._queues()).add_after(Request("", "default"), passes)
+        await manager.settle()
+        assert manager.clock.now() - before == pytest.approx(passes if passes < 2 else 0)
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_a_clock_that_stands_still_goes_on_only_when_everything_has_reached_everybody() -> None:
+    """A retry may find out what depends on a change that is on its way."""
+
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        assert isinstance(manager.clock, AdjustableClock)
+        manager.clock.stop()
+        before, looks = manager.clock.now(), iter([1, 1, 1])
+        when_asked: list[float] = []
+
+        def in_flight() -> int:
+            when_asked.append(manager.clock.now())
+            return next(looks, 0)
+
+        manager._in_flight = in_flight
+        next(manager._queues()).add_after(Request("", "default"), 1.0)
+        await manager.settle()
+        assert when_asked[:5] == [before] * 5  # on its way, and twice nothing is
+        assert manager.clock.now() == pytest.approx(before + 1)
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_who_tries_again_for_ever_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def again(*_: object) -> Result:
+        return Result(requeue_after=1.0)
+
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        assert isinstance(manager.clock, AdjustableClock)
+        monkeypatch.setattr(ServiceAccountsController, "reconcile", again)
+        manager.clock.stop()
+        next(manager._queues()).add(Request("", "default"))
+        with pytest.raises(NotSettled, match=r"still moving after 0\.2 s: .*serviceaccount-controller"):
+            await manager.settle(timeout=0.2)
+
+    run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_who_has_not_been_started_yet_is_waited_for() -> None:
+    async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
+        late = ControllerManager(manager._clients, controllers=("serviceaccount", "ttl"), start_interval=0.05)
+        running = asyncio.ensure_future(late.run())
+        await asyncio.sleep(0)
+        assert "ttl-controller hasn't been started yet" in late.moving()
+        await late.settle()
+        assert late.started == ["serviceaccount-controller", "ttl-controller"]
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
     run(scenario, controllers=("serviceaccount-controller",))
 

@@ -10,7 +10,9 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from socket import socket
 from typing import Final, Protocol
@@ -34,10 +36,18 @@ class Server(Protocol):
     def rss_bytes(self) -> int: ...
 
 
+# below those that a system gives to connections and to who asks for any: between here and the program's start nobody else gets one;
+# processes that run beside each other begin elsewhere
+_PORTS: Final = cycle(range(12_000, 20_000))
+next(islice(_PORTS, os.getpid() * 97 % 8_000, None))
+
+
 def free_port() -> int:
-    with socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """One that nothing listens on; another each time."""
+    while True:
+        with socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", next(_PORTS)))
+            return int(found.getsockname()[1])
 
 
 def wait_ready(url: str, process: subprocess.Popen[bytes]) -> None:

@@ -21,7 +21,7 @@ from fakeapiserver.server.config import Config
 
 HELLO = bytes.fromhex("1603010200010001")  # the start of a TLS handshake
 HEAD = b"GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-PATIENCE = 5.0  # seconds; far below every time limit of the server's own
+PATIENCE = 20.0  # seconds; below every time limit of the server's own
 
 
 @pytest.fixture(scope="module")

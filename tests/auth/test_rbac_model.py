@@ -140,7 +140,7 @@ def _allows(rule: Rule, wanted: Attributes) -> bool:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(writes, st.lists(requests, max_size=4)), max_size=4))
 def test_the_index_follows_every_write(rounds: list[tuple[list[Any], list[Attributes]]]) -> None:
     stored = Stored()
@@ -188,7 +188,7 @@ def covers(owner: Rule, piece: Rule) -> bool:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rules, rules)
 def test_what_is_missing_for_a_grant(owned: list[Rule], wanted: list[Rule]) -> None:
     expected = [piece for rule in wanted for piece in pieces(rule) if not any(covers(own, piece) for own in owned)]

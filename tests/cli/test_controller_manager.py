@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import ssl
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from conformance.bench.servers import free_port
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apis.recorded import NEWEST, read_table
@@ -95,12 +95,6 @@ async def _account(config: str, name: str, namespace: str) -> None:
         await wait.until(accounts, lambda account: account is not None, name=name)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
-
-
 def _table() -> dict[str, Any]:
     return read_table(NEWEST, "controller_manager_flags.json")  # type: ignore[no-any-return]
 
@@ -147,7 +141,7 @@ def test_flags_are_shown_as_go_shows_them(name: str, given: str, text: str, valu
 @contextmanager
 def _running(cluster: Cluster, *flags: str) -> Iterator[str]:
     """A manager of a process of its own, by its URL."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "fakeapiserver", "controller-manager", f"--secure-port={port}", *flags]
     process = subprocess.Popen([*command, f"--kubeconfig={cluster.kubeconfig}", "--bind-address=127.0.0.1"])
     try:

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from conformance.bench.servers import free_port
 from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, save
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
@@ -138,11 +139,6 @@ def unverified(client: KeyPair | None = None, folder: Path | None = None) -> ssl
         save(folder, "client", client)
         context.load_cert_chain(folder / "client.crt", folder / "client.key")
     return context
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def listens(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from conformance.bench.servers import free_port
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.cli import nodes
@@ -19,7 +20,6 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
-from tests.cli.test_controller_manager import _free_port
 
 PODS = GroupVersionResource("", "v1", "pods")
 POD = {
@@ -92,7 +92,7 @@ def test_pods_live_on_nodes_of_another_process() -> None:
 
 
 def test_what_containers_do_is_scripted_over_http() -> None:
-    port = _free_port()
+    port = free_port()
     with (
         Cluster(controllers=("node-lifecycle-controller",)) as cluster,
         _simulated(cluster, f"--control-port={port}"),
@@ -109,7 +109,7 @@ def test_what_containers_do_is_scripted_over_http() -> None:
 
 
 def test_the_server_asks_their_kubelets() -> None:
-    kubelets, control = _free_port(), _free_port()
+    kubelets, control = free_port(), free_port()
     with (
         Cluster(controllers=("node-lifecycle-controller",)) as cluster,
         _simulated(cluster, f"--control-port={control}", f"--kubelet-port={kubelets}", "--nodes=1"),

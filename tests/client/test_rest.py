@@ -214,10 +214,10 @@ def test_broken_watches_are_asked_for_again_and_streams_are_not() -> None:
 def test_a_late_answer_is_told() -> None:
     async def scenario() -> None:
         async with server([OK.replace(b"Length: 2", b"Length: 3")]) as (client, heads):
-            reading = asyncio.ensure_future(client.request("GET", "/x", timeout=0.05))
-            with pytest.raises(TimeoutError, match=r'^Get "http://.*/x\?timeout=50ms": context deadline exceeded$'):
+            reading = asyncio.ensure_future(client.request("GET", "/x", timeout=0.5))
+            with pytest.raises(TimeoutError, match=r'^Get "http://.*/x\?timeout=500ms": context deadline exceeded$'):
                 await reading
-            assert heads[0].startswith("GET /x?timeout=50ms ")
+            assert heads[0].startswith("GET /x?timeout=500ms ")
 
     asyncio.run(scenario())
 

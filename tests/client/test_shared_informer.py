@@ -89,7 +89,7 @@ def run(scenario: Scenario, **options: Any) -> None:
         informer = SharedInformer(source, use_watch_list=False, **{"sleep": asyncio.sleep, **options})
         task = asyncio.ensure_future(informer.run())
         try:
-            await asyncio.wait_for(scenario(informer, source), 10)
+            await asyncio.wait_for(scenario(informer, source), 60)
         finally:
             task.cancel()
             await asyncio.wait([task])
@@ -104,7 +104,7 @@ async def settled(informer: SharedInformer, source: Scripted) -> None:
         return source.events.empty() and source.lists.empty() and informer.idle
 
     for _ in range(5):  # what is taken is told some turns later
-        await poll_until(is_so, interval=0, timeout=10)
+        await poll_until(is_so, interval=0, timeout=60)
         await asyncio.sleep(0)
 
 
@@ -341,7 +341,7 @@ def test_a_factory_has_one_informer_for_everybody_who_asks(fake_cluster: Cluster
             async def is_empty() -> bool:
                 return len(informer.indexer) == 0
 
-            await poll_until(is_empty, interval=0.01, timeout=10)
+            await poll_until(is_empty, interval=0.01, timeout=60)
             await factory.shutdown()
 
     asyncio.run(scenario())

@@ -1,6 +1,7 @@
 """A Cluster as its users hold it: started, stopped, a hundred times over, side by side, in a thread or in a loop."""
 
 import asyncio
+import gc
 import json
 import os
 import ssl
@@ -26,6 +27,8 @@ def get(cluster: Cluster, path: str) -> Any:
 
 
 def open_files() -> set[str]:
+    """Without those that nobody holds any more, of this test or another."""
+    gc.collect()
     found = set()
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -56,8 +59,8 @@ def test_a_hundred_clusters_one_after_another_leave_nothing() -> None:
     for _ in range(100):
         with Cluster():
             pass
-    assert threading.active_count() == threads
-    assert open_files() == files
+    assert threading.active_count() <= threads
+    assert open_files() <= files
 
 
 def test_twenty_side_by_side_know_nothing_of_each_other() -> None:
@@ -83,7 +86,7 @@ def test_runs_in_an_event_loop_without_a_thread() -> None:
     async def scenario() -> None:
         before = threading.active_count()
         async with Cluster() as cluster:
-            assert threading.active_count() == before
+            assert threading.active_count() <= before
             found = await asyncio.to_thread(get, cluster, "/version")
             assert found["gitVersion"] == "v1.36.3"
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

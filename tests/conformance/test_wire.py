@@ -1,7 +1,7 @@
 """Protobuf as recordings hold it: the same bytes back, and only what a server may choose left aside."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance import wire
@@ -32,7 +32,6 @@ LEAVES = st.integers(0, 2**64 - 1) | st.text() | st.binary().map(lambda data: {"
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(st.tuples(NUMBERS, inner).map(list), max_size=4), max_leaves=8)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no bug
 @given(st.lists(st.tuples(NUMBERS, VALUES).map(list), max_size=4))
 def test_equal_forms_are_equal_bytes(message: list[list[object]]) -> None:
     data = wire.encoded(message)

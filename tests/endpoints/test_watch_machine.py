@@ -295,6 +295,4 @@ def server() -> InProcess:
 
 @pytest.mark.usefixtures("server")
 def test_whatever_happens_every_reader_sees_one_history() -> None:
-    run_state_machine_as_test(
-        Machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None, database=None)
-    )
+    run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=30))

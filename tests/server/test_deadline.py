@@ -30,7 +30,7 @@ def ask(cluster: Cluster, start: str, *headers: str, body: bytes = b"", token: s
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
         lines = [f"{start} HTTP/1.1", "Host: x", f"Authorization: Bearer {token or cluster.token}", "Connection: close"]
         writer.write("\r\n".join([*lines, *headers]).encode() + b"\r\n\r\n" + body)
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 30)
         writer.close()
         return answer
 
@@ -76,7 +76,7 @@ def test_a_timeout_that_is_none_is_refused_before_anybody_asks_who_it_is(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "0s", "-1s", "1s", "1.5s", "1s1s", "1m30s", "100000h", "%2B1s", "1s&timeout=abc"]
+    "text", ["", "0", "0s", "-1s", "30s", "30.5s", "30s1s", "1m30s", "100000h", "%2B30s", "30s&timeout=abc"]
 )
 def test_other_timeouts_are_taken(cluster: Cluster, text: str) -> None:
     head, _ = ask(cluster, f"GET {PATH}?timeout={text}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.protocol import Limits
+from fakeapiserver.server.protocol import EdgeProtocol, Limits
 from fakeapiserver.server.serving import Server, plain_context, server_context
 from fakeapiserver.transport.certificates import CertificateCache, KeyPair, create_authority, issue_client
 
@@ -74,7 +74,7 @@ def serve(run: Any, test: Callable[[Server], Coroutine[Any, Any, None]], app: An
     async def main() -> None:
         server = Server(app, **named)
         await server.start()
-        await asyncio.wait_for(test(server), 5)
+        await asyncio.wait_for(test(server), 30)
         await server.stop()
 
     seen.clear()
@@ -141,9 +141,14 @@ def test_a_handshake_that_never_ends_is_cut(run: Any) -> None:
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:
     async def test(server: Server) -> None:
-        started = asyncio.get_running_loop().time()
-        await get(server.port, None, times=25)
-        assert asyncio.get_running_loop().time() - started < 0.5  # 25 times 40 ms without TCP_NODELAY
+        reader, writer = await asyncio.open_connection("localhost", server.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        [accepted] = server._state.connections
+        assert isinstance(accepted, EdgeProtocol)
+        # without it each answer waits 40 ms
+        assert accepted.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        writer.close()
 
     serve(run_on_asyncio, test, limits=Limits())
 
@@ -162,7 +167,7 @@ def test_stop_cuts_what_outlives_the_grace_and_leaves_nothing(run: Any) -> None:
         await reader.readuntil(b"\r\n\r\n")
         started = asyncio.get_running_loop().time()
         await server.stop(0.05)
-        assert 0.04 < asyncio.get_running_loop().time() - started < 0.5
+        assert 0.04 < asyncio.get_running_loop().time() - started < 10  # it would never end
         writer.close()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", server.port))
@@ -215,7 +220,7 @@ def test_stop_cuts_an_unfinished_handshake() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await asyncio.sleep(0.01)  # until it is accepted
         await server.stop()
-        assert await asyncio.wait_for(reader.read(), 2) == b""
+        assert await asyncio.wait_for(reader.read(), 30) == b""
         writer.close()
 
     asyncio.run(main())

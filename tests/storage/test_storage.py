@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestMachine.settings = settings(max_examples=30, stateful_step_count=25)
 
 
 class TestContinueToken:

@@ -225,7 +225,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(trees, trees)
 def test_sets_behave_as_sets_of_paths(a: Object, b: Object) -> None:
     a, b = canonical(a), canonical(b)
@@ -257,7 +257,7 @@ specs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs, specs)
 def test_an_applier_owns_what_it_applied_and_applying_again_changes_nothing(theirs: Object, mine: Object) -> None:
     live = apply_thing(None, a_thing(**theirs), "them")

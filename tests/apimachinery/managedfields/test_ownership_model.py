@@ -81,7 +81,7 @@ def owners_of(obj: Object) -> dict[Owner, set[str]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CONTENT, st.lists(st.one_of(APPLIES, UPDATES), max_size=8))
 def test_owners_and_values_follow_the_model(first: dict[str, str], writes: list[tuple[str, str, Any, bool]]) -> None:
     model = Model()
@@ -100,7 +100,7 @@ def test_owners_and_values_follow_the_model(first: dict[str, str], writes: list[
             assert owners_of(live) == model.owners
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(CONTENT, st.lists(UPDATES, max_size=3), CONTENT)
 def test_applying_twice_changes_nothing(first: dict[str, str], writes: list[Any], content: dict[str, str]) -> None:
     live = written(None, "Update", "first", first, True)
@@ -110,7 +110,7 @@ def test_applying_twice_changes_nothing(first: dict[str, str], writes: list[Any]
     assert written(once, "Apply", "kim", content, False) == once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(CONTENT, CONTENT)
 def test_what_a_manager_owns_can_be_taken_out_and_applied_again(mine: dict[str, str], theirs: dict[str, str]) -> None:
     live = written(written(None, "Apply", "lee", theirs, False), "Apply", "kim", mine, True)

@@ -116,7 +116,7 @@ OPERATIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(OPERATIONS, max_size=6))
 def test_any_patch_applies_or_is_refused_and_changes_no_input(operations: list[dict[str, Any]]) -> None:
     doc = {"a": [1, [2], {"c": 3}], "b": {"c": {"d": 1}}}

@@ -52,7 +52,7 @@ OBJECTS = st.recursive(
 ).map(lambda value: value if isinstance(value, dict) else {"a": value})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(OBJECTS, OBJECTS)
 def test_as_the_rfc_has_it_where_lists_hold_no_objects(doc: dict[str, Any], patch: dict[str, Any]) -> None:
     before = copy.deepcopy((doc, patch))

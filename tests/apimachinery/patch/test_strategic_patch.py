@@ -83,7 +83,7 @@ SPECS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SPECS)
 def test_any_patch_of_a_list_keeps_the_object_and_all_that_it_does_not_name(spec: dict[str, Any]) -> None:
     pod = {"spec": {"containers": [{"name": name, "image": "0", "env": []} for name in "abc"]}}

@@ -184,7 +184,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(spec=st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES, max_size=6))
 def test_any_body_is_decoded_once_and_for_all_or_refused(spec: dict[str, Any]) -> None:
     pod = {"spec": spec}

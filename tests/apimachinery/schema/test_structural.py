@@ -85,7 +85,7 @@ def test_what_was_wrong_before_and_did_not_change_is_let_pass(case: dict[str, An
     assert sorted(found, key=str) == sorted(case["causes"], key=str)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(spec=st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES, max_size=6))
 def test_any_spec_is_judged_and_pruning_and_defaulting_settle(spec: dict[str, Any]) -> None:
     obj: dict[str, Any] = {"spec": spec}

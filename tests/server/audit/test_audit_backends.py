@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.wait import poll_until
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.server.audit import backends
 from fakeapiserver.server.audit.backends import (
@@ -136,19 +137,26 @@ class Receiver:
         self.batches.append(len(events))
         return not self._fails
 
+    def has_taken(self, batches: int) -> Callable[[], Awaitable[bool]]:
+        async def has() -> bool:
+            return len(self.batches) >= batches
+
+        return has
+
     async def run(self) -> None: ...
 
     async def flush(self) -> None: ...
 
 
-async def batched(batching: Batching, counts: AuditCounts, *, count: int, seconds: float) -> list[int]:
-    """The batches that so many events are sent in, within some time and at the end."""
+async def batched(batching: Batching, counts: AuditCounts, *, count: int, at_first: int) -> list[int]:
+    """The batches that so many events are sent in: so many of them and what else is sent in a moment, and what is at the end."""
     receiver = Receiver()
     backend = Buffered(receiver, batching, counts)
     running = asyncio.create_task(backend.run())
     await asyncio.sleep(0)
     await backend.process([EVENT] * count)
-    await asyncio.sleep(seconds)
+    await poll_until(receiver.has_taken(at_first), interval=0.001, timeout=60)
+    await asyncio.sleep(0.05)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     receiver.batches.append(0)  # the end
@@ -172,7 +180,7 @@ def test_events_are_sent_in_batches_and_the_rest_at_the_end(
     batching: Batching, batches: list[int], errors: dict[str, int]
 ) -> None:
     counts = AuditCounts()
-    assert asyncio.run(batched(batching, counts, count=7, seconds=0.2)) == batches
+    assert asyncio.run(batched(batching, counts, count=7, at_first=batches.index(0))) == batches
     assert counts.errors == errors
 
 

@@ -181,10 +181,10 @@ def _hardly_applied(change: Transform, name: str) -> Transform:
     def transform(before: Object | None) -> Object:
         assert before is not None  # scaling never creates
         why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-        after = change(before)
         if not metadata(before).get("managedFields"):
             live = f"failed to convert live object (/; {_SHOWN}) {why}"
             raise status_error(500, "", f"failed to create manager for existing fields: {live}")
+        after = change(before)
         if after.get("spec") != before.get("spec"):
             raise status_error(500, "", f"failed to convert new object (/{name}; {_SHOWN}) {why}")
         return after

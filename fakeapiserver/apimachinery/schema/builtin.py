@@ -56,6 +56,7 @@ _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
 # Lists whose defaults tell an empty one from none, and which are never stored empty.
 _TOLD_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
+_TIMES: Final = (_META + "Time", _META + "MicroTime")
 _SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
 
 
@@ -64,6 +65,8 @@ class _Field(Struct, frozen=True):
     plain: type | None
     null: Callable[[], Any]
     keep_empty: bool
+    # A pointer to Go's zero time is shown as null, which isn't none.
+    keep_null: bool
     always: bool
     omit_zero: bool
     embedded: str
@@ -169,7 +172,9 @@ def _store(out: dict[str, Any], key: str, item: Any, field: _Field, state: State
         del state.fields[depth:]
     if field.omit_zero and decoded == field.null():
         return
-    if (decoded is not None and (decoded or field.keep_empty)) or field.always:
+    if decoded is None and item is not None and field.keep_null:
+        out[key] = None
+    elif (decoded is not None and (decoded or field.keep_empty)) or field.always:
         out[key] = decoded
 
 
@@ -204,8 +209,9 @@ class _Compiler:
             key: self._field(
                 prop,
                 recorded.get(key) or prop.get("x-go-type") or expected_go_type(prop, key in required),
-                name.startswith(_API),
-                (name, key) in _TOLD_EMPTY,
+                as_json=name.startswith(_API),
+                told_empty=(name, key) in _TOLD_EMPTY,
+                zero_time=name != _META + "ObjectMeta",
             )
             for key, prop in schema.get("properties", {}).items()
         }
@@ -214,8 +220,9 @@ class _Compiler:
                 found[key] = replace(found[key], embedded="TypeMeta")
         return found
 
-    def _field(self, schema: Schema, marked: str, as_json: bool, told_empty: bool) -> _Field:
-        """`as_json`: upstream stores the kind as JSON, which knows empty lists; `told_empty`: this one is kept for what comes next."""
+    def _field(self, schema: Schema, marked: str, *, as_json: bool, told_empty: bool, zero_time: bool) -> _Field:
+        """`as_json`: upstream stores the kind as JSON, which knows empty lists; `told_empty`: this one is kept for what comes next;
+        `zero_time`: a pointer to Go's zero time is kept, too."""
         marked, _, embedded = marked.partition(" @")
         go_type = marked.strip("*!~")
         pointer, without_omitempty, omit_zero = marked[0] == "*", "!" in marked, "~" in marked
@@ -226,6 +233,7 @@ class _Compiler:
             plain=compiled.plain,
             null=nothing if pointer or (go_type == "[]uint8" and without_omitempty) else compiled.zero,
             keep_empty=pointer or compiled.is_struct or without_omitempty or told_empty,
+            keep_null=zero_time and pointer and reference(schema) in _TIMES,
             always=(without_omitempty or by_value) and not omit_zero,
             omit_zero=omit_zero,
             embedded=embedded,

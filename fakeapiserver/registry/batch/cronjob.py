@@ -72,14 +72,13 @@ class CronJobStrategy(WithPods, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         job = (spec.get("jobTemplate") or {}).get("spec") or {}
-        last = status.get("lastScheduleTime")
         return [
             metadata(obj).get("name", ""),
             spec.get("schedule", ""),
             spec.get("timeZone", NONE),
             {True: "True", False: "False", None: "<unset>"}[spec.get("suspend")],
             len(status.get("active") or ()),
-            translate_timestamp_since(last, now) if last else NONE,
+            translate_timestamp_since(status["lastScheduleTime"], now) if "lastScheduleTime" in status else NONE,
             age(obj, now),
             *container_cells(job.get("template")),
             format_label_selector(job.get("selector")),

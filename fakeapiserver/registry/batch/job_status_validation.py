@@ -5,6 +5,7 @@ Upstream: pkg/apis/batch/validation/validation.go (ValidateJobStatusUpdate), pkg
 """
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final
 
 from fakeapiserver.apimachinery import field
@@ -41,7 +42,11 @@ def _finished(status: Object) -> bool:
 
 
 def _changed(status: Object, before: Object, *names: str) -> bool:
-    return any(status.get(name) != before.get(name) for name in names)
+    return any((name in status, status.get(name)) != (name in before, before.get(name)) for name in names)
+
+
+def _seconds(time: str | None) -> float:
+    return seconds_of(time or "") or -inf
 
 
 def _turned(status: Object, before: Object, *kinds: str) -> bool:
@@ -65,7 +70,8 @@ def _uncounted_errors(pods: Object) -> ErrorList:
 def _end_errors(status: Object, before: Object) -> ErrorList:
     """How a job has ended, and when."""
     complete, failed = _is(status, "Complete"), _is(status, "Failed")
-    completed, started = status.get("completionTime"), status.get("startTime")
+    # A time that is there and null is Go's zero time.
+    has_completed, completed = "completionTime" in status, status.get("completionTime")
     at = _STATUS.child("completionTime")
     errors: ErrorList = []
     if complete and failed and _turned(status, before, "Complete", "Failed"):
@@ -73,13 +79,13 @@ def _end_errors(status: Object, before: Object) -> ErrorList:
     if complete and _is(status, "FailureTarget") and _turned(status, before, "Complete", "FailureTarget"):
         errors.append(_of_conditions("cannot set Complete=True and FailureTarget=true conditions"))
     if _turned(status, before, "Complete") or _changed(status, before, "completionTime"):
-        if completed is not None and not complete:
+        if has_completed and not complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
             errors.append(field.invalid(at, completed, detail))
-        if completed is None and complete:
+        if complete and not has_completed:
             errors.append(field.required(at, "completionTime is required for Complete jobs"))
     moved = _changed(status, before, "startTime", "completionTime")
-    if moved and started and completed and (seconds_of(completed) or 0) < (seconds_of(started) or 0):
+    if moved and has_completed and "startTime" in status and _seconds(completed) < _seconds(status["startTime"]):
         errors.append(field.invalid(at, completed, "must be equal to or after `startTime`"))
     new = _turned(status, before, "Failed") or _changed(status, before, "failedIndexes")
     if new and failed and not _is(status, "FailureTarget"):
@@ -101,7 +107,7 @@ def _finished_errors(status: Object, before: Object, spec: Object) -> ErrorList:
     if status.get("active", 0) > 0 and (ended or _changed(status, before, "active")):
         errors.append(field.invalid(_STATUS.child("active"), status["active"], "active>0 is invalid for finished job"))
     nothing_to_do = spec.get("suspend") is True and spec.get("completions") == 0
-    if status.get("startTime") is None and not nothing_to_do and (ended or _changed(status, before, "startTime")):
+    if "startTime" not in status and not nothing_to_do and (ended or _changed(status, before, "startTime")):
         errors.append(field.required(_STATUS.child("startTime"), "startTime is required for finished job"))
     pods = status.get("uncountedTerminatedPods") or {}
     new = ended or _changed(status, before, "uncountedTerminatedPods")
@@ -203,16 +209,14 @@ def _transition_errors(status: Object, before: Object, spec: Object) -> Iterator
     for name in ("failed",) if scales else ("failed", "succeeded"):
         if status.get(name, 0) < before.get(name, 0):
             yield field.invalid(_STATUS.child(name), status.get(name, 0), f"cannot decrease the {name} counter")
-    completed, known = status.get("completionTime"), before.get("completionTime")
-    if completed is not None and known is not None and completed != known:
-        yield field.invalid(_STATUS.child("completionTime"), completed, "field is immutable")
+    if "completionTime" in status and "completionTime" in before and _changed(status, before, "completionTime"):
+        yield field.invalid(_STATUS.child("completionTime"), status["completionTime"], "field is immutable")
     resumes = _is(before, "Suspended") and any(
         row.get("type") == "Suspended" and row.get("status") == "False" for row in status.get("conditions") or ()
     )
-    known, started = before.get("startTime"), status.get("startTime")
-    if known is not None and started != known and not spec.get("suspend") and not resumes:
+    if "startTime" in before and _changed(status, before, "startTime") and not spec.get("suspend") and not resumes:
         detail = "field is immutable for unsuspended job once set"
-        yield field.invalid(_STATUS.child("startTime"), started, detail)
+        yield field.invalid(_STATUS.child("startTime"), status.get("startTime"), detail)
     if _is(before, "SuccessCriteriaMet") and not _is(status, "SuccessCriteriaMet"):
         yield _of_conditions("cannot disable the SuccessCriteriaMet=True condition")
     if _is(before, "Complete") and not _is(before, "SuccessCriteriaMet") and _is(status, "SuccessCriteriaMet"):

@@ -91,11 +91,10 @@ class PersistentVolumeStrategy(Strategy, kw_only=True):
         super().prepare_for_status_update(obj, old)
         status, before = obj.setdefault("status", {}), old.get("status") or {}
         then = before.get("lastPhaseTransitionTime")
-        changed_at = status.get("lastPhaseTransitionTime")
         if status.get("phase") == before.get("phase"):
-            if changed_at is None and then is not None:
-                status["lastPhaseTransitionTime"] = then
-        elif changed_at is None or changed_at == then:
+            if "lastPhaseTransitionTime" in before:
+                status.setdefault("lastPhaseTransitionTime", then)
+        elif status.get("lastPhaseTransitionTime", then) == then:
             status["lastPhaseTransitionTime"] = _time_of_write(obj)
 
     def validate(self, obj: Object) -> ErrorList:

@@ -305,7 +305,7 @@ def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestS
         return sorted(about_metadata(scope.kind.decode(json.decode(json.encode(patched)))))
     assert scope.store is not None
     try:
-        return scope.store.kind_in(str(found.group_version)).decode(json.decode(json.encode(patched)))
+        return scope.store.versions.kind_in(str(found.group_version)).decode(json.decode(json.encode(patched)))
     except LookupError:
         return unserved_fields(patched, scope.kind)
 
@@ -352,8 +352,8 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
             subresource=info.subresource,
             now=rfc3339(scope.clock.now()),
             reset_fields=store.strategy.reset_paths(info.subresource) if store else (),
-            convert=store.in_version if store else None,
-            schema_of=store.typed if store else None,
+            convert=store.versions.in_version if store else None,
+            schema_of=store.versions.typed if store else None,
         )
         # Unknown fields aren't complained about: the merge itself refuses them.
         if duplicates and options.field_validation == "Strict":

@@ -174,4 +174,4 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     def served_version(self, obj: Object) -> Object:
         """What `internal` has given, as it is served."""
-        return obj if self.store is None or self.kind.custom else self.store.converted(obj, self.gvk)
+        return obj if self.store is None or self.kind.custom else self.store.versions.converted(obj, self.gvk)

@@ -29,6 +29,7 @@ from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.versions import Versions
 from fakeapiserver.registry.generic.write_request import Allocation, Guard
 from fakeapiserver.storage.interface import Compacted, Storage
 
@@ -259,7 +260,7 @@ class RequestScopes(Struct, kw_only=True):
         group_resource = row.gvr.group_resource
         return Store(
             gvr=row.gvr,
-            gvk=gvk,
+            versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version)),
             namespaced=row.namespaced,
             prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
             strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
@@ -267,8 +268,6 @@ class RequestScopes(Struct, kw_only=True):
             admission=self.admission,
             clock=self.clock,
             name_generator=generate_name,
-            convert=conversion.convert,
-            kind_in=lambda api_version: self.kind_in(gvk, api_version),
             find=self.store_for,
             guard=self.guard_for(group_resource),
             allocation=self.allocations.get(group_resource),
@@ -305,7 +304,7 @@ class ServedVersions:
             return obj
         if scope.kind.custom:
             try:
-                return await store.settled(lambda: store.in_version(obj, str(kind.group_version)))
+                return await store.versions.settled(lambda: store.versions.in_version(obj, str(kind.group_version)))
             except ValueError as error:
                 raise new_internal_error(str(error)) from None
         converted = conversion.convert(obj, kind)

@@ -159,7 +159,7 @@ class Form:
         gvk = scope.store.gvk if scope.converted and not scope.kind.custom else scope.gvk
         obj: Object = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
         if not scope.kind.custom:
-            scope.store.kind_in(obj["apiVersion"]).decode(obj)
+            scope.store.versions.kind_in(obj["apiVersion"]).decode(obj)
         if strategy.blank_spec:
             obj["spec"] |= strategy.blank_spec
         obj["metadata"] = {"resourceVersion": str(revision)}

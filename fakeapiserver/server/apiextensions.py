@@ -9,7 +9,6 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -29,6 +28,7 @@ from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, generate
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.apiextensions.custom_versions import CustomVersions
 from fakeapiserver.registry.apiextensions.customresource import CustomResourceStrategy
 from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALIZER, condition, set_condition
 from fakeapiserver.registry.apiextensions.printer import row_printer
@@ -375,8 +375,8 @@ class CustomResources:
         *,
         refreshes: bool,
     ) -> Store:
-        """The store of one served version: all have the same objects, but each its own rules. With a `view` of the storage
-        there is nothing left to convert."""
+        """The store of one served version. All versions have the same objects, but each has its own rules. `view` is the
+        storage as this version sees it through a conversion webhook."""
         spec, subresources = obj["spec"], version.get("subresources") or {}
         plural, kind = obj["status"]["acceptedNames"]["plural"], kinds[version["name"]]
         stored_schema = _schema_of(next(other for other in spec["versions"] if other["name"] == stored.gvk.version))
@@ -393,41 +393,11 @@ class CustomResources:
             presets_status=subresources.get("status") is not None and presets_status(stored_schema),
         )
 
-        def convert(found: Object, gvk: GroupVersionKind) -> Object:
-            """Conversion strategy None."""
-            return {**found, "apiVersion": str(gvk.group_version)}
-
-        def pruned(found: Object, gvk: GroupVersionKind) -> Object:
-            """What is on its way to storage is validated in its own version first."""
-            if refreshes and gvk != stored.gvk:
-                found = deepcopy(found)
-                kinds[gvk.version].structural.prune(found)
-            return found
-
-        def as_stored(found: Object) -> Object:
-            """Upstream stores what it validated, and restores it whenever it reads."""
-            if refreshes and kind is not stored:
-                found = deepcopy(found)
-                stored.structural.prune(found)
-            (stored if view is None else kind).structural.restore(found)
-            return found
-
-        def refresh(found: Object) -> None:
-            stored.structural.prune(found)
-            stored.default(found)
-
-        def kind_in(api_version: str) -> CustomKind:
-            """Fields stay with who wrote in a version that isn't served any more."""
-            found = GroupVersion.parse(api_version)
-            if found.group != stored.gvk.group:
-                raise LookupError(api_version)
-            return kinds[found.version]
-
+        versions = CustomVersions(kind, kinds, stored, view, refreshes=refreshes)
         terminating = condition(obj, "Terminating") == "True"
-        gvk, refreshes = (stored.gvk, refreshes) if view is None else (view.gvk, False)
         store = Store(
-            gvr=GroupVersionResource(spec["group"], gvk.version, plural),
-            gvk=gvk,
+            gvr=GroupVersionResource(spec["group"], versions.gvk.version, plural),
+            versions=versions,
             namespaced=spec["scope"] == "Namespaced",
             prefix=f"/registry/{spec['group']}/{plural}/",
             strategy=strategy,
@@ -435,14 +405,6 @@ class CustomResources:
             admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
             clock=self._scopes.clock,
             name_generator=generate_name,
-            convert=convert if view is None else view.converter.at_once,
-            pruned=pruned,
-            refresh=refresh if refreshes else None,
-            as_stored=as_stored,
-            kind_in=kind_in,
-            stored_version=stored.gvk.version,
-            settle=None if view is None else view.converter.settled,
-            rehearse=None if view is None else view.rehearsed,
         )
         if view is not None:
             view.index = store.index

@@ -34,8 +34,8 @@ async def apply_status(scope: RequestScope, name: str, status: Object, *, user: 
             subresource="status",
             now=rfc3339(scope.clock.now()),
             reset_fields=store.strategy.reset_paths("status"),
-            convert=store.in_version,
-            schema_of=store.typed,
+            convert=store.versions.in_version,
+            schema_of=store.versions.typed,
         )
 
     await store.update(WriteRequest(scope.kind, user, manager, "", name, subresource="status", applied=True), transform)

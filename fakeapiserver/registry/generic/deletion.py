@@ -23,7 +23,7 @@ _HINTS: Final = {
 
 
 class Deletion(Struct, frozen=True):
-    """DeleteOptions as the store reads them; None means that the client said nothing."""
+    """DeleteOptions as the store reads them; None: not given."""
 
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
@@ -35,7 +35,7 @@ class Deletion(Struct, frozen=True):
 def check_preconditions(
     obj: Object, deletion: Deletion, strategy: Strategy, resource: GroupResource, kind: GroupKind, name: str
 ) -> StatusError | None:
-    """409 where the client expects another object or another version of it."""
+    """409 if the client expects another object, or another version of it; None if the preconditions hold."""
     expected = (("UID", deletion.uid, uid(obj)), ("ResourceVersion", deletion.resource_version, resource_version(obj)))
     for what, wanted, found in expected:
         if wanted is None or wanted == found:
@@ -52,15 +52,16 @@ def check_preconditions(
 
 
 class Plan(Struct, frozen=True):
-    """What a DELETE does: `marked` is what is stored in the object's place (None: nothing), `ends` says that the object
-    is removed then."""
+    """What a DELETE does: `marked` is the object to store first (None: it stays as it is); `ends`: the object is then removed."""
 
     marked: Object | None
     ends: bool
 
 
 def plan(obj: Object, deletion: Deletion, strategy: Strategy, now: float) -> Plan:
-    """Upstream: BeforeDelete and updateForGracefulDeletionAndFinalizers. `obj` stays as it is."""
+    """The steps of this deletion at the time `now` (seconds since the epoch); `obj` isn't changed.
+
+    Upstream: BeforeDelete and updateForGracefulDeletionAndFinalizers."""
     wanted = deletion.grace_period_seconds
     if wanted is not None and wanted < 0:
         wanted = 1
@@ -91,7 +92,7 @@ def _begin(meta: Object, at: float, period: int) -> None:
 
 
 def _shorten(meta: Object, left: int, wanted: int, now: float) -> None:
-    """The end moves back as far as the period shrinks, but never into the past."""
+    """Moves the end earlier by as much as the grace period shrinks, but never into the past."""
     at = _time(meta) - left + wanted
     if at < now:
         at, wanted = now, min(wanted, 1)
@@ -121,7 +122,7 @@ def _set_finalizers(meta: Object, finalizer_list: list[str]) -> None:
 
 
 def collector_finalizers(obj: Object, deletion: Deletion, strategy: Strategy) -> list[str]:
-    """The object's finalizers with those of the garbage collector that this deletion asks for."""
+    """The object's own finalizers, and those of the garbage collector that this deletion needs."""
     present = finalizers(obj)
     kept = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND)]
     if strategy.default_propagation == "Unsupported":
@@ -156,6 +157,6 @@ def _waits_for_dependents(present: list[str], deletion: Deletion) -> bool:
 
 
 def ends_now(new: Object, old: Object) -> bool:
-    """An update that leaves a terminating object with nothing to wait for removes it (ShouldDeleteDuringUpdate)."""
+    """Whether an update removes a terminating object, because nothing is left to wait for (upstream: ShouldDeleteDuringUpdate)."""
     meta = metadata(old)
     return "deletionTimestamp" in meta and not finalizers(new) and not meta.get("deletionGracePeriodSeconds")

@@ -1,4 +1,4 @@
-"""What the generic store is handed from outside."""
+"""What the generic store gets from outside: admission, a name generator; and the error of a failed conversion."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,14 +6,14 @@ from typing import Protocol
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError, status_error
 
-# The random end of a generated name is not the store's business: `generateName` in, a full name out.
+# generateName -> a name with a random suffix.
 NameGenerator = Callable[[str], str]
 
 
 class NotConverted(StatusError):
-    """A stored object can't be had in the version asked for. `revision` is the object's.
+    """A stored object can't be converted to the version that was asked for. `revision` is the object's.
 
-    Upstream lists and watches from a cache; `unready` is the answer where such an object keeps that from being filled."""
+    Upstream lists and watches from a cache, which such an object may keep from filling: `unready` is the answer then."""
 
     def __init__(self, why: str, revision: int) -> None:
         super().__init__(status_error(500, "", why).status)
@@ -23,7 +23,7 @@ class NotConverted(StatusError):
 
 class AdmissionChain(Protocol):
     async def admit(self, attributes: Attributes) -> None:
-        """The mutating plugins, in order; changes attributes.object."""
+        """Runs the mutating plugins in order, which change `attributes.object`. StatusError refuses the request."""
 
     async def validate(self, attributes: Attributes) -> None:
-        """The validating plugins, in order."""
+        """Runs the validating plugins in order. StatusError refuses the request."""

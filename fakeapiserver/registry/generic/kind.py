@@ -1,6 +1,6 @@
-"""A kind as one version serves it: how its bodies are decoded, defaulted and checked, and its fields owned.
+"""A kind in one served version: how bodies are decoded, defaulted and checked, and how fields are owned.
 
-Built-in kinds and custom resources differ here and in their strategy, nowhere else (one resource path).
+Built-in kinds and custom resources differ in their Kind, Strategy and Versions, and nowhere else (one resource path).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,10 +25,12 @@ ConvertDecoded = Callable[[Object, "Empties"], None]
 
 
 class Kind(Protocol):
-    """One kind in one served version. `definition` is the schema that strategic merge patch reads, `definitions` what it refers
-    to, and `definition_name` its own name among them (empty for custom resources); `custom` is true for custom resources (no
-    strategic merge, list items carry their type), whose `versions` are all that their definition has. `also_accepts` are other
-    versions that bodies may have, as if they had its own. `reword`: an older server's words for what can't be decoded."""
+    """One kind in one served version.
+
+    `definition` is its schema, `definitions` the schemas that this refers to, `definition_name` its own name among them (empty
+    for custom resources). `custom`: a custom resource, which knows no strategic merge patch and whose list items carry their
+    type; `versions` are all versions in its definition. `also_accepts`: other group versions that a body may name.
+    `reword` words decoding errors as an older server does."""
 
     gvk: GroupVersionKind
     custom: bool
@@ -42,7 +44,7 @@ class Kind(Protocol):
 
     @property
     def raw_fields(self) -> Sequence[FieldPath]:
-        """The paths of what Go keeps as text; "*" is each item of a list."""
+        """The paths of fields that Go keeps as raw text."""
 
     @property
     def definition(self) -> Schema: ...
@@ -51,22 +53,22 @@ class Kind(Protocol):
     def typed(self) -> "TypedSchema": ...
 
     def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
-        """Brings a body into the kind's canonical form, in place; answers `unknown field "x"` texts. `empties` get the empty
-        lists and maps that it loses. ValueError worded as Go's JSON decoder words a wrong type."""
+        """Brings a body into the kind's canonical form, in place; answers texts such as `unknown field "spec.x"`. The empty lists
+        and maps that this drops are added to `empties`. ValueError for a wrong type, in the words of Go's JSON decoder."""
 
     def settle(self, obj: Object, empties: "Empties") -> None:
-        """Brings what server-side apply has merged into the kind's form, in place, with its defaults; `empties` as for decode.
-        ValueError: it has none, worded as Go's converter of maps words it."""
+        """Brings the result of a server-side apply into canonical form, in place, and defaults it; `empties` as for `decode`.
+        ValueError for a wrong type, in the words of Go's unstructured converter."""
 
     def default(self, obj: Object) -> None:
-        """Sets the version's defaults in place."""
+        """Sets the version's defaults."""
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
-        """What the schema forbids."""
+        """The errors by the schema."""
 
 
 class BuiltinKind:
-    """A kind of Kubernetes' own, from the recorded schemas. Compiled on first use."""
+    """A built-in kind, from the recorded schemas, which are compiled on first use."""
 
     custom = False
     also_accepts: Sequence[GroupVersion] = ()
@@ -81,7 +83,7 @@ class BuiltinKind:
         reword: "Reword | None" = None,
         convert: ConvertDecoded | None = None,
     ) -> None:
-        """`reword`: an older version's words for what can't be decoded; `convert`: Strategy.convert_decoded."""
+        """`default` and `convert` are Strategy.default and Strategy.convert_decoded; `reword` as in `Kind`."""
         self.gvk = gvk
         self.definitions = definitions
         self.definition_name = definition_name

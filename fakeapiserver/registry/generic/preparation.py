@@ -1,6 +1,6 @@
-"""What becomes of an object between admission and validation: fields that aren't the client's to say are dropped, kept or computed.
+"""Between admission and validation: drops, keeps or computes the fields that a client can't set. Objects are changed in place.
 
-What a kind does of its own is in its strategy's prepare hooks, asked here. All of it changes the new object in place.
+What is particular to a kind is in its strategy's prepare hooks, which are called here.
 
 Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,meta}.go.
 """
@@ -15,7 +15,9 @@ from fakeapiserver.registry.generic.write_request import WriteRequest
 
 
 def fill_system_fields(meta: Object, strategy: Strategy, now: str, generate_name: NameGenerator) -> None:
-    """Of a new object; `now` is RFC3339 (upstream: rest.FillObjectMetaSystemFields, rest.EnsureGeneratedName)."""
+    """Gives a new object its uid, creation time (`now`, RFC3339) and generated name.
+
+    Upstream: rest.FillObjectMetaSystemFields, rest.EnsureGeneratedName."""
     meta["creationTimestamp"] = now
     meta["uid"] = str(uuid.uuid4())
     if (generate := meta.get("generateName")) and not meta.get("name"):
@@ -23,7 +25,7 @@ def fill_system_fields(meta: Object, strategy: Strategy, now: str, generate_name
 
 
 def prepare_for_create(request: WriteRequest, strategy: Strategy, obj: Object) -> None:
-    """Upstream: rest.BeforeCreate. The request gets warnings."""
+    """Adds warnings to the request (upstream: rest.BeforeCreate)."""
     strategy.record_user(obj, request.user)
     strategy.drop_disabled(obj, None)
     if request.subresource:
@@ -49,7 +51,7 @@ def prepare_for_update(request: WriteRequest, strategy: Strategy, new: Object, o
     elif request.subresource:
         strategy.prepare_for_subresource_update(request.subresource, new, old)
     else:
-        # A field that is going to be dropped may count all the same.
+        # For some kinds a change of a field counts although it is going to be dropped.
         raises = strategy.generation_counts_disabled and strategy.raises_generation(new, old)
     strategy.drop_disabled(new, old)
     if not request.subresource:

@@ -1,4 +1,4 @@
-"""The texts of what Go keeps as it came, and compares as such, where storage here has lost them: their spaces, their order.
+"""Remembers the text of raw fields, which Go stores and compares as text: storage here loses its spaces and the order of keys.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/types.go (RawExtension), which protobuf stores as it is and Go's JSON rewrites.
 """
@@ -21,10 +21,10 @@ Texts = Mapping[Steps, str]
 
 
 class RawTexts(Struct):
-    """Of one resource's objects in one server. `paths` are those of the fields that are kept as texts."""
+    """The texts of one resource's objects in one server. `paths` are the fields that Go keeps as text."""
 
     paths: Sequence[FieldPath]
-    # uid -> only those that differ from what storage makes of them
+    # uid -> the texts that differ from what storage makes of them.
     kept: dict[str, Texts] = msgspec.field(default_factory=dict)
 
     def of_stored(self, old: Object) -> Texts:
@@ -32,7 +32,8 @@ class RawTexts(Struct):
         return {at: lost.get(at) or _written(value) for at, value in self._found(old)}
 
     def of_new(self, obj: Object, old: Object | None) -> Texts:
-        """What has no text of its own is the stored one: as it is where nobody has looked into it, else as Go has read and written it."""
+        """The texts of an object that is going to be stored. A value that came without a text, because it was read from storage,
+        has the stored text; Go has rewritten it if a patch looked into it."""
         values = {} if old is None else dict(self._found(old))
         before = {} if old is None else self.of_stored(old)
         texts = {}
@@ -45,12 +46,12 @@ class RawTexts(Struct):
         return texts
 
     def differ(self, obj: Object, old: Object, *within: str) -> bool:
-        """Whether any below a field isn't as it is stored."""
+        """Whether any text below the field `within` differs from the stored one."""
         new, before = self.of_new(obj, old), self.of_stored(old)
         return any(text != before.get(at) for at, text in new.items() if at[: len(within)] == within)
 
     def keep(self, obj: Object, old: Object | None = None) -> None:
-        """What is stored from now on."""
+        """Remembers the texts of an object that was stored."""
         values = dict(self._found(obj))
         lost = {at: text for at, text in self.of_new(obj, old).items() if text != _written(values[at])}
         self.forget(obj)
@@ -65,12 +66,12 @@ class RawTexts(Struct):
 
 
 def _written(value: object) -> str:
-    """As Go's JSON writes what is stored here."""
+    """The text that Go's JSON encoder writes for a value."""
     return marshalled(json.encode(value).decode())
 
 
 class TextKeepingStrategy(Strategy, kw_only=True):
-    """Of kinds with such fields: of two values that say the same one may be a change."""
+    """For kinds with raw fields, where another text is a change even if it says the same."""
 
     texts: RawTexts
 

@@ -1,7 +1,8 @@
-"""The generic store: the one write loop and the read paths of every resource that is stored.
+"""The generic store: the one write loop, and the reads, of every stored resource.
 
-create, update, every patch, apply and delete's marking all go through here: read the current object, transform it (a pure
-function of the caller's), admit, prepare, validate, admit again for validation, compare-and-swap; on a lost race start over.
+create, update, every patch, apply and the marking of deleted objects go through here: read the current object, transform it
+(with the caller's pure function), own fields, admit, prepare, validate, admit for validation, compare-and-swap. A write that
+loses a race starts over.
 
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update,delete}.go.
 """
@@ -23,7 +24,6 @@ from fakeapiserver.apimachinery.errors import (
     new_conflict,
     new_forbidden,
     new_generate_name_conflict,
-    new_internal_error,
     new_invalid,
     new_not_found,
     status_error,
@@ -49,11 +49,11 @@ from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
-from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_errors
 from fakeapiserver.registry.generic.preparation import fill_system_fields, prepare_for_create, prepare_for_update
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.validation import Validator, as_told
+from fakeapiserver.registry.generic.versions import Versions
 from fakeapiserver.registry.generic.write_request import Allocation, Guard, Transform, WriteRequest, Written
 from fakeapiserver.storage.interface import (
     Index,
@@ -66,12 +66,7 @@ from fakeapiserver.storage.interface import (
 )
 
 if TYPE_CHECKING:
-    from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.decoders import Empties
-
-Convert = Callable[[Object, GroupVersionKind], Object]
-Settle = Callable[[Callable[[], Object]], Awaitable[Object]]
-KindIn = Callable[[str], Kind]
 
 _METADATA: Final = Path("metadata")
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -79,22 +74,21 @@ _MODIFIED: Final = "the object has been modified; please apply your changes to t
 _NAME_ATTEMPTS: Final = 8
 _NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
-# A write that loses this many races in a row is answered with a conflict rather than tried for ever.
+# A write that loses this many races in a row is answered with a conflict.
 _WRITE_ATTEMPTS: Final = 100
 
 
 class Store:
-    """One stored resource. `gvk` is the version that storage takes and gives; requests of other served versions are converted.
+    """One stored resource.
 
-    `kind_in` tells what an apiVersion makes of the kind, for managers who wrote in it; LookupError: it doesn't serve it.
-    Custom resources with a conversion webhook: storage itself converts, and writes `stored_version`; `settle` runs a step
-    that needs conversions besides, `rehearse` gives the bytes that a dry run is answered with."""
+    `versions` are the versions in which it is served, `prefix` is where its keys begin (`/registry/pods/`). `find` answers the
+    store of another resource, for companions. `guard` may refuse writes, `allocation` hands out addresses and ports."""
 
     def __init__(
         self,
         *,
         gvr: GroupVersionResource,
-        gvk: GroupVersionKind,
+        versions: Versions,
         namespaced: bool,
         prefix: str,
         strategy: Strategy,
@@ -102,20 +96,13 @@ class Store:
         admission: AdmissionChain,
         clock: Clock,
         name_generator: NameGenerator,
-        convert: Convert | None = None,
-        pruned: Convert = lambda obj, gvk: obj,
-        kind_in: KindIn | None = None,
-        refresh: Callable[[Object], None] | None = None,
-        as_stored: Callable[[Object], Object] = lambda obj: obj,
         find: "Callable[[GroupResource], Store | None]" = lambda resource: None,
         guard: Guard | None = None,
         allocation: Allocation | None = None,
-        stored_version: str = "",
-        settle: Settle | None = None,
-        rehearse: Callable[[bytes], Awaitable[bytes]] | None = None,
     ) -> None:
         self.gvr = gvr
-        self.gvk = gvk
+        self.versions = versions
+        self.gvk = versions.gvk
         self.namespaced = namespaced
         self.prefix = prefix
         self.strategy = strategy
@@ -123,20 +110,9 @@ class Store:
         self._admission = admission
         self._clock = clock
         self._generate_name = name_generator
-        self._convert = convert
-        # What a version's schema knows of an object that was converted to it (custom resources).
-        self._pruned = pruned
-        self._kind_in = kind_in
-        # Brings what was stored under an earlier schema up to date (custom resources).
-        self._refresh = refresh
-        # What the stored version keeps of an object of another one (custom resources).
-        self._as_stored = as_stored
         self._find = find
         self._guard = guard
         self.allocation = allocation
-        self._stored_version = stored_version or gvk.version
-        self._settle = settle
-        self._rehearse = rehearse
 
     @property
     def resource(self) -> GroupResource:
@@ -149,14 +125,14 @@ class Store:
     # ------------------------------------------------------------------ reads
 
     def key(self, namespace: str, name: str) -> str:
-        """StatusError 400 for names no path can have (upstream: NamespaceKeyFunc in registry/generic/registry/store.go)."""
+        """Where an object is stored. StatusError 400 for a name that can't be part of a path (upstream: NamespaceKeyFunc)."""
         if problems := names.path_segment_name(name):
             raise new_bad_request(f"Name parameter invalid: {field_errors.go_quote(name)}: {';'.join(problems)}")
         self._check_namespace(namespace)
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
     def collection(self, namespace: str) -> str:
-        """The prefix of a namespace's objects, or of all. StatusError 400 as `key`."""
+        """The prefix of a namespace's objects, or of all objects if `namespace` is empty. StatusError 400 as `key`."""
         self._check_namespace(namespace)
         return f"{self.prefix}{namespace}/" if namespace and self.namespaced else self.prefix
 
@@ -167,14 +143,14 @@ class Store:
             )
 
     def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
-        """The stored bytes as a fresh object in a served version (default: the stored one)."""
+        """The stored bytes as a fresh object in a served version, by default in the stored one."""
         found = canonical.decode(value, self.gvk)
-        if self._refresh is not None:
-            self._refresh(found)
-        return found if gvk is None or gvk == self.gvk else self.converted(found, gvk)
+        if self.versions.refreshes:
+            self.versions.refresh(found)
+        return found if gvk is None or gvk == self.gvk else self.versions.converted(found, gvk)
 
     async def get(self, namespace: str, name: str, group: str | None = None) -> StoredObject:
-        """StatusError 404 when there is none, in the words of the group that was asked."""
+        """The stored object. StatusError 404, which names the `group` that the client asked (events have two)."""
         found = await self.storage.get(self.key(namespace, name))
         if found is None:
             resource = self.resource if group is None else GroupResource(group, self.gvr.resource)
@@ -184,11 +160,11 @@ class Store:
     # ----------------------------------------------------------------- writes
 
     async def create(self, request: WriteRequest, obj: Object) -> Written:
-        """POST. `obj` is decoded and defaulted, and belongs to the store from here on."""
+        """POST. `obj` is decoded and defaulted; the store may change it. StatusError 400, 403, 409, 422."""
         generate = metadata(obj).get("generateName") if not metadata(obj).get("name") else None
         for attempt in range(1, _NAME_ATTEMPTS + 1):
             candidate = {**obj, "metadata": dict(metadata(obj))}
-            if generate:  # as upstream: no part is shared with another attempt, nor a job's labels with its template
+            if generate:  # another attempt must not share what admission and the strategy change in place
                 candidate = {name: deepcopy(value) for name, value in obj.items()}
             try:
                 return await self._create(request, candidate)
@@ -199,7 +175,8 @@ class Store:
         raise AssertionError("unreachable: the last attempt answers or raises")
 
     async def _already_exists(self, request: WriteRequest, obj: Object, name: str) -> StatusError:
-        """Upstream tells when the one in the way is on its way out; with a generateName it takes the name for a generated one."""
+        """409, which says so if the existing object is being deleted. With a generateName, upstream takes any name for a generated
+        one."""
         if metadata(obj).get("generateName"):
             error = new_generate_name_conflict(self.resource, name)
         else:
@@ -210,10 +187,12 @@ class Store:
         return error
 
     async def update(self, request: WriteRequest, transform: Transform, *, create: bool = False) -> Written:
-        """PUT, every patch and apply. `create` makes an absent object (apply, and kinds that allow it on PUT)."""
-        told = len(request.warnings)
+        """PUT, every patch and apply. `create`: an absent object is created (apply, and kinds that allow it on PUT).
+
+        StatusError 400, 403, 404, 409, 422, and whatever `transform` raises."""
+        warned = len(request.warnings)
         for _ in range(_WRITE_ATTEMPTS):
-            del request.warnings[told:]  # those of an attempt that lost its race
+            del request.warnings[warned:]  # those of an attempt that lost its race
             key = self.key(request.namespace, request.name)
             current = await (self.storage.get(key) if request.dry_run else self.storage.get_for_update(key))
             try:
@@ -223,9 +202,9 @@ class Store:
                     raise new_not_found(self._named(request), request.name)
                 if request.uid_precondition:
                     raise self._uid_conflict(request, {})
-                return await self._create(request, await self.settled(lambda: transform(None)))
+                return await self._create(request, await self.versions.settled(lambda: transform(None)))
             except (ResourceVersionConflict, KeyNotFound, KeyExists):
-                continue  # somebody was faster: read again and start over
+                continue  # another write was faster: read again and start over
         raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     async def _create(self, request: WriteRequest, obj: Object) -> Written:
@@ -233,10 +212,10 @@ class Store:
             obj["metadata"].pop(name, None)
         if not request.applied:
             sent = obj
-            obj = await self.settled(lambda: self._own(request, None, sent))
+            obj = await self.versions.settled(lambda: self._own(request, None, sent))
         attributes = self._attributes(request, "CREATE", obj, None)
         await self._admission.admit(attributes)
-        obj = self._to_storage(attributes.object or obj)
+        obj = self.versions.to_storage(attributes.object or obj)
         if self._guard is not None:
             await self._guard.check(request, obj, None)
         fill_system_fields(metadata(obj), self.strategy, rfc3339(self._clock.now()), self._generate_name)
@@ -256,15 +235,14 @@ class Store:
         request.warnings += self.strategy.warnings_on_create(obj)
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
-        value = canonical.encode(self._as_stored(obj))
-        # Where the path names it, that is where it goes, whatever admission calls it.
+        value = canonical.encode(self.versions.as_stored(obj))
+        # A name in the path decides where the object is stored, whatever admission has renamed it to.
         key = self.key(request.namespace, request.name or metadata(obj)["name"])
         if request.dry_run:
             if await self.storage.get(key) is not None:
                 raise KeyExists(key)
-            if self._rehearse is not None:
-                value = await self._rehearse(value)
-            # What the client sent stands there, where storage would put its own.
+            value = await self.versions.rehearsed(value)
+            # The client's own revision stands where storage would put one.
             revision = metadata(obj).get("resourceVersion")
             return Written(_stamped(value, revision) if revision else value, created=True)
         if not request.name and _is_revision(metadata(obj).get("resourceVersion", "")):
@@ -280,21 +258,24 @@ class Store:
         old = self.decode(current.value, request.kind.gvk)
         if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
             raise self._uid_conflict(request, old)
-        # The transform gets a copy of its own: results share containers with what they were given.
-        new = await self.settled(
+        # The transform gets its own copy, because its result shares containers with its argument.
+        new = await self.versions.settled(
             lambda: transform(self.strategy.with_unshown(self.decode(current.value, request.kind.gvk)))
         )
         refused = _another_type(request, new)
         if not request.applied:
             changed = new
-            new = await self.settled(lambda: self._own(request, self.strategy.with_unshown(old), changed))
+            new = await self.versions.settled(lambda: self._own(request, self.strategy.with_unshown(old), changed))
         attributes = self._attributes(request, "UPDATE", new, old)
         await self._admission.admit(attributes)
         assert attributes.object is not None
         new = request.view.take(new, attributes.object) if request.view else attributes.object
-        new = self._to_storage(new)
-        # Going back, a built-in kind's other version may say zero where there is nothing.
-        old = self._to_storage(old) if request.kind.custom else self._from_storage(old, current)
+        new = self.versions.to_storage(new)
+        # A built-in kind's other version may have zeroes where the stored one has nothing, so `old` is decoded again.
+        if request.kind.custom:
+            old = self.versions.to_storage(old)
+        elif old["apiVersion"] != str(self.gvr.group_version):
+            old = self.decode(current.value)
         if self._guard is not None:
             await self._guard.check(request, new, old)
         new = {**new, "metadata": dict(metadata(new))}
@@ -330,9 +311,9 @@ class Store:
         return await self._swap(request, current, new, old)
 
     async def _swap(self, request: WriteRequest, current: StoredObject, new: Object, old: Object) -> Written:
-        """Writes unless nothing changed; an object that waited for its last finalizer is removed instead."""
+        """Writes the object unless nothing has changed, or removes it if it was only waiting for its last finalizer."""
         if deletion.ends_now(new, old) and not self.strategy.deletion_blocked(new):
-            # Watchers see the last stored state go; the client gets what it sent.
+            # Watchers see the last stored state deleted; the client gets what it sent.
             if not request.dry_run:
                 await self._remove(current, old)
             restore_empties(new, request.empties)
@@ -352,17 +333,19 @@ class Store:
         return written
 
     def _is_stored(self, current: StoredObject, old: Object) -> bool:
-        """Whether an object that nobody changed would be stored again as it is: not in another version, nor where a schema takes
-        away or adds what was stored under another one."""
-        if current.index.version != self._stored_version or self._refresh is None:
-            return current.index.version == self._stored_version
-        stored, again = canonical.decode(current.value, self.gvk), self._as_stored(deepcopy(old))
+        """Whether an unchanged object would be stored again as it is. It would not if it was stored in another version, nor if
+        the schema has changed since in a way that takes something away or adds a default."""
+        if current.index.version != self.versions.stored_version:
+            return False
+        if not self.versions.refreshes:
+            return True
+        stored, again = canonical.decode(current.value, self.gvk), self.versions.as_stored(deepcopy(old))
         return {**stored, "apiVersion": "", "kind": ""} == {**again, "apiVersion": "", "kind": ""}
 
     # ----------------------------------------------------------------- delete
 
     async def delete(self, request: WriteRequest, options: Deletion) -> Written:
-        """DELETE: removes the object, or marks it to wait for its finalizers or its grace period."""
+        """DELETE: removes the object, or marks it as waiting for its finalizers or its grace period. StatusError 403, 404, 409."""
         why = self.strategy.never_deleted.get(request.name)
         if why is not None and not request.of_collection:
             raise new_forbidden(self.resource, request.name, why)
@@ -400,12 +383,12 @@ class Store:
 
         return await self._carry_out(plan, current, old, request.dry_run, admit_again)
 
-    # ------------------------------------- what a registry does of its own accord
+    # ------------------------------------------------- writes of the server's own
 
     async def amend(
         self, namespace: str, name: str, change: Callable[[Object], Object], *, dry_run: bool = False
     ) -> Written:
-        """A change past admission, ownership and validation (upstream: GuaranteedUpdate). StatusError 404, 409."""
+        """A change that bypasses admission, ownership and validation (upstream: GuaranteedUpdate). StatusError 404, 409."""
         for _ in range(_WRITE_ATTEMPTS):
             current = await self.get(namespace, name)
             try:
@@ -415,7 +398,7 @@ class Store:
         raise new_conflict(self.resource, name, _MODIFIED)
 
     async def remove(self, namespace: str, name: str, options: Deletion, *, dry_run: bool = False) -> None:
-        """A deletion past admission. StatusError 404, and 409 where its preconditions don't hold."""
+        """A deletion that bypasses admission. StatusError 404, and 409 if its preconditions don't hold."""
         for _ in range(_WRITE_ATTEMPTS):
             current = await self.get(namespace, name)
             old = self.decode(current.value)
@@ -429,7 +412,7 @@ class Store:
             return
         raise new_conflict(self.resource, name, _MODIFIED)
 
-    # ------------------------------------------------------- how a deletion ends
+    # -------------------------------------------------------- steps of a deletion
 
     def _plan(self, old: Object, options: Deletion) -> deletion.Plan:
         strategy, now = self.strategy, self._clock.now()
@@ -451,10 +434,9 @@ class Store:
         dry_run: bool,
         admit_again: Callable[[Object], Awaitable[None]],
     ) -> Written:
-        """Watchers see an object that is given time being marked, and then going if that time is none; admission is asked of either
-        step."""
+        """Marks the object, removes it, or does both: watchers see each step, and admission is asked about each."""
         if plan.marked is None and not plan.ends:
-            return Written(current.value)  # it is going already
+            return Written(current.value)  # it is being deleted already
         if plan.marked is not None:
             written = Written(current.value) if plan.marked == old else await self._put(current, plan.marked, dry_run)
             if not plan.ends:
@@ -468,13 +450,13 @@ class Store:
         return Written(removed.value, deleted=True)
 
     async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
-        """Compare-and-swap, or what it would be."""
+        """Compare-and-swap, or what it would write if this is a dry run."""
         if dry_run:
             return Written(await self._rehearsed(new, current.mod_revision))
         try:
             stored = await self.storage.update(
                 current.key,
-                canonical.encode(self._as_stored(new)),
+                canonical.encode(self.versions.as_stored(new)),
                 canonical.REVISION_OFFSET,
                 self.index(new),
                 expected_revision=current.mod_revision,
@@ -484,44 +466,42 @@ class Store:
         return Written(stored.value)
 
     async def _rehearsed(self, new: Object, revision: int) -> bytes:
-        """A dry run's answer: the new object under the stored object's revision."""
-        value = canonical.encode(new)
-        if self._rehearse is not None:
-            value = await self._rehearse(value)
-        return _stamped(value, str(revision))
+        """The answer to a dry run: the new object with the stored object's revision."""
+        return _stamped(await self.versions.rehearsed(canonical.encode(new)), str(revision))
 
     async def _remove(self, current: StoredObject, last: Object) -> StoredObject:
-        """The last stored state with the deletion's revision, as watchers see it."""
+        """Removes the object; answers its last stored state with the deletion's revision, as watchers see it."""
         removed = await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
         for resource in self.strategy.companions:
             if companion := self._find(resource):
-                with suppress(StatusError):  # where there is none
+                with suppress(StatusError):  # it has none
                     await companion.remove(str(metadata(last).get("namespace", "")), metadata(last)["name"], Deletion())
         if self.allocation is not None:
             await self.allocation.release(last)
         return removed
 
-    # ------------------------------------------------------------ the details
+    # ---------------------------------------------------------------- details
 
     def index(self, obj: Object) -> Index:
-        """What selectors read, kept beside the bytes."""
+        """What is kept beside the bytes: labels and fields for selectors, the uid, the stored version."""
         meta = obj["metadata"]
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
-        return Index(labels, self.strategy.fields_of(obj), uid, self._stored_version)
+        return Index(labels, self.strategy.fields_of(obj), uid, self.versions.stored_version)
 
     def _dedup_owners(self, obj: Object, request: WriteRequest) -> None:
         if warning := dedup_owner_references(metadata(obj), " after mutating admission happens"):
             request.warnings.append(warning)
 
     def _own(self, request: WriteRequest, old: Object | None, new: Object) -> Object:
+        """The object with managedFields that say who owns what has changed."""
         from fakeapiserver.apimachinery import managedfields
 
         gvk = request.kind.gvk
         if old is not None and request.kind.custom:
-            served = self._is_served(new)
+            served = self.versions.serves(new)
             new |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
-            if not served:  # what is of no known type has no owners
+            if not served:  # an object of an unknown type has no owners
                 return {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
         return managedfields.update(
             old,
@@ -532,55 +512,14 @@ class Store:
             subresource=request.subresource,
             now=rfc3339(self._clock.now()),
             reset_fields=self.strategy.reset_paths(request.subresource),
-            convert=self.in_version,
-            schema_of=self.typed,
+            convert=self.versions.in_version,
+            schema_of=self.versions.typed,
             empties=request.empties,
         )
 
-    async def settled(self, step: Callable[[], Object]) -> Object:
-        """What a pure function gives that may convert objects."""
-        return step() if self._settle is None else await self._settle(step)
-
-    def _is_served(self, obj: Object) -> bool:
-        try:
-            return bool(self.kind_in(obj["apiVersion"]).gvk.kind == obj["kind"])
-        except LookupError:
-            return False
-
     def _named(self, request: WriteRequest) -> GroupResource:
-        """The resource as the client calls it: events have two groups."""
+        """The resource by the name that the client used: events have two groups."""
         return GroupResource(request.kind.gvk.group, self.gvr.resource)
-
-    def in_version(self, obj: Object, api_version: str) -> Object:
-        """The object as a manager who wrote in this version sees it, with what that version doesn't know. LookupError: the
-        version isn't served, or only under another group's name (upstream forgets what was written to an event by its other
-        name). ValueError: it can't be converted to, as a custom resource's version that is gone."""
-        if obj["apiVersion"].rpartition("/")[0] != api_version.rpartition("/")[0]:
-            raise LookupError(api_version)
-        source = self.kind_in(obj["apiVersion"])
-        try:
-            target = self.kind_in(api_version)
-        except LookupError:
-            if not source.custom:
-                raise
-            raise ValueError(f"request to convert CR to an invalid group/version: {api_version}") from None
-        obj = dict(obj)
-        if not source.custom:
-            source.decode(obj)  # through Go's types, so with zeroes for what a merge has taken out
-        converted = self._unpruned(obj, target.gvk)
-        if not target.custom:
-            target.decode(converted)
-        return converted
-
-    def typed(self, api_version: str) -> "TypedSchema":
-        """A version's type. LookupError: the version isn't served."""
-        return self.kind_in(api_version).typed
-
-    def kind_in(self, api_version: str) -> Kind:
-        """Its kind as a version serves it. LookupError: the version doesn't."""
-        if self._kind_in is None:
-            raise LookupError(api_version)
-        return self._kind_in(api_version)
 
     def _attributes(
         self, request: WriteRequest, operation: Operation, obj: Object | None, old: Object | None
@@ -609,9 +548,9 @@ class Store:
         )
 
     def _changed(self, attributes: Attributes, obj: Object) -> Attributes:
-        """For validation: the object as it is going to be stored, in the client's version."""
+        """The attributes for validating admission: the object as it is going to be stored, in the client's version."""
         if obj["apiVersion"] != str(attributes.kind.group_version):
-            obj = self.converted(obj, attributes.kind)
+            obj = self.versions.converted(obj, attributes.kind)
         attributes.object, attributes.name = obj, attributes.name or str(metadata(obj).get("name", ""))
         return attributes
 
@@ -634,7 +573,7 @@ class Store:
 
     def _uid_conflict(self, request: WriteRequest, old: Object) -> StatusError:
         key = self.key(request.namespace, request.name)
-        if request.dry_run:  # upstream then looks itself, above the storage that adds the prefix
+        if request.dry_run:  # upstream then checks above the storage layer that adds the prefix
             key = key.removeprefix("/registry")
         reason = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
@@ -649,27 +588,9 @@ class Store:
         if errors and (told := as_told(errors, self.strategy, empties)):
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), told)
 
-    def _from_storage(self, old: Object, current: StoredObject) -> Object:
-        return old if old["apiVersion"] == str(self.gvk.group_version) else self.decode(current.value)
-
-    def _to_storage(self, obj: Object) -> Object:
-        gvk = self.gvk
-        if obj.get("apiVersion") == str(gvk.group_version):
-            return obj
-        return self.converted(obj, gvk)
-
-    def converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        """The object in a version."""
-        return self._pruned(self._unpruned(obj, gvk), gvk)
-
-    def _unpruned(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        if self._convert is None:
-            raise new_internal_error(f"no conversion to {gvk}")
-        return self._convert(obj, gvk)
-
 
 def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
-    """What custom resources' own validation says of an object of a type that isn't theirs; of a status it says nothing."""
+    """422 for a custom resource whose kind or apiVersion isn't the one of the path; None for a subresource, which isn't checked."""
     wanted = request.kind.gvk
     if not request.kind.custom or request.subresource:
         return None
@@ -683,11 +604,11 @@ def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
 
 
 async def _admitted(marked: Object) -> None:
-    """Where admission isn't asked."""
+    """Stands in for admission where it isn't asked."""
 
 
 def _too_large(error: RequestTooLarge) -> StatusError:
-    """500 without a reason, as upstream hands on what etcd says: clients look for the words."""
+    """500 without a reason: upstream passes on etcd's message, which clients look for."""
     return status_error(500, "", str(error))
 
 
@@ -697,5 +618,5 @@ def _stamped(value: bytes, revision: str) -> bytes:
 
 
 def _is_revision(text: str) -> bool:
-    """What upstream's versioner parses to something but 0; it takes everything else for none."""
+    """Whether upstream's versioner parses the text to anything but 0, which stands for no revision."""
     return text.isascii() and text.isdigit() and 0 < int(text) < 1 << 64

@@ -1,7 +1,7 @@
-"""What one resource does of its own, around the generic store's one write loop.
+"""What is particular to one resource, around the generic store's one write loop.
 
 Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go and pkg/registry/<group>/<resource>/strategy.go.
-A resource without a file of its own gets `Strategy` as it stands.
+A resource without a file of its own has `Strategy` itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,88 +43,89 @@ _KEPT_METADATA: Final = (
 
 
 class Strategy(Struct, kw_only=True):
-    """Default behaviour; a resource's table row sets the facts, a subclass in the resource's own file adds behaviour.
+    """The default behaviour. A row of the group's table sets facts; a subclass in the resource's own file adds behaviour.
 
-    The call order on create: default, (admission), prepare_for_create, validate; on update: default, (admission),
-    prepare_for_update, validate_update. Only default, the prepare hooks and canonicalize may change the object."""
+    Call order on create: default, (admission), prepare_for_create, validate, canonicalize; on update: default, (admission),
+    prepare_for_update, validate_update, canonicalize. Only default, the prepare hooks and canonicalize may change the object."""
 
     validate_name: NameFunction = names.name_is_dns_subdomain
-    # generateName gets a suffix (upstream: names.SimpleNameGenerator); else it is the name.
+    # generateName gets a random suffix (upstream: names.SimpleNameGenerator). False: it is the name as it stands.
     generates_names: bool = True
     # A PUT to a name that doesn't exist creates it (upstream: AllowCreateOnUpdate).
     allow_create_on_update: bool = False
-    # An apply to the status of an object that doesn't exist creates it, too (upstream: forceAllowCreate is handed on).
+    # Applying the status of an object that doesn't exist creates it, too (upstream passes forceAllowCreate on).
     status_apply_creates: bool = False
     # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
     allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
-    # Fields in which an empty list isn't none: sending one raises the generation (where upstream asks reflect.DeepEqual).
+    # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
-    # The rules of its updates tell an empty list or map from none (where upstream asks for nil).
+    # The rules for updates tell an empty list or map from an absent one (where upstream compares with nil).
     tells_empties: bool = False
-    # A change of `disabled_fields` raises it too, before they are dropped.
+    # A change of `disabled_fields`, which are then dropped, raises the generation too.
     generation_counts_disabled: bool = False
-    # Fields that the main resource's writes can't set (upstream: GetResetFields). None: status, if it is a subresource.
+    # Fields that writes to the main resource can't set (upstream: GetResetFields). None: status, if it is a subresource.
     reset_fields: tuple[str, ...] | None = None
-    # As reset_fields, of the status subresource.
+    # As reset_fields, for writes to the status subresource.
     status_reset_fields: tuple[str, ...] = ("spec",)
-    # The last version (`v1.35`) in which a status write didn't own others than those -> which.
+    # For older servers: the last version (`v1.35`) in which status_reset_fields were others -> those.
     status_disowned_until: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
-    # Upstream keeps the objects in its watch cache, which tells clients when to come again.
+    # Upstream keeps the objects in a watch cache, whose errors tell clients when to retry.
     cached: bool = True
-    # Its objects get time to end (upstream: RESTGracefulDeleteStrategy); grace_period tells how much.
+    # Deleted objects get a grace period (upstream: RESTGracefulDeleteStrategy): see `grace_period`.
     graceful: bool = False
-    # The first DELETE only begins the deletion, in a way of the kind's own (begin_deletion).
+    # The first DELETE only begins the deletion, as `begin_deletion` says.
     ends_in_two_steps: bool = False
-    # What conversion puts into the spec of an object that has nothing, as bookmarks show it.
+    # What conversion puts into the spec of an empty object, which is what bookmarks show.
     blank_spec: Mapping[str, object] = field(default_factory=dict)
-    # Annotations that conversion makes of internal fields, blank; metadata asked for alone lacks them.
+    # Annotations that conversion makes of internal fields, with their empty values; PartialObjectMetadata lacks them.
     converted_annotations: Mapping[str, str] = field(default_factory=dict)
-    # A watch of Tables tells the columns with each event (upstream's printer of the kind knows no NoHeaders).
+    # In a watch of Tables each event repeats the columns (upstream's printer of the kind ignores NoHeaders).
     repeats_columns: bool = False
-    # What deleting without a propagation policy means (upstream: DefaultGarbageCollectionPolicy); or Unsupported.
+    # The propagation policy of a DELETE that names none (upstream: DefaultGarbageCollectionPolicy), or `Unsupported`.
     default_propagation: str = "Background"
-    # Feature gate -> fields that are dropped from whatever is written while it is off (drop_fields tells what a path is),
-    # unless the stored object has one of them.
+    # Feature gate -> fields that are dropped from writes while it is off, unless the stored object has one of them
+    # (field_paths.py says what a path is).
     gated_fields: Mapping[str, Sequence[FieldPath]] = field(default_factory=dict)
-    # Gate -> the first version (`v1.35`) in which it keeps these fields out; older ones take them whatever it says.
+    # Gate -> the first version (`v1.35`) in which it drops its fields; older servers accept them whatever the gate says.
     gated_since: Mapping[str, str] = field(default_factory=dict)
-    # Its addresses may be written loosely while StrictIPCIDRValidation is off.
+    # While StrictIPCIDRValidation is off, addresses may have leading zeros and the like.
     legacy_addresses: bool = False
-    # The features of the server, and those of `gated_fields` that it drops, gate by gate.
+    # The server's feature gates, and of `gated_fields` those that are dropped there, one item per gate.
     features: FeatureGates = DEFAULT_GATES
     disabled_fields: tuple[Sequence[FieldPath], ...] = ()
-    # The names in these, nested: most objects have none of them, which a look at this tells.
+    # The names in `disabled_fields` as a tree: one look at it shows that most objects have none of them.
     disabled_tree: FieldTree = field(default_factory=dict)
-    # Finalizers must be qualified or standard ones (not where the kind's validation comes from apimachinery).
+    # Finalizers must be qualified or standard names (not for kinds whose validation comes from apimachinery).
     kube_finalizers: bool = True
-    # In which order the kind's own validation looks at a new object; whether at its generateName beside the name.
+    # The order of checks of a new object by the kind's own validation, and whether they include its generateName. Error causes
+    # come in this order.
     create_checks: tuple[MetaCheck, ...] = ("create", "spec")
     validates_generate_name: bool = True
-    # In which order the kind's own validation looks at metadata on update, and where `revalidate` comes in between if it
-    # does ("spec"), a status by itself ("status") or what can't change ("immutable"); causes show it. validate_update or
-    # validate_status_update comes last, or where "own" stands.
+    # The same for an update of the main resource and of the status: "create" and "update" are metadata's rules, "spec" is
+    # `revalidate`, "status" `validate_status`, "immutable" `validate_immutable`. "own" is validate_update or
+    # validate_status_update, which comes last if it isn't named.
     update_meta_checks: tuple[MetaCheck, ...] = ("update",)
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
-    # The last version (`v1.35`) in which an update's rules were asked twice, as both layers asked; causes show it.
+    # The last version (`v1.35`) in which two layers checked an update, so that causes appear twice.
     validated_twice_until: str = ""
-    # What no DELETE by name removes, and why not (that of a collection does).
+    # Objects that a DELETE by name refuses to remove -> the reason. (Deleting the collection removes them.)
     never_deleted: Mapping[str, str] = field(default_factory=dict)
-    # A warning for deletions that say nothing about dependents.
+    # A warning for a DELETE that names no propagation policy.
     deletion_warning: str = ""
-    # Resources whose object of the same name goes along (upstream: the Endpoints of a Service).
+    # Resources whose object of the same name is deleted as well (upstream: the Endpoints of a Service).
     companions: tuple[GroupResource, ...] = ()
-    # What field selectors can select by, beside metadata.name and metadata.namespace: selector -> path in the object.
+    # Field selectors besides metadata.name and metadata.namespace -> the path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
-    # How a selector by another field is refused, where a kind selects by fields of its own; {kind} is the served one.
+    # How a selector by any other field is refused; {} is the field, {kind} the served kind.
     unknown_field: str = "field label not supported: {}"
 
     @property
     def reword(self) -> "Reword | None":
-        """The words of the server's version, if it isn't the newest."""
+        """Rewords texts as the server's version words them; None for the newest."""
         if self.features.version == NEWEST:
             return None
         from fakeapiserver.registry.generic.older_words import reworded
@@ -132,50 +133,50 @@ class Strategy(Struct, kw_only=True):
         return reworded(self.features.version)
 
     def for_server(self, clock: Clock) -> "Strategy":
-        """The strategy of one server: what keeps state of a server's objects answers a fresh copy of itself."""
+        """The strategy for one server. A strategy that keeps state about a server's objects returns a fresh copy of itself."""
         return self
 
     def in_version(self, version: GroupVersion) -> "Strategy":
-        """The strategy for requests of one served version, where upstream is stricter in some than in others."""
+        """The strategy for requests of one served version, for kinds that are validated differently in some."""
         return self
 
     def name_rule(self, obj: Object) -> NameFunction:
-        """What the kind's own validation asks of the object's name."""
+        """The rule for the object's name in the kind's own validation."""
         return self.validate_name
 
     def record_user(self, obj: Object, user: UserInfo) -> None:
-        """Notes in place who creates the object, for kinds that tell."""
+        """Stores in the object who creates it, for kinds that keep this."""
 
     def convert_decoded(self, obj: Object, empties: "Empties") -> None:
-        """What upstream's conversion makes of a body that was decoded, in place, before its defaults. `empties` are the empty lists
-        and maps that it has lost. ValueError: it can't be converted."""
+        """Changes a decoded body as upstream's conversion does, before defaulting. `empties` are the empty lists and maps that
+        the body had and decoding has dropped. ValueError: it can't be converted."""
 
     def default(self, obj: Object, version: str) -> None:
-        """Sets in place what upstream's defaulting functions of this served version set."""
+        """Sets the defaults of the served `version` (`v1`), as upstream's defaulting functions do."""
 
     def default_times(self, obj: Object, now: str) -> None:
-        """Sets in place what is the time of the request by default; `now` is RFC3339."""
+        """Sets the fields whose default is the time of the request; `now` is RFC3339."""
 
     def warnings_before_create(self, obj: Object) -> list[str]:
-        """Of what prepare_for_create is going to change."""
+        """Warnings about what prepare_for_create is going to change."""
         return []
 
     def prepare_for_create(self, obj: Object) -> None:
-        """Drops or computes fields that a client can't set; must not remove what would be a validation error."""
+        """Drops or computes fields that a client can't set. Must not remove what validation would refuse."""
         for name in self.reset_fields or ():
             obj.pop(name, None)
 
     def prepare_for_status_create(self, obj: Object) -> None:
-        """As prepare_for_create, of an object that a write to its status creates."""
+        """As prepare_for_create, for an object that a write to its status creates."""
         self.prepare_for_create(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
-        """As prepare_for_create, from the stored object: fields of subresources stay as they are."""
+        """As prepare_for_create; fields that only subresources set are copied from `old`, the stored object."""
         for name in self.reset_fields or ():
             copy_field(name, old, obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Keeps everything but status and metadata as it is stored."""
+        """Everything but status and metadata is copied from `old`."""
         for name in [name for name in obj if name not in ("status", "metadata", "kind", "apiVersion")]:
             if name not in old:
                 del obj[name]
@@ -186,40 +187,43 @@ class Strategy(Struct, kw_only=True):
             keep_metadata(obj, old)
 
     def drop_disabled(self, obj: Object, old: Object | None) -> None:
-        """Removes the fields of features that are off, in place."""
+        """Removes the fields of features that are off, unless `old` has them."""
         if touches(obj, self.disabled_tree):
             drop_disabled_fields(obj, old, self.disabled_fields)
 
     def validate(self, obj: Object) -> ErrorList:
+        """The errors in a new object, except those in its metadata."""
         return []
 
     def revalidate(self, obj: Object, old: Object) -> ErrorList:
-        """As `validate`, of an update of a kind whose checks look at "spec" again."""
+        """The check "spec" of an update: the rules for a new object once more."""
         return self.validate(obj)
 
     def validate_status(self, obj: Object) -> ErrorList:
-        """What is wrong with a status by itself, of a kind that looks at it before metadata."""
+        """The check "status" of an update: the errors in a status by itself, for kinds that look at it before metadata."""
         return []
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
+        """The errors in an update of the main resource, except those in metadata."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """What is set in an object once it is found valid, as reading the stored one would."""
+        """Changes a valid object into the form in which it is stored."""
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
-        """Fields that can't change, of kinds whose validation looks at them in between."""
+        """The check "immutable" of an update: changes of fields that can't change, for kinds that look at them before others."""
         return []
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
+        """The errors in an update of the status subresource, except those in metadata."""
         return []
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
-        """As validate_update, for a subresource other than status that writes the whole object."""
+        """The errors in an update through a subresource other than status that writes the whole object."""
         return []
 
     def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
-        """In which order the validation of an update looks at metadata."""
+        """The checks of an update, in their order."""
         if subresource:
             return self.status_meta_checks
         if self.validated_twice_until and not self.features.at_least(NEWEST):
@@ -282,7 +286,7 @@ class Strategy(Struct, kw_only=True):
         return None
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        """The values that field selectors see."""
+        """Field -> the value that field selectors compare."""
         meta = metadata(obj)
         found = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": str(meta.get("namespace", ""))}
         for selector, path in self.selectable_fields.items():
@@ -290,9 +294,9 @@ class Strategy(Struct, kw_only=True):
         return found
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
-        """What a field selector may name -> which of `fields_of` it means."""
+        """Each field that a selector may name -> the one of `fields_of` that it means."""
         own = {"metadata.name": "metadata.name"} | {label: label for label in self.selectable_fields}
-        # Upstream's default takes a namespace of any kind; kinds with labels of their own tell it where they have one.
+        # Upstream's default accepts metadata.namespace for every kind; kinds with fields of their own only if they are namespaced.
         return own | {"metadata.namespace": "metadata.namespace"} if namespaced or not self.selectable_fields else own
 
     def table_row(self, obj: Object, now: float) -> Cells | None:
@@ -300,31 +304,31 @@ class Strategy(Struct, kw_only=True):
         return None
 
     def table_conditions(self, obj: Object) -> list[Object]:
-        """What a table row says of the object besides its cells."""
+        """The conditions of the object's table row."""
         return []
 
     def table_order(self, objects: list[Object]) -> list[Object]:
-        """The order of a table's rows."""
+        """The objects in the order of a table's rows."""
         return objects
 
     def on_created(self, obj: Object) -> None:
-        """After a commit: what upstream's AfterCreate hooks do."""
+        """Called after a commit (upstream: AfterCreate)."""
 
     def on_updated(self, obj: Object, old: Object) -> None:
-        """After a commit of a client's write: `obj` is stored where `old` was."""
+        """Called after a client's write was committed: `obj` is stored where `old` was."""
 
     def on_deleted(self, resource: GroupResource, obj: Object) -> None:
-        """After a commit: what upstream's AfterDelete hooks do."""
+        """Called after a commit (upstream: AfterDelete)."""
 
 
 def keep_metadata(obj: Object, old: Object) -> None:
-    """What a subresource's write leaves of metadata as it is (upstream: ResetObjectMetaForStatus)."""
+    """Copies the metadata that a write to a subresource can't change (upstream: ResetObjectMetaForStatus)."""
     for name in _KEPT_METADATA:
         copy_field(name, metadata(old), metadata(obj))
 
 
 def copy_field(name: str, source: Object, target: Object) -> None:
-    """Sets a field as it is in `source`, or removes it as there."""
+    """Makes a field of `target` what it is in `source`, absent or not."""
     if name in source:
         target[name] = source[name]
     else:
@@ -347,6 +351,6 @@ def _value_at(obj: Object, path: str) -> str:
 def spec_changed(
     obj: Object, old: Object, ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion")
 ) -> bool:
-    """Anything but metadata and status differs: what makes generation rise."""
+    """Whether anything but metadata and status differs, which raises the generation."""
     keys = obj.keys() | old.keys()
     return any(obj.get(key) != old.get(key) for key in keys if key not in ignored)

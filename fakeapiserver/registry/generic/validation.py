@@ -1,7 +1,7 @@
-"""What is wrong with an object that is going to be stored: whose rules are asked, in which order, and how their errors are told.
+"""Validates an object that is going to be stored: which rules apply, in which order, and how their errors are shown.
 
-Common to all kinds are metadata's rules (apimachinery/names.py); a kind adds its schema's (Kind.validate: custom resources) and its
-strategy's (registry/<group>/<resource>.py). `kubectl` shows causes in the order in which they are found, so the order is upstream's.
+Metadata's rules (apimachinery/names.py) apply to all kinds. A kind adds those of its schema (Kind.validate: custom resources) and
+of its strategy (registry/<group>/<resource>.py). `kubectl` shows causes in the order of the checks, so the order is upstream's.
 
 Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update}.go, where Strategy.Validate and ValidateUpdate are called.
 """
@@ -27,28 +27,29 @@ _METADATA: Final = Path("metadata")
 
 
 class Validator(Struct, frozen=True):
-    """The rules for objects of a kind, written in the version that `kind` serves; `strategy` is that version's
-    (Strategy.in_version). `empties` are the empty lists and maps that an object has lost: some rules and many texts tell them from
-    none."""
+    """The rules for objects of one kind in the version of the request: `strategy` is that version's (Strategy.in_version).
+
+    `empties` are the empty lists and maps that decoding has dropped from an object: some rules, and the values in many errors,
+    tell them from absent ones."""
 
     strategy: Strategy
     kind: Kind
     namespaced: bool
 
     def create_errors(self, obj: Object, empties: "Empties") -> ErrorList:
-        """Upstream: rest.BeforeCreate."""
+        """The errors in a new object (upstream: rest.BeforeCreate)."""
         sent = self._sent(obj, None, empties)
         errors: ErrorList = []
         for check in self.strategy.create_checks:
             errors += self._check(check, sent, {})
             if check == "create":
                 errors += self.kind.validate(obj, None)
-        # What is common to all kinds comes last, so that a kind's own words are told where it has any.
+        # The rules for all kinds come last, since a kind's own errors are worded more precisely.
         return errors or self._common_errors(obj)
 
     def update_errors(self, subresource: str, new: Object, old: Object, empties: "Empties") -> ErrorList:
-        """Upstream: rest.BeforeUpdate."""
-        # Upstream checks metadata for every kind and again in the kind's own validation; causes show each.
+        """The errors in an update (upstream: rest.BeforeUpdate)."""
+        # Upstream checks metadata for every kind and again in the kind's own validation; both errors are shown.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
         sent = self._sent(new, old, empties)
@@ -61,6 +62,7 @@ class Validator(Struct, frozen=True):
         return errors
 
     def _sent(self, obj: Object, old: Object | None, empties: "Empties") -> Object:
+        """The object with the empty lists and maps that were sent."""
         if not empties:
             return obj
         sent = as_sent(obj, empties)
@@ -83,7 +85,7 @@ class Validator(Struct, frozen=True):
         return errors + self._finalizer_errors(new)
 
     def _create_meta_errors(self, obj: Object) -> ErrorList:
-        """A kind's own validation of a new object's metadata."""
+        """The kind's own rules for a new object's metadata."""
         meta = metadata(obj)
         if not self.strategy.validates_generate_name and "generateName" in meta:
             meta = {key: value for key, value in meta.items() if key != "generateName"}
@@ -96,8 +98,8 @@ class Validator(Struct, frozen=True):
         return names.validate_kube_finalizers(metadata(obj), _METADATA)
 
     def _own_errors(self, subresource: str, sent: Object, old: Object, empties: "Empties") -> ErrorList:
-        """What the kind's own rules have against an update. Where they ask what has changed, an empty list is none; their texts
-        show it."""
+        """The errors of the kind's own rules for an update. When these compare with the old object, an empty list equals an
+        absent one; but the errors show which it was."""
         if not empties or self.strategy.tells_empties:
             return self._change_errors(subresource, sent, old)
         own = self._change_errors(subresource, sent, as_sent(old, empties))
@@ -113,7 +115,7 @@ class Validator(Struct, frozen=True):
 
 
 def as_told(errors: ErrorList, strategy: Strategy, empties: "Empties") -> ErrorList:
-    """The errors as the server's version words them, about values as they were sent."""
+    """The errors in the words of the server's version, with the values that were sent."""
     if strategy.legacy_addresses and not strategy.features.enabled("StrictIPCIDRValidation"):
         from fakeapiserver.registry.core.field_formats import STRICT_ONLY
 
@@ -125,9 +127,10 @@ def as_told(errors: ErrorList, strategy: Strategy, empties: "Empties") -> ErrorL
 
 
 def _with_empty(error: Error, empties: Mapping[str, Any]) -> Error:
-    """The error with the empty list or map that it is about, which the object has lost."""
+    """The error with its value, if that is an empty list or map that decoding has dropped."""
     return replace(error, value=empties[error.field]) if error.value is None and error.field in empties else error
 
 
 def _text(steps: "Steps") -> str:
+    """("spec", "ports", 0) -> "spec.ports[0]"."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")

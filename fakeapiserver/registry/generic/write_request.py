@@ -1,4 +1,4 @@
-"""One write as the store is asked for it, what it answers, and who else has a say in it.
+"""A write as it is handed to the store, what the store answers, and the parties that take part: Guard, Allocation, View.
 
 Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go (UpdatedObjectInfo, the options of writes) and
 k8s.io/apiserver/pkg/registry/generic/registry/store.go (BeginCreate, BeginUpdate, AfterDelete).
@@ -20,15 +20,17 @@ from fakeapiserver.registry.generic.kind import Kind
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
-# What a write makes of the current object (None: there is none), or a StatusError. Pure: a lost race runs it again.
+# The new object, from the current one (None: there is none). Raises StatusError. Pure, because a lost race runs it again.
 Transform = Callable[[Object | None], Object]
 
 
 class WriteRequest(Struct):
-    """One write, beside its transform. `kind` is the served version that the request speaks; `applied` says that the
-    transform has settled managedFields itself (server-side apply); `empties` are what the object has lost in Go's words;
-    `of_collection`: nobody has asked for this object by its name, so admission isn't told one; `verb` is what authorizers were
-    asked about."""
+    """One write, without its transform.
+
+    `kind` is the kind in the version of the request. `verb` is the one that was authorized. `applied`: the transform has
+    updated managedFields itself (server-side apply). `empties` are the empty lists and maps that decoding has dropped.
+    `of_collection`: part of a deletecollection, so admission isn't told the object's name. `view`: the write goes through
+    a subresource of another kind. `warnings` are added to on the way."""
 
     kind: Kind
     user: UserInfo
@@ -49,30 +51,31 @@ class WriteRequest(Struct):
 
 
 class Guard:
-    """Who else looks at writes, and may ask others first."""
+    """Checks writes besides admission and validation; it may do I/O."""
 
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
-        """Looks before anything else does; `old` is None for a new object. StatusError refuses the write."""
+        """Called before the object is prepared and validated; `old` is None on create. StatusError refuses the write."""
 
     async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
-        """What is wrong with the object; `found` is what validation says."""
+        """All errors in the object; `found` are those of validation."""
         return found
 
 
 class Allocation(Protocol):
-    """Hands out what a kind's objects hold beside themselves (upstream: BeginCreate, BeginUpdate and AfterDelete of a Store)."""
+    """Allocates what objects of a kind hold, such as addresses and ports (upstream: BeginCreate, BeginUpdate, AfterDelete)."""
 
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around the creation of an object, which it may fill in. StatusError; what is raised within takes it all back."""
+        """Surrounds the creation of an object and may fill in its fields. An exception inside releases what was allocated.
+        StatusError if nothing is left."""
 
     def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around an update, as `creating`."""
+        """Surrounds an update, as `creating`."""
 
     async def release(self, obj: Object) -> None:
-        """The object is gone."""
+        """Called after the object was deleted."""
 
     def restore(self, objects: Iterable[Object]) -> None:
-        """Another state was brought back: these are all the objects there are now."""
+        """Called after a snapshot was restored: `objects` are all that exist now."""
 
 
 class View(Protocol):
@@ -81,17 +84,18 @@ class View(Protocol):
     kind: GroupVersionKind
 
     def sent(self) -> tuple[Object, Object]:
-        """What the last run of the transform made of which object, both in this kind."""
+        """The new and the old object of the transform's last run, both in this kind."""
 
     def show(self, obj: Object) -> Object:
-        """A whole object in this kind."""
+        """The whole object in this kind."""
 
     def take(self, obj: Object, after: Object) -> Object:
-        """The whole object with what mutating plugins have made of `sent`."""
+        """The whole object with the changes that mutating plugins have made to the new object of `sent`."""
 
 
 class Written(Struct, frozen=True):
-    """The stored form of the answer. `created`: the object is new. `deleted`: it is gone (its last state is the value)."""
+    """The answer to a write. `value` is the object's stored form, `created`: it is new, `deleted`: it is gone, and `value` is
+    its last state."""
 
     value: bytes
     created: bool = False

@@ -1,7 +1,21 @@
 """IP addresses as controllers write them, whatever way they were written in (upstream: k8s.io/utils/net)."""
 
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+
+def unzoned_address(text: str) -> IPv4Address | IPv6Address:
+    """ValueError for what is no address. Go's addresses have no zone, as fe80::1%eth0 has."""
+    if "%" in text:
+        raise ValueError(text)
+    return ip_address(text)
+
+
+def unzoned_network(text: str) -> IPv4Network | IPv6Network:
+    """As unzoned_address, of a subnet, maybe with bits beyond its prefix."""
+    if "%" in text:
+        raise ValueError(text)
+    return ip_network(text, strict=False)
 
 
 @lru_cache(8192)

@@ -58,6 +58,7 @@ _FRACTION: Final = re.compile(rb"\d[.eE]")
 _NO_YAML: Final = re.compile(rb"\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
 _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
+_OWNED_FIELDS: Final = ("metadata", "managedFields", "*", "fieldsV1")
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
@@ -216,9 +217,10 @@ def _decode(
 
 def _of_known(complaints: list[str], kind: Kind) -> list[str]:
     """Nobody looks into what is kept as text."""
-    if not kind.raw_fields:
+    if not complaints or kind.custom:
         return complaints
-    return [text for text in complaints if not raw_text.inside(text.partition('"')[2][:-1], kind.raw_fields)]
+    kept = (*kind.raw_fields, _OWNED_FIELDS)
+    return [text for text in complaints if not raw_text.inside(text.partition('"')[2][:-1], kept)]
 
 
 def _as_written(data: bytes, obj: Object) -> Object:

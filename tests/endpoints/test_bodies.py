@@ -45,6 +45,10 @@ def _said(body: str, kind: BuiltinKind = CONFIG_MAP, validation: str = "Strict")
         ('{"a":{"b":1,"b":2},"c":1}', ["unknown a", "unknown c"]),
         ('{"a":1,"a":2,"data":{},"data":{}}', ["unknown a", "duplicate data"]),
         ('{"metadata":{"x":1,"name":"n","name":"m"}}', ["unknown metadata.x", "duplicate metadata.name"]),
+        (
+            '{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{},"f:a":{}}}]},"kind":"A","kind":"ConfigMap"}',
+            ["duplicate kind"],
+        ),
     ],
 )
 def test_complaints_come_in_the_order_of_the_body(body: str, complaints: list[str]) -> None:

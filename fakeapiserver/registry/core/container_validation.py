@@ -32,8 +32,6 @@ from fakeapiserver.registry.core.pod_security_validation import security_context
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
 
 # Of a container, what one that is added to a running pod has not.
-# Of these the ones that Go has no pointer to, so that empty is not set.
-_BY_VALUE: Final = ("resources",)
 _NOT_EPHEMERAL: Final = (
     "ports",
     "resources",
@@ -99,7 +97,8 @@ def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorL
     errors += [
         field.forbidden(path.child(name), detail)
         for name in _NOT_EPHEMERAL
-        if (container.get(name) if name in _BY_VALUE else name in container)
+        # Upstream asks for Go's zero value, which an empty list or map isn't.
+        if (_is_set(container.get(name)) if name == "resources" else container.get(name) is not None)
     ]
     return errors + [
         field.forbidden(path.child("volumeMounts").index(i).child(name), detail)
@@ -107,6 +106,10 @@ def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorL
         for name in ("subPath", "subPathExpr")
         if mount.get(name)
     ]
+
+
+def _is_set(struct: Object | None) -> bool:
+    return any(value is not None for value in (struct or {}).values())
 
 
 def _init_errors(container: Object, grace: int | None, system: str | None, path: Path) -> ErrorList:

@@ -5,13 +5,13 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/api
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_network
 from math import ceil, floor
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.ip_addresses import canonical_ip
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address, unzoned_network
 from fakeapiserver.apimachinery.quantity import amount
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -164,10 +164,10 @@ def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
     """Addresses that were accepted before stay accepted."""
     if ip in known:
         return []
-    if _parses(ip_address, ip):
+    if _parses(unzoned_address, ip):
         mapped = ":" in ip and IPv6Address(ip).ipv4_mapped
         return [field.invalid(path, ip, "must not be an IPv4-mapped IPv6 address")] if mapped else []
-    if _LEADING_ZEROS.search(ip) and _parses(ip_address, _LEADING_ZEROS.sub("", ip)):
+    if _LEADING_ZEROS.search(ip) and _parses(unzoned_address, _LEADING_ZEROS.sub("", ip)):
         return [field.invalid(path, ip, "must not have leading 0s")]
     return [field.invalid(path, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
 
@@ -213,9 +213,7 @@ def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
 
 def is_cidr(text: str) -> bool:
     """A subnet, maybe with bits beyond its prefix or with leading zeros."""
-    return text.partition("/")[2].isdigit() and _parses(
-        lambda value: ip_network(value, strict=False), _without_leading_zeros(text)
-    )
+    return text.partition("/")[2].isdigit() and _parses(unzoned_network, _without_leading_zeros(text))
 
 
 def _without_leading_zeros(cidr: str) -> str:
@@ -232,9 +230,9 @@ def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:
     """Addresses that traffic can be sent to (ValidateEndpointIP)."""
     plain = text if ":" in text else _LEADING_ZEROS.sub("", text)
-    if not _parses(ip_address, plain):
+    if not _parses(unzoned_address, plain):
         return [field.invalid(path, text, "must be a valid IP address")]
-    ip = ip_address(plain)
+    ip = unzoned_address(plain)
     found = []
     if ip.is_unspecified:
         found.append(f"may not be unspecified ({text})")

@@ -4,9 +4,10 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/ip.go (GetWarningsForIP, GetWa
 """
 
 from collections.abc import Iterator
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address
 
 from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.ip_addresses import unzoned_address, unzoned_network
 
 
 def ip_warnings(value: str, path: Path) -> Iterator[str]:
@@ -24,7 +25,7 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
     preferred = _plain(address)
     try:
         mapped = 96 if preferred and ":" in address else 0
-        network = ip_network(f"{preferred or address}/{int(length) - mapped}", strict=False)
+        network = unzoned_network(f"{preferred or address}/{int(length) - mapped}")
     except ValueError:
         return
     host, odd = ip_address(preferred or address), preferred or (len(length) > 1 and length[0] == "0")
@@ -54,6 +55,6 @@ def _plain(value: str) -> str:
 
 def _canonical(value: str) -> str:
     try:
-        return str(ip_address(value))
+        return str(unzoned_address(value))
     except ValueError:
         return ""

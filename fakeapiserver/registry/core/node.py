@@ -5,12 +5,12 @@ pkg/apis/core/validation/validation.go (ValidateNode, ValidateNodeUpdate).
 """
 
 import re
-from ipaddress import ip_network
 from operator import ne
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.ip_addresses import unzoned_network
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
 from fakeapiserver.registry.core.ip_warnings import cidr_warnings
@@ -206,7 +206,7 @@ def _pod_cidr_errors(cidrs: list[str]) -> ErrorList:
 def _family(cidr: str) -> int | None:
     """4 or 6, None for what is no CIDR."""
     try:
-        return ip_network(cidr, strict=False).version if "/" in cidr else None
+        return unzoned_network(cidr).version if "/" in cidr else None
     except ValueError:
         return None
 

@@ -3,12 +3,12 @@
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodStatusUpdate), pkg/api/v1/pod/util.go (ContainerShouldRestart).
 """
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.ip_addresses import unzoned_address
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import duplicate_errors, ip_errors, name_errors
 from fakeapiserver.registry.core.pod_claim_validation import claim_status_errors, extended_claim_status_errors
@@ -168,7 +168,7 @@ def _addresses_errors(addresses: Sequence[Object], before: Sequence[Object], pat
 
 def _family(text: str) -> int | None:
     try:
-        return ipaddress.ip_address(text).version
+        return unzoned_address(text).version
     except ValueError:
         return None
 

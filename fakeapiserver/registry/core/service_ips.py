@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.ip_addresses import canonical_ip
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address
 from fakeapiserver.apimachinery.meta import Object, is_terminating
 
 SERVICE_CIDRS: Final = "servicecidrs.networking.k8s.io"
@@ -135,7 +135,7 @@ class ClusterIPs:
 def family_of(ip: str) -> str:
     """`IPv4` or `IPv6`; `unknown` for what is no address."""
     try:
-        return f"IPv{ip_address(ip).version}"
+        return f"IPv{unzoned_address(ip).version}"
     except ValueError:
         return "unknown"
 

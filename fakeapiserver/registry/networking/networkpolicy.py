@@ -5,11 +5,12 @@ Upstream: pkg/registry/networking/networkpolicy/strategy.go, pkg/apis/networking
 
 import re
 from collections.abc import Collection, Iterator
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.ip_addresses import unzoned_network
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import cidr_errors, is_valid_port_name, port_errors
 from fakeapiserver.registry.core.ip_warnings import cidr_warnings
@@ -136,7 +137,7 @@ def _block_errors(block: Object, path: Path, known: Collection[str]) -> ErrorLis
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     """None for what is none, or an address without a prefix."""
     try:
-        return ip_network(_ZEROS.sub("", text) if "." in text else text, strict=False) if "/" in text else None
+        return unzoned_network(_ZEROS.sub("", text) if "." in text else text) if "/" in text else None
     except ValueError:
         return None
 

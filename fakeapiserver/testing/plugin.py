@@ -1,6 +1,6 @@
 """pytest fixtures: a Kubernetes API server per test (entry point `pytest11`).
 
-def test_creates_a_namespace(fake_cluster): ...            # a fresh one, KUBECONFIG is set
+def test_creates_a_namespace(fake_cluster): ...            # a fresh cluster; KUBECONFIG is set
 
 @pytest.mark.fake_cluster(authorization_mode=["AlwaysAllow"])
 def test_without_rbac(fake_kubeconfig): ...                # the kubeconfig's path
@@ -23,8 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def fake_cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator["Cluster"]:
-    """A fresh cluster for this test, running in a thread; KUBECONFIG points to it. Takes the options of the markers
-    `fake_cluster`: a test's own go before its module's. Works under pytest-xdist: every cluster has ports and files of its own."""
+    """A fresh cluster for this test, running in a thread; KUBECONFIG names its kubeconfig.
+
+    The markers `fake_cluster` give its options; a test's own marker overrides its class's and its module's. Works under
+    pytest-xdist: every cluster has ports and files of its own."""
     from fakeapiserver.cluster import Cluster
 
     options = {}
@@ -37,5 +39,5 @@ def fake_cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def fake_kubeconfig(fake_cluster: "Cluster") -> str:
-    """Path of a kubeconfig of this test's cluster."""
+    """The path of a kubeconfig for this test's cluster."""
     return fake_cluster.kubeconfig

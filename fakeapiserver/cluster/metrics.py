@@ -1,0 +1,73 @@
+"""`cluster.metrics`: the values that the metrics APIs serve."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakeapiserver.cluster.loop_thread import Call, in_loop
+
+if TYPE_CHECKING:
+    from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+    from fakeapiserver.server.metrics_apis.values import Amount
+
+
+class Metrics:
+    """Sets the values of the metrics APIs, also for pods that don't exist yet. The last value set for a thing counts. Amounts are
+    quantities (`250m`, `64Mi`) or numbers; ValueError for anything else, and if the API isn't served."""
+
+    def __init__(self, apis: "MetricsAPIs", call: Call) -> None:
+        self._apis = apis
+        self._call = call
+
+    def pod(
+        self,
+        name: str = "",
+        *,
+        namespace: str = "",
+        selector: str = "",
+        container: str = "",
+        missing: bool = False,
+        **usage: "Amount",
+    ) -> None:
+        """What a pod, or each pod that `selector` matches, uses in each of its containers, or in `container`:
+        `pod("web-0", cpu="250m", memory="64Mi")`. `missing`: the API knows nothing about it. Other pods use next to nothing."""
+        rule = {"namespace": namespace, "name": name, "selector": selector, "container": container}
+        self._set("resource", lambda: self._apis.values.set_pod(**rule, usage=usage, missing=missing))
+
+    def node(self, name: str = "", *, selector: str = "", missing: bool = False, **usage: "Amount") -> None:
+        """What a node, or each node that `selector` matches, uses. By default it is a little more than its pods use."""
+        values = self._apis.values
+        self._set("resource", lambda: values.set_node(name=name, selector=selector, usage=usage, missing=missing))
+
+    def custom(
+        self,
+        metric: str,
+        value: "Amount | None",
+        *,
+        resource: str = "pods",
+        name: str = "",
+        namespace: str = "",
+        selector: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """A metric of each matching pod, or of the object `name` of another `resource` (`services`,
+        `ingresses.networking.k8s.io`). `labels` distinguish series of one metric. The value None removes it."""
+        where = {"resource": resource, "name": name, "namespace": namespace, "selector": selector, "labels": labels}
+        self._set("custom", lambda: self._apis.set_custom(metric, value, **where))
+
+    def external(
+        self, metric: str, value: "Amount | None", *, namespace: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        """A series of an external metric, as autoscalers in `namespace` (by default in all) see it. The value None removes it."""
+        self._set("external", lambda: self._apis.set_external(metric, value, namespace=namespace, labels=labels))
+
+    def clear(self) -> None:
+        """Removes all values that were set."""
+        self._call(in_loop(self._apis.clear))
+
+    def serve(self, *names: str) -> None:
+        """Serves exactly these metrics APIs: resource, custom, external, or `*` for all; none without arguments."""
+        self._call(lambda: self._apis.serve(names))
+
+    def _set(self, api: str, work: Callable[[], None]) -> None:
+        self._apis.require(api)
+        self._call(in_loop(work))

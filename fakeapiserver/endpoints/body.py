@@ -54,11 +54,13 @@ GO_TYPE_META: Final = (
 )
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _FRACTION: Final = re.compile(rb"\d[.eE]")
+_LONG_NUMBER: Final = re.compile(rb"\d{19}")
 # What JSON takes and YAML refuses or reads otherwise: some characters, as they are or escaped, and long keys.
 _NO_YAML: Final = re.compile(rb"\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
 _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
 _OWNED_FIELDS: Final = ("metadata", "managedFields", "*", "fieldsV1")
+_TYPE_FIELDS: Final = {"kind": "kind", "apiversion": "apiVersion"}
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
@@ -75,10 +77,11 @@ _MOVED_KINDS: Final[Mapping[tuple[str, str], str]] = {
 _TOO_LARGE: Final = "json: cannot unmarshal number "
 
 
-def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
-    """The document and the texts of its duplicate fields. ValueError worded as Go's decoders word it."""
+def decode_body(data: bytes, media_type: str, *, exactly: bool = False) -> tuple[Any, list[str]]:
+    """The document and the texts of its duplicate fields. ValueError worded as Go's decoders word it. `exactly`: YAML's integers
+    beyond int64 stay what they are."""
     if media_type == YAML:
-        return _decode_yaml(data)
+        return _decode_yaml(data, exactly=exactly and bool(_LONG_NUMBER.search(data)))
     if media_type == PROTOBUF:
         from fakeapiserver.apimachinery.serializer import protobuf
         from fakeapiserver.apis.protobuf import message_finder, messages
@@ -88,18 +91,18 @@ def decode_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
     return document, json.duplicate_fields(data, document)
 
 
-def _decode_yaml(data: bytes) -> tuple[Any, list[str]]:
+def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
     """Clients send JSON as YAML: what begins like an object is tried as such first, being so much faster."""
     from fakeapiserver.apimachinery.serializer import yaml
 
-    if data.lstrip().startswith(b"{") and _is_yaml_too(data):
+    if not exactly and data.lstrip().startswith(b"{") and _is_yaml_too(data):
         try:
             document = json.decode(data)
         except ValueError:
             return yaml.decode_with_duplicates(data)
         if not json.duplicate_fields(data, document):
             return (_whole_numbers(document) if _FRACTION.search(data) else document), []
-    return yaml.decode_with_duplicates(data)
+    return yaml.decode_with_duplicates(data, exactly=exactly)
 
 
 def _is_yaml_too(data: bytes) -> bool:
@@ -166,7 +169,7 @@ def _decode(
         if media_type in _DECODERS:
             document: Any = _DECODERS[media_type](data, kind)
         else:
-            document, duplicates = decode_body(data, media_type)
+            document, duplicates = decode_body(data, media_type, exactly=not kind.custom)
         if duplicates and media_type == JSON and not kind.custom:
             document, in_order = json.with_duplicates(data)
         null = kind.custom and isinstance(document, dict) and document.get("apiVersion", "") is None
@@ -199,7 +202,7 @@ def _decode(
         obj = _as_written(data, obj)
     try:
         unknown = kind.decode(obj, empties)
-        if texts or in_order is not None:
+        if texts or in_order is not None or (media_type == YAML and _LONG_NUMBER.search(data)):
             obj = json.rounded(obj)
     except ValueError as error:
         text = _told_as_written(data, kind) if media_type == JSON and not kind.custom else ""
@@ -464,25 +467,30 @@ def internal_package(group: str) -> str:
 
 def checked_type_meta(document: Any, *, any_case: bool = False) -> Object:
     """The document as an object whose kind and apiVersion are text or absent. ValueError in Go's words. `any_case`: this one
-    look at the bodies of built-in kinds doesn't mind the case of names."""
+    look at the bodies of built-in kinds doesn't mind the case of names, and of several the last counts that isn't null."""
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {GO_TYPE_META}")
+    found: dict[str, str] = {}
+    for key, value in document.pairs if isinstance(document, json.Repeated) else document.items():
+        name = _TYPE_FIELDS.get(key.lower()) if any_case else key
+        if name not in ("kind", "apiVersion") or value is None:
+            continue
+        if not isinstance(value, str):
+            raise ValueError(f"json: cannot unmarshal {_go_name(value)} into Go struct field .{name} of type string")
+        found[name] = value
     for name in ("kind", "apiVersion"):
-        value = document.get(name)
-        if any_case and name not in document:
-            value = next((item for key, item in document.items() if key.lower() == name.lower()), None)
-            if value is not None:
-                document[name] = value
-        if value is None:
+        if name not in found:
             document.pop(name, None)
-        elif not isinstance(value, str):
-            raise ValueError(
-                f"json: cannot unmarshal {GO_NAMES.get(type(value), 'object')} into Go struct field .{name} of type string"
-            )
-    GroupVersion.parse(document.get("apiVersion", ""))
+        elif document.get(name) != found[name]:
+            document[name] = found[name]
+    GroupVersion.parse(found.get("apiVersion", ""))
     return document
+
+
+def _go_name(value: Any) -> str:
+    return "number" if isinstance(value, json.Written) else GO_NAMES.get(type(value), "object")
 
 
 def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:

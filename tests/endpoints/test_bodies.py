@@ -57,6 +57,27 @@ def test_complaints_come_in_the_order_of_the_body(body: str, complaints: list[st
 
 
 @pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ('{"apiVersion":["x"],"kind":[1]}', "array into Go struct field .apiVersion"),
+        ('{"kind":{},"apiVersion":["x"]}', "object into Go struct field .kind"),
+        ('{"apiVersion":7,"kind":"ConfigMap","apiVersion":"v1"}', "number into Go struct field .apiVersion"),
+        ('{"kind":1.5,"metadata":{"name":"a","name":"a"}}', "number into Go struct field .kind"),
+        ('{"kind":"Bogus","apiVersion":"v1","kind":null}', 'no kind "Bogus" is registered for version "v1"'),
+        ('{"kind":"ConfigMap","apiVersion":"v1","KIND":"Bogus"}', 'no kind "Bogus" is registered for version "v1"'),
+    ],
+)
+def test_a_type_is_read_in_the_order_of_the_body(body: str, complaint: str) -> None:
+    assert complaint in _said(body)
+
+
+def test_yaml_shows_integers_that_fit_no_field_as_they_are() -> None:
+    body = b"metadata: {generation: 9223372036854775808}"
+    with pytest.raises(StatusError, match="cannot unmarshal number 9223372036854775808 into Go struct field"):
+        decode_object(body, "application/yaml", CONFIG_MAP, "Strict", [], _recognizes)
+
+
+@pytest.mark.parametrize(
     ("text", "complaint"),
     [
         (b"\x7f", "control characters are not allowed"),

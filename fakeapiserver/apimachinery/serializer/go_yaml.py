@@ -134,8 +134,9 @@ _Entries = dict[str, tuple[Any, str]]
 class Constructor:
     """Nodes to JSON values. `duplicates` then holds `line 2: key "a" already set in map` for each repeated key."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, exactly: bool = False) -> None:
         self.duplicates: list[str] = []
+        self._exactly = exactly
         self._unfit = ""  # The first complaint of the step to JSON, which upstream takes after all others.
         self._count = 1
         self._from_aliases = 0
@@ -187,14 +188,15 @@ class Constructor:
         return resolve(node.tag, node.text)[1]
 
     def _number(self, value: Any) -> Any:
-        """As it looks after a way through JSON: whole floats are integers, integers beyond int64 floats."""
+        """As it looks after a way through JSON: whole floats are integers, integers beyond int64 floats (what knows the type that it
+        reads sees them as they are: `exactly`)."""
         if type(value) is float:
             if not math.isfinite(value):
                 shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
                 self._unfit = self._unfit or f"json: unsupported value: {shown}"
             elif value.is_integer() and abs(value) < _INT64_END:
                 return int(value)
-        elif type(value) is int and value >= _INT64_END:
+        elif type(value) is int and value >= _INT64_END and not self._exactly:
             return float(value)
         return value
 

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, Written
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, Repeated, Written
 
 __all__ = [
     "DecodeError",
+    "Repeated",
     "Written",
     "decode",
     "decode_as_written",

@@ -26,12 +26,12 @@ def duplicate_keys(data: bytes) -> list[str]:
     return decode_with_duplicates(data)[1]
 
 
-def decode_with_duplicates(data: bytes) -> tuple[Any, list[str]]:
-    """decode() and duplicate_keys() for the price of one."""
+def decode_with_duplicates(data: bytes, *, exactly: bool = False) -> tuple[Any, list[str]]:
+    """decode() and duplicate_keys() for the price of one. `exactly`: integers beyond int64 stay what they are."""
     root = compose(data)
     if root is None:
         return None, []
-    constructor = Constructor()
+    constructor = Constructor(exactly=exactly)
     value = constructor.construct(root)
     if not constructor.duplicates:
         return value, []

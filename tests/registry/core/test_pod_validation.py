@@ -117,7 +117,6 @@ def test_what_a_resize_may_change(change: Json, complaint: str) -> None:
         ([container("d"), container("e", resizePolicy=[])], "spec.ephemeralContainers[1].resizePolicy: Forbidden"),
         ([container("d"), container("e", targetContainerName="lost")], 'Not found: "lost"'),
         ([container("d"), container("e", ports=[])], "spec.ephemeralContainers[1].ports: Forbidden"),
-        ([container("d"), container("e", resizePolicy=[])], "spec.ephemeralContainers[1].resizePolicy: Forbidden"),
         (
             [container("d"), container("e", resources={"limits": {}})],
             "spec.ephemeralContainers[1].resources: Forbidden",

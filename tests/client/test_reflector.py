@@ -10,6 +10,7 @@ from fakeapiserver.client.cache import reflector
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import ListOptions, RawList
 from fakeapiserver.client.rest import WatchEvent
+from tests.client.test_leaderelection import VirtualTime
 
 _END = {"metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}
 
@@ -48,7 +49,7 @@ class Store:
 
 
 def test_the_time_of_the_first_watch_isnt_that_of_those_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else every informer would list anew once its first watch should have ended."""
+    """Else every informer would list anew once its first watch should have ended. In virtual time."""
     monkeypatch.setattr(reflector, "_MIN_WATCH_SECONDS", 0)
     monkeypatch.setattr(reflector, "_GRACE_SECONDS", 0.1)
 
@@ -60,4 +61,5 @@ def test_the_time_of_the_first_watch_isnt_that_of_those_after_it(monkeypatch: py
         found: list[bool] = source.asked
         return found
 
-    assert asyncio.run(main()) == [True] + 7 * [False]
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        assert runner.run(main()) == [True] + 7 * [False]

@@ -16,6 +16,7 @@ from fakeapiserver.client.leaderelection import LEASES
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.client.wait import poll_until
+from fakeapiserver.clock import SystemClock
 from fakeapiserver.controller_runtime import (
     CacheOptions,
     ControllerOptions,
@@ -78,9 +79,14 @@ def config_map(**metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default", **metadata}}
 
 
-def hold_up() -> None:
-    """The process, for longer than a lease of half a second."""
-    time.sleep(0.6)
+class HeldUp:
+    """The time of a process that seconds are taken from, as if it had been stopped."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def time(self) -> float:
+        return time.monotonic() + self.seconds
 
 
 class Slow:
@@ -208,16 +214,19 @@ def test_who_loses_the_leadership_ends_at_once(fake_cluster: Cluster) -> None:
     asyncio.run(scenario())
 
 
-def test_nothing_is_begun_once_the_lease_is_over(fake_cluster: Cluster) -> None:
+def test_nothing_is_begun_once_the_lease_is_over(fake_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever held the process up: what was ready before is next in the event loop, before the timer that tells of the lease."""
 
     async def scenario() -> None:
         begun: list[Request] = []
-        manager = managed(fake_cluster, **LEASE, lease_duration=1.0, renew_deadline=0.5)
+        held_up = HeldUp()
+        monkeypatch.setattr(SystemClock, "monotonic", lambda _: held_up.time())
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", held_up.time)
+        manager = managed(fake_cluster, **LEASE, lease_duration=15.0, renew_deadline=10.0)
 
         async def reconcile(request: Request) -> None:
             begun.append(request)
-            hold_up()
+            held_up.seconds += 11
 
         for name in ("one", "another", "third"):
             await manager.client.create(config_map(name=name))

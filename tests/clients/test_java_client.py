@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver import Cluster
+from tests.clients.fetching import fetched
 
 PROGRAM = Path(__file__).parent / "java"
 
@@ -24,7 +25,7 @@ def test_fabric8(fake_cluster: Cluster, tmp_path: Path) -> None:
     project = tmp_path / "java"
     shutil.copytree(PROGRAM, project)
     maven = ["mvn", "--batch-mode", "--quiet", "compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
-    subprocess.run(maven, cwd=project, check=True)
+    fetched(maven, project)
     classpath = f"target/classes:{(project / 'classpath').read_text()}"
     (project / "ca.pem").write_bytes(fake_cluster.ca)
     # a token, since it can read no elliptic client key without more libraries

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver import Cluster
+from tests.clients.fetching import fetched
 
 PROGRAM = Path(__file__).parent / "node"
 
@@ -23,6 +24,6 @@ pytestmark = [
 def test_client_node(fake_cluster: Cluster, tmp_path: Path) -> None:
     project = tmp_path / "node"
     shutil.copytree(PROGRAM, project)
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=project, check=True)
+    fetched(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], project)
     done = subprocess.run(["node", "main.js"], cwd=project, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.returncode) == ("client-node: ok\n", 0), done.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver import Cluster
+from tests.clients.fetching import fetched
 
 PROGRAM = Path(__file__).parent / "rust"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -25,7 +26,7 @@ def test_kube_rs(fake_cluster: Cluster) -> None:
     # what others wrote is compiled once for all clones of this repository
     target = Path(os.environ.get("CARGO_TARGET_DIR") or CACHE / "fakeapiserver/cargo")
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    subprocess.run(["cargo", "build", "--locked", "--quiet"], cwd=PROGRAM, env=environment, check=True)
+    fetched(["cargo", "build", "--locked", "--quiet"], PROGRAM, environment)
     program = target / "debug/rust-client"
     done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.returncode) == ("kube-rs: ok\n", 0), done.stderr

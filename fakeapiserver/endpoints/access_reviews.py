@@ -24,7 +24,11 @@ from fakeapiserver.registry.generic.older_words import reworded_errors
 
 # In the order of Go's type, as messages show it.
 _MAPS: Final = frozenset({"annotations", "labels"})
-_FIRST_METADATA: Final = ("name", "generateName", "namespace", "resourceVersion", "generation", "labels", "annotations")
+# In the order of Go's type.
+_FIRST_METADATA: Final = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+)
 _GROUP: Final = "authorization.k8s.io"
 _RESOURCE: Final = Path("spec").child("resourceAttributes")
 _NON_RESOURCE: Final = Path("spec").child("nonResourceAttributes")

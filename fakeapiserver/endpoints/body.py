@@ -101,7 +101,8 @@ def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
         except ValueError:
             return yaml.decode_with_duplicates(data)
         if not json.duplicate_fields(data, document):
-            return (_whole_numbers(document) if _FRACTION.search(data) else document), []
+            ordered = json.sorted_keys(document)
+            return (_whole_numbers(ordered) if _FRACTION.search(data) else ordered), []
     return yaml.decode_with_duplicates(data, exactly=exactly)
 
 

@@ -74,6 +74,9 @@ def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptio
     """What isn't stored has owners all the same."""
     from fakeapiserver.apimachinery import managedfields
 
+    def in_version(obj: Object, api_version: str) -> Object:
+        raise LookupError(api_version)  # it has no other
+
     return managedfields.update(
         None,
         obj,
@@ -82,6 +85,7 @@ def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptio
         api_version=str(kind.gvk.group_version),
         subresource=request.info.subresource,
         now=rfc3339(scope.clock.now()),
+        convert=in_version,
         empties=request.empties,
     )
 

@@ -224,7 +224,7 @@ def _decode(
     try:
         if kind.custom and found != kind.gvk:
             elsewhere = _unknown_elsewhere(patched, found, scope)
-        unknown = kind.decode(patched, empties)
+        unknown = kind.decode(patched, empties, from_map=change.strategic is not None)
         if elsewhere is not None:
             unknown = elsewhere
         elif len(unknown) > 1:
@@ -355,16 +355,10 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
             convert=store.versions.in_version if store else None,
             schema_of=store.versions.typed if store else None,
         )
-        # Unknown fields aren't complained about: the merge itself refuses them.
-        if duplicates and options.field_validation == "Strict":
-            raise new_bad_request(f"error strict decoding YAML: error converting YAML to JSON: {', '.join(duplicates)}")
-        if options.field_validation != "Ignore":
-            request.warnings += [line for text in duplicates for line in yaml_warnings(text)]
-        if current is None and stated and store:
-            reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
-            raise new_conflict(store.resource, info.name, reason)
         request.empties.clear()
         try:
+            if (unread := metadata(applied).get("managedFields")) is not None:
+                scope.kind.decode({"metadata": {"managedFields": unread}})
             changes = current is None or not managedfields.same_content(current, result)
             # An apply that changes nothing brings no defaults either, to what another version has stored without them.
             if changes or not scope.kind.custom:
@@ -373,6 +367,14 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
                 raw_text.keep(result, scope.kind.raw_fields, b"")
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
+        # Unknown fields aren't complained about: the merge itself refuses them.
+        if duplicates and options.field_validation == "Strict":
+            raise new_bad_request(f"error strict decoding YAML: error converting YAML to JSON: {', '.join(duplicates)}")
+        if options.field_validation != "Ignore":
+            request.warnings += [line for text in duplicates for line in yaml_warnings(text)]
+        if current is None and stated and store:
+            reason = f"uid mismatch: the provided object specified uid {stated}, and no existing object was found"
+            raise new_conflict(store.resource, info.name, reason)
         match_namespace(result, request, scope)
         match_name(result, info.name)
         return result

@@ -23,6 +23,10 @@ _TEXTS: Final = (
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
 )
+# A schema or something simpler, which is shown as what it is.
+_CRD: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_SCHEMA_OR: Final = (_CRD + "JSONSchemaPropsOrBool", _CRD + "JSONSchemaPropsOrArray")
+_SCHEMA: Final[Schema] = {"$ref": "#/components/schemas/" + _CRD + "JSONSchemaProps"}
 
 
 def ordered(
@@ -219,7 +223,7 @@ def _child(schema: Schema | None, key: str, definitions: Definitions) -> Schema 
     found = resolved.get("properties", {}).get(key)
     if found is None and isinstance(additional := resolved.get("additionalProperties"), dict):
         return additional
-    return found  # type: ignore[no-any-return]
+    return _SCHEMA if found and reference(found) in _SCHEMA_OR else found
 
 
 def _is_text(schema: Schema | None) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.cel.rules import RULES, Rule, compile_rules, declare_self
-from fakeapiserver.apimachinery.cel.schema import MAX_REQUEST
+from fakeapiserver.apimachinery.cel.schema import MAX_REQUEST, is_declared
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, internal, invalid
 from fakeapiserver.apimachinery.schema.go_schema import go_rules
 from fakeapiserver.apimachinery.schema.resolve import Schema
@@ -42,12 +42,15 @@ class Findings(Struct):
 
 class Scope(Struct, frozen=True):
     """Where a schema stands. `cardinality`: how often its values can be in an object, None if nothing limits that;
-    `uncorrelated`: the enclosing schema whose values can't be told from those before."""
+    `uncorrelated`: the enclosing schema whose values can't be told from those before; `has_rules`, `undeclared`: one around it has
+    rules, and from there on one couldn't be declared, which leaves nothing inside with a type."""
 
     findings: Findings
     is_resource: bool = True
     cardinality: int | None = 1
     uncorrelated: Path | None = None
+    has_rules: bool = False
+    undeclared: bool = False
 
     def below(self, schema: Schema, sub: Schema, path: Path, *, is_item: bool, is_property: bool) -> "Scope":
         """The scope of a schema inside."""
@@ -56,8 +59,11 @@ class Scope(Struct, frozen=True):
             uncorrelated is None and is_property and schema.get("x-kubernetes-map-type", "granular") not in _MAP_TYPES
         ):
             uncorrelated = path
+        has_rules = self.has_rules or bool(schema.get(RULES))
         return replace(
             self,
+            has_rules=has_rules,
+            undeclared=self.undeclared or (has_rules and not is_declared(schema, is_resource=self.is_resource)),
             is_resource=bool(sub.get("x-kubernetes-embedded-resource")),
             cardinality=self._times(schema),
             uncorrelated=uncorrelated,
@@ -75,7 +81,7 @@ class Scope(Struct, frozen=True):
         """The rules of a schema that is right otherwise."""
         if not schema.get(RULES):
             return
-        decl = declare_self(schema, is_resource=self.is_resource)
+        decl = None if self.undeclared else declare_self(schema, is_resource=self.is_resource)
         at = path.child(RULES)
         if decl is None:
             why = "unable to convert structural schema to CEL declarations"

@@ -84,6 +84,17 @@ def declare(schema: Schema, *, is_resource: bool, name: str = "object") -> Decl 
     return None
 
 
+def is_declared(schema: Schema, *, is_resource: bool) -> bool:
+    """Whether declare() would have something to say: properties that it leaves out don't matter."""
+    kind = "object" if is_resource else schema.get("type", "")
+    if schema.get("x-kubernetes-int-or-string") or kind == "string" or kind in _SCALARS:
+        return True
+    inner = schema.get("items") if kind == "array" else schema.get("additionalProperties")
+    if isinstance(inner, dict):
+        return is_declared(inner, is_resource=bool(inner.get("x-kubernetes-embedded-resource")))
+    return bool(kind == "object")
+
+
 def _nested(schema: Schema, name: str) -> Decl | None:
     return declare(schema, is_resource=bool(schema.get("x-kubernetes-embedded-resource")), name=name)
 

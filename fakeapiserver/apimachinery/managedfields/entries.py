@@ -12,11 +12,13 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, canonical, in_order, union
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.scalars import parse_time
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 MAX_UPDATE_MANAGERS: Final = 10
 _ANCIENT: Final = "ancient-changes"
+_TEXTS: Final = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 
 
 class ManagerId(NamedTuple):
@@ -85,6 +87,23 @@ def decode(entries: Any, *, trusted: bool) -> Managed:
         )
         out[key] = Owned(fields if trusted else canonical(fields), version, entry.get("time"), stored=trusted)
     return out
+
+
+def are_readable(entries: Any) -> bool:
+    """Whether managedFields of a map are a list of entries: what can't be read counts as none (upstream: Unstructured.GetManagedFields)."""
+    return isinstance(entries, list) and all(map(_is_readable, entries))
+
+
+def _is_readable(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    time = entry.get("time")
+    if time is not None:
+        try:
+            parse_time(time)
+        except (TypeError, ValueError):
+            return False
+    return all(isinstance(entry.get(name, ""), str | None) for name in _TEXTS)
 
 
 def encode(managed: Managed) -> list[Object]:

@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.managedfields.entries import (
     Managed,
     ManagerId,
     Owned,
+    are_readable,
     cap_update_managers,
     decode,
     encode,
@@ -223,7 +224,7 @@ def _apply(
 
 
 def _check_applied(applied: Object, versions: Versions) -> None:
-    if metadata(applied).get("managedFields") is not None:
+    if are_readable(metadata(applied).get("managedFields")):
         raise new_bad_request("metadata.managedFields must be nil")
     if problem := validate(applied, versions.schema):
         raise status_error(500, "", f"failed to create typed patch object ({_described(applied)}): {problem}")

@@ -269,13 +269,13 @@ class BuiltinType:
     def __init__(self, compiler: _Compiler, name: str) -> None:
         self._name, self._type, self._defaults = name, compiler.named(name), compiler.defaults
 
-    def decode(self, obj: dict[str, Any], empties: Empties | None = None) -> list[str]:
-        """Makes obj, in place, what a round trip through Go's types makes of it; `empties` get what that loses.
+    def decode(self, obj: dict[str, Any], empties: Empties | None = None, *, from_map: bool = False) -> list[str]:
+        """Makes obj, in place, what a round trip through Go's types makes of it; `empties` get what that loses, `from_map` is State's.
 
         Returns the unknown fields dropped (`unknown field "spec.foo"`), in the body's order, at most 100.
         Raises DecodeError when a value does not fit its type; obj is unchanged then.
         """
-        state = State()
+        state = State(from_map=from_map)
         decoded = self._type.decode(obj, state)
         if state.error:
             raise DecodeError(state.error)

@@ -30,13 +30,21 @@ Steps = tuple[str | int, ...]
 Empties = dict[Steps, Any]
 
 
+class MapKey(str):
+    """A step into a map, which no field is."""
+
+    __slots__ = ()
+
+
 class State:
     """Where the decoder is and what it found so far."""
 
-    __slots__ = ("empties", "error", "fields", "outer", "path", "repeats", "struct", "unknown")
+    __slots__ = ("empties", "error", "fields", "from_map", "outer", "path", "repeats", "struct", "unknown")
 
-    def __init__(self, outer: "State | None" = None) -> None:
-        """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it."""
+    def __init__(self, outer: "State | None" = None, *, from_map: bool = False) -> None:
+        """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it. `from_map`: not of a text, but
+        of a map that a strategic merge patch has changed, of which unknown fields are told without maps' keys, and unquoted."""
+        self.from_map = from_map
         self.struct = ""
         # Go puts the outer struct's name on the inner fields.
         self.outer = outer.struct if outer else ""
@@ -48,9 +56,11 @@ class State:
         self.repeats: Literal["", "in the text's order", "added up"] = outer.repeats if outer else ""
 
     def unknown_field(self, key: str) -> None:
-        path = "".join(self.path)
-        if len(self.unknown) < _MAX_STRICT_ERRORS:
-            self.unknown["unknown field " + go_quote(f"{path}.{key}" if path else key)] = None
+        if len(self.unknown) >= _MAX_STRICT_ERRORS:
+            return
+        path = "".join(step for step in self.path if type(step) is str) if self.from_map else "".join(self.path)
+        name = f"{path}.{key}" if path else key
+        self.unknown["unknown field " + (f'"{name}"' if self.from_map else go_quote(name))] = None
 
     def none_of(self, empty: Any) -> None:
         """Notes a list or map without items, which becomes none at all."""
@@ -193,6 +203,8 @@ def decode_bytes(value: Any, state: State) -> Any:
     """Bytes are base64, or (as any Go slice) a list of numbers; none and no bytes are one in storage."""
     if value is None:
         return ""
+    if not value and type(value) in (str, list):
+        state.none_of("")
     if type(value) is list:
         return base64.b64encode(bytes(_decode_byte(item, state) for item in value)).decode()
     if type(value) is not str:
@@ -278,7 +290,7 @@ def map_of(element: GoType, go_type: str) -> GoType:
             if type(item) is plain:
                 out[key] = item
                 continue
-            path.append(f".{key}" if path else key)
+            path.append(MapKey(f".{key}" if path else key))
             out[key] = decode_element(item, state)
             path.pop()
         if not out:

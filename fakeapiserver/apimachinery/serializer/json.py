@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, Repeated, Written
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "encode_pretty",
     "has_unusual_numbers",
     "rounded",
+    "sorted_keys",
     "with_duplicates",
 ]
 
@@ -71,6 +73,11 @@ def rounded(value: Any) -> Any:
     return _go_numbers(value)
 
 
+def sorted_keys(value: Any) -> Any:
+    """A copy with the members of its objects in the order of their names, as they come out of Go's maps."""
+    return _decode(msgspec.json.encode(value, order="deterministic"))
+
+
 _decode_written: Final = msgspec.json.Decoder(float_hook=Written).decode
 
 
@@ -90,7 +97,7 @@ def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
         return []
     parser = JSONParser(data)
     parser.parse()
-    return [f'duplicate field "{path}"' for path in parser.duplicates]
+    return [f"duplicate field {go_quote(path)}" for path in parser.duplicates]
 
 
 def with_duplicates(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]:
@@ -103,7 +110,7 @@ def with_duplicates(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]
         fields = [_path_of(text) for text in unknown]
         within = tuple(field + end for field in fields for end in ".[")
         repeated = [path for path in parser.duplicates if path not in fields and not path.startswith(within)]
-        found = [(parser.repeated_at[path], f'duplicate field "{path}"') for path in repeated]
+        found = [(parser.repeated_at[path], f"duplicate field {go_quote(path)}") for path in repeated]
         found += [(parser.first_at.get(_path_of(text), len(data)), text) for text in unknown]
         return [text for _, text in sorted(found, key=itemgetter(0))]
 

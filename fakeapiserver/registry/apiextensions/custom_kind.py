@@ -66,7 +66,7 @@ class CustomKind:
 
         return structural_schema(self.definition, self.definitions)
 
-    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
+    def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:
         """Metadata as every kind's, the rest pruned to the schema."""
         meta: Any = obj.get("metadata")
         unknown: list[str] = []

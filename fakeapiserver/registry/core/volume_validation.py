@@ -19,6 +19,7 @@ from fakeapiserver.registry.core.field_formats import (
 )
 from fakeapiserver.registry.core.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.resource_list import quantity
+from fakeapiserver.registry.core.template_metadata import template_meta_errors
 from fakeapiserver.registry.core.volume_sources import (
     INITIATOR_TOO_LONG,
     SHARED_SOURCES,
@@ -41,11 +42,6 @@ _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _LEAST_SECONDS: Final = 600
 _MOST_SECONDS: Final = 2**32
 _CONFLICT: Final = "conflicting duplicate paths"
-# What a template's metadata may not have, in the order of Go's type, whose names are shown with their first letter in lower case.
-_NOT_OF_TEMPLATES: Final = (
-    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"),
-)
 _OWN_CLAIM: Final = "must not reference a PVC that gets created for an ephemeral volume"
 
 
@@ -230,14 +226,7 @@ def _ephemeral_errors(source: Object, path: Path) -> ErrorList:
     template, at = source.get("volumeClaimTemplate"), path.child("volumeClaimTemplate")
     if template is None:
         return [field.required(at)]
-    meta = metadata(template)
-    errors = names.validate_annotations(meta.get("annotations") or {}, at.child("metadata", "annotations"))
-    errors += names.validate_labels(meta.get("labels") or {}, at.child("metadata", "labels"))
-    errors += [
-        field.forbidden(at.child("metadata", "uID" if name == "uid" else name), "cannot be set")
-        for name in _NOT_OF_TEMPLATES
-        if meta.get(name) not in (None, "", 0)  # an empty list is one
-    ]
+    errors = template_meta_errors(metadata(template), at.child("metadata"))
     return errors + claim_spec_errors(template.get("spec") or {}, at.child("spec"))
 
 

@@ -52,9 +52,10 @@ class Kind(Protocol):
     @property
     def typed(self) -> "TypedSchema": ...
 
-    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
+    def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:
         """Brings a body into the kind's canonical form, in place; answers texts such as `unknown field "spec.x"`. The empty lists
-        and maps that this drops are added to `empties`. ValueError for a wrong type, in the words of Go's JSON decoder."""
+        and maps that this drops are added to `empties`; `from_map`: it is what a strategic merge patch has made. ValueError for a
+        wrong type, in the words of Go's JSON decoder."""
 
     def settle(self, obj: Object, empties: "Empties") -> None:
         """Brings the result of a server-side apply into canonical form, in place, and defaults it; `empties` as for `decode`.
@@ -111,10 +112,10 @@ class BuiltinKind:
 
         return builtin_schema(self.definitions, self.definition_name)
 
-    def decode(self, obj: Object, empties: "Empties | None" = None) -> list[str]:
+    def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:
         reset = metadata(obj).get("managedFields") == []
         try:
-            unknown = self._type.decode(obj, empties)
+            unknown = self._type.decode(obj, empties, from_map=from_map)
         except ValueError as error:
             raise error if self.reword is None else ValueError(self.reword(str(error))) from None
         if reset:

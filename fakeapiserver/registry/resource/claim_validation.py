@@ -216,17 +216,6 @@ def _expression_errors(expression: str, path: Path, features: DeviceFeatures) ->
     return [field.forbidden(path, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []
 
 
-def template_meta_errors(meta: Object, path: Path) -> ErrorList:
-    """Of the metadata that claims get: labels and annotations, nothing else."""
-    errors = names.validate_annotations(meta.get("annotations") or {}, path.child("annotations"))
-    errors += names.validate_labels(meta.get("labels") or {}, path.child("labels"))
-    for name in meta:
-        if name not in ("labels", "annotations") and meta[name] not in (None, ""):
-            shown = "uID" if name == "uid" else name  # Go's name with its first letter in lower case
-            errors.append(field.forbidden(path.child(shown), "cannot be set"))
-    return errors
-
-
 def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
     """`old`: the spec before an update, whose configuration is tolerated as long as it stays the same."""
     stored = old is not None and spec.get("config") == old.get("config")

@@ -11,11 +11,12 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.registry.core.template_metadata import template_meta_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts, TextKeepingStrategy
 from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age
-from fakeapiserver.registry.resource.claim_validation import claim_spec_errors, device_features, template_meta_errors
+from fakeapiserver.registry.resource.claim_validation import claim_spec_errors, device_features
 from fakeapiserver.registry.resource.device_fields import PARAMETERS, SPEC
 from fakeapiserver.registry.resource.resourceclaim import default_requests
 

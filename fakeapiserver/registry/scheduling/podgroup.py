@@ -103,7 +103,7 @@ def group_errors(group: Object, path: Path) -> ErrorList:
     claims = group.get("resourceClaims") or ()
     errors += map_list_errors(claims, _MAX_CLAIMS, _claim_errors, path.child("resourceClaims"), lambda item: item)
     mode = group.get("disruptionMode")
-    if mode and mode not in _MODES:
+    if mode is not None and mode not in _MODES:
         errors.append(field.not_supported(path.child("disruptionMode"), mode, _MODES))
     if group.get("priorityClassName"):
         errors += optional_text_errors(group, "priorityClassName", long_name, path)

@@ -24,9 +24,10 @@ from fakeapiserver.nodes import node, node_resources
 from fakeapiserver.nodes.admission import Refusal, Room, refusal
 from fakeapiserver.nodes.events import WARNING, Told, changes
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.lifecycle import TERMINAL, BehaviourOf, Memory, Place, next_status
+from fakeapiserver.nodes.lifecycle import BehaviourOf, Memory, Place, next_status
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
 from fakeapiserver.nodes.node_resources import Needs, attached_changed
+from fakeapiserver.nodes.pod_conditions import TERMINAL
 from fakeapiserver.nodes.resizing import PENDING, wanted
 from fakeapiserver.nodes.simulation import NodeState, Simulation
 from fakeapiserver.nodes.termination import Stop

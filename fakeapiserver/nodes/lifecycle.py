@@ -1,10 +1,10 @@
-"""What becomes of a pod on a node: its next status, and when to look again. Pure.
+"""The life of a pod on a node: its next status, and when to look again. Pure.
 
-Upstream: pkg/kubelet/kubelet_pods.go (getPhase, convertToAPIContainerStatuses), pkg/kubelet/status/generate.go (conditions),
-pkg/kubelet/kuberuntime (restarts and their back-off).
+`next_status` is the whole interface. A container's own status is in container_status.py, the conditions in pod_conditions.py.
+
+Upstream: pkg/kubelet/kubelet_pods.go (getPhase, convertToAPIContainerStatuses), pkg/kubelet/kuberuntime (restarts and back-off).
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,34 +14,38 @@ from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes import resizing, restarts
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
+from fakeapiserver.nodes.container_status import (
+    Containers,
+    are_initialized,
+    digest,
+    ended_at,
+    exit_code,
+    has_failed,
+    is_removed,
+    is_sidecar,
+    last_exit_code,
+    lost,
+    new_status,
+    removed,
+    waiting,
+)
 from fakeapiserver.nodes.events import NORMAL, WARNING, Told, begun, full_name
+from fakeapiserver.nodes.pod_conditions import TERMINAL, pod_conditions
 from fakeapiserver.nodes.probing import Probes
-from fakeapiserver.nodes.termination import KILLED, Ending, Stop, ending, hook_of
+from fakeapiserver.nodes.termination import Ending, Stop, ending, hook_of
 
 BehaviourOf = Callable[[str, bool], ContainerBehaviour]
-# Why the node has no room for what the pod asks for now: a reason and a message; None: it has.
+# The reason and message why the node has no room for what the pod requests now; None if it has.
 RoomFor = Callable[[Object], tuple[str, str] | None]
-_OURS: Final = (
-    "PodReadyToStartContainers",
-    "Initialized",
-    "Ready",
-    "ContainersReady",
-    "PodScheduled",
-    "AllContainersRestarting",
-)
-TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _GRACE: Final = 30.0
-# What happened so long before the last look may not have been told then: statuses have whole seconds.
+# Statuses have whole seconds, so what happened this long before the last look may not have been reported then.
 _BLUR: Final = 1.0
-_RESETTING: Final = "RestartingAllContainers"
-_REMOVED: Final = "The container is removed because RestartAllContainers in place"
-_LOST: Final = "The container could not be located when the pod was terminated"
 _PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
 class Place(Struct, frozen=True):
-    """Where the pod is."""
+    """The node and the addresses of the pod."""
 
     host_ips: tuple[str, ...]
     pod_ips: tuple[str, ...]
@@ -49,18 +53,21 @@ class Place(Struct, frozen=True):
 
 
 class Happening(NamedTuple):
-    """What is told of a moment, in seconds since the epoch."""
+    """An event to report, and when it happened, in seconds since the epoch."""
 
     at: float
     told: Told
 
 
 class Memory(Struct):
-    """What a kubelet knows of a pod and its status doesn't say; next_status keeps it.
+    """What a kubelet knows about a pod besides its status; next_status updates it.
 
-    looked: when it looked last. told: what it has told of the time just before that. allocated: resources that
-    it has given. forgiven: containers, and how many restarts don't
-    count any more. pulls: how often their images were tried. stop: why the node ends it.
+    - looked: the time of the last look, in seconds since the epoch.
+    - told: the events that it has reported of the second before that.
+    - allocated: the resources that it has given to each container.
+    - forgiven: for each container, how many of its restarts don't count for its back-off any more.
+    - pulls: for each container, how often it has tried to pull the image.
+    - stop: why the node ends the pod.
     """
 
     looked: float
@@ -72,8 +79,8 @@ class Memory(Struct):
 
 
 class Next(Struct, frozen=True):
-    """`status`: None when it is as it should be. `after`: seconds until something changes by itself. `gone`: the pod may go.
-    `told`: what has happened since the last look, beyond what two statuses tell."""
+    """`status`: the new status; None if it stays as it is. `after`: seconds until something changes by itself. `gone`: the pod
+    may be removed. `told`: the events since the last look."""
 
     status: Object | None
     after: float | None = None
@@ -82,7 +89,9 @@ class Next(Struct, frozen=True):
 
 
 def next_status(pod: Object, place: Place, behaviour_of: BehaviourOf, now: float, memory: Memory) -> Next:
-    """`behaviour_of(container, main)`; `now` in seconds since the epoch."""
+    """The next status of a pod at `now` (seconds since the epoch).
+
+    `behaviour_of(container, main)` says what a container does; `main` is false for init containers, which end by default."""
     return _Pod(pod, place, behaviour_of, now, memory).next()
 
 
@@ -96,7 +105,7 @@ class _Pod:
         self._now = now
         self._memory = memory
         self._waits: list[float] = []
-        self._happenings: dict[Happening, None] = {}  # in the order in which they are told
+        self._happenings: dict[Happening, None] = {}  # a set in the order of reporting
         self._known = {
             status["name"]: status
             for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -131,22 +140,22 @@ class _Pod:
             return self._stopped(stop, started)
         self._resize()
         inits = [*self._inits(since)]
-        initialized = self._are_initialized(inits)
-        failed = any(_failed(status) and not self._restarts(spec, _exit_code(status)) for spec, status in inits)
-        base = max([since, *(_ended(status) or 0.0 for _, status in inits)])
+        initialized = are_initialized(inits)
+        failed = any(has_failed(status) and not self._restarts(spec, exit_code(status)) for spec, status in inits)
+        base = max([since, *(ended_at(status) or 0.0 for _, status in inits)])
         mains = [
             (spec, self._container(spec, base, may_start=initialized and not failed, main=True, inits=bool(inits)))
             for spec in self._spec["containers"]
         ]
         self._ephemerals = [
-            # they run once, whatever the pod does
+            # Ephemeral containers run once, whatever the pod's restart policy is.
             self._container({**spec, "restartPolicy": "Never"}, base, may_start=True, main=True, inits=False)
             for spec in self._spec.get("ephemeralContainers") or ()
         ]
         if self._resets:
-            inits, mains = ([(spec, _reset(status)) for spec, status in some] for some in (inits, mains))
+            inits, mains = ([(spec, removed(status)) for spec, status in some] for some in (inits, mains))
             self._waits.append(0.0)
-        phase = self._phase([(spec, status) for spec, status in inits if not _is_sidecar(spec)], mains)
+        phase = self._phase([(spec, status) for spec, status in inits if not is_sidecar(spec)], mains)
         if phase not in TERMINAL:
             return self._as_status(inits, mains, started, self._phase(inits, mains))
         inits, left = self._without_sidecars(inits, mains)
@@ -158,7 +167,7 @@ class _Pod:
     # ------------------------------------------------------------------------- resize
 
     def _resize(self) -> None:
-        """Gives the pod what it asks for when there is room, and then its containers: that shows in between."""
+        """Allocates what the pod requests if there is room, and resizes its containers some time later."""
         memory, asked = self._memory, resizing.wanted(self._pod)
         memory.allocated = memory.allocated or resizing.known_allocation(self._pod, self._known)
         started = resizing.condition_of(self._pod, resizing.IN_PROGRESS)
@@ -195,7 +204,7 @@ class _Pod:
         self._tell_resize(NORMAL, "ResizeCompleted", "Pod resize completed")
 
     def _refusal(self) -> tuple[str, str] | None:
-        """Why the pod doesn't get what it asks for now."""
+        """The reason and message why the pod can't be resized now; None if it can."""
         messages = (self._behaviour_of(name, True).resize_infeasible for name in self._kinds)
         infeasible = next((message for message in messages if message), "")
         return ("Infeasible", infeasible) if infeasible else self._place.room_for(self._pod)
@@ -213,7 +222,7 @@ class _Pod:
         self._happens(self._now, Told(kind, reason, resizing.summary(self._pod, prefix, error)))
 
     def _with_resources(self, status: Object, *, actual: bool) -> Object:
-        """`actual`: they are the container's own now."""
+        """The container's status with the resources allocated to it. `actual`: the container has them already."""
         given = self._memory.allocated.get(status["name"])
         if given is None:
             return status
@@ -224,19 +233,20 @@ class _Pod:
     # --------------------------------------------------------------------- containers
 
     def _inits(self, base: float) -> Iterator[tuple[Object, Object]]:
-        """One after the other; a sidecar goes on, and lets the next begin when it has started."""
+        """The init containers with their next statuses. They run one after the other; the next one may start when a sidecar has
+        started."""
         may_start = True
         for spec in self._spec.get("initContainers") or ():
-            status = self._container(spec, base, may_start=may_start, main=_is_sidecar(spec), inits=True)
-            done = status.get("started", False) if _is_sidecar(spec) else _exit_code(status) == 0
+            status = self._container(spec, base, may_start=may_start, main=is_sidecar(spec), inits=True)
+            done = status.get("started", False) if is_sidecar(spec) else exit_code(status) == 0
             may_start = may_start and done
-            base = max(base, _ended(status) or base)
+            base = max(base, ended_at(status) or base)
             yield spec, status
 
     def _container(self, spec: Object, base: float, *, may_start: bool, main: bool, inits: bool) -> Object:
-        """Its next status. `base`: when it could begin."""
+        """A container's next status. `base`: when it could start at the earliest."""
         behaviour = self._behaviour_of(spec["name"], main)
-        old = self._known.get(spec["name"]) or _new_status(spec)
+        old = self._known.get(spec["name"]) or new_status(spec)
         state = old["state"]
         if "terminated" in state:
             return self._after_end(spec, old, behaviour)
@@ -245,18 +255,19 @@ class _Pod:
         reason = "PodInitializing" if inits else "ContainerCreating"
         again = bool(old.get("lastState"))
         if not may_start:
-            return old if again else _waiting(old, reason)
-        fresh = not again or _is_reset(old)
+            return old if again else waiting(old, reason)
+        fresh = not again or is_removed(old)
         due = base + behaviour.starts_after if fresh else self._now + self._back_off_left(old)
         if due > self._now:
             self._waits.append(due - self._now)
-            return _waiting(old, reason) if not again else old if fresh else self._backing_off(spec, old)
+            return waiting(old, reason) if not again else old if fresh else self._backing_off(spec, old)
         if behaviour.pull_error:
             return self._not_pulled(spec, old, behaviour, due)
-        return self._begin(spec, old, behaviour, old if again else _waiting(old, reason), due)
+        return self._begin(spec, old, behaviour, old if again else waiting(old, reason), due)
 
     def _begin(self, spec: Object, old: Object, behaviour: ContainerBehaviour, meanwhile: Object, due: float) -> Object:
-        """`meanwhile`: its status as long as its postStart hook runs, until which no container shows as running."""
+        """The status of a container that starts. `meanwhile`: its status while its postStart hook runs, since a container shows
+        as running only after that."""
         hook = hook_of(spec, "postStart", behaviour.post_start)
         if hook is None:
             return self._begun(spec, old, behaviour, self._now)
@@ -277,7 +288,7 @@ class _Pod:
         return self._after_end(spec, self._ended(was, end.exit_code), behaviour, problem=hook.error)
 
     def _begun(self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float) -> Object:
-        again = bool(old.get("lastState")) and not _is_reset(old)
+        again = bool(old.get("lastState")) and not is_removed(old)
         count = old["restartCount"] + (1 if again else 0)
         self._memory.pulls.pop(spec["name"], None)
         status = {
@@ -285,7 +296,7 @@ class _Pod:
             "state": {"running": {"startedAt": rfc3339(since)}},
             "restartCount": count,
             "image": spec.get("image", ""),
-            "imageID": f"{spec.get('image', '')}@sha256:{_digest(spec.get('image', ''))}",
+            "imageID": f"{spec.get('image', '')}@sha256:{digest(spec.get('image', ''))}",
             "containerID": self._container_id(spec["name"], count),
         }
         if behaviour.runs_for is not None:
@@ -314,7 +325,8 @@ class _Pod:
     def _end_of_run(
         self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float, probes: Probes
     ) -> tuple[Ending | None, bool | None]:
-        """By itself, or because its probes want that; then whether it begins again, whatever its exit code."""
+        """When the run ends, by itself or because of a probe, and in the latter case whether the container restarts, whatever its
+        exit code."""
         own = None
         if behaviour.runs_for is not None:
             own = Ending(since + behaviour.runs_for, behaviour.exit_code(old["restartCount"]))
@@ -335,7 +347,7 @@ class _Pod:
         return Probes(spec, behaviour, since, next(iter(self._place.pod_ips), ""))
 
     def _probed(self, spec: Object, status: Object, probes: Probes) -> Object:
-        """Whether it has started and is ready, as its probes say; the others are asked once it has started."""
+        """The status with `started` and `ready` as the probes say."""
         self._waits += [at - self._now for at in probes.changes_after(self._now)]
         for at in (probes.next_failure(self._now), probes.killed.at if probes.killed else None):
             if at is not None and at > self._now:
@@ -349,8 +361,8 @@ class _Pod:
             self._happens(failure.at, Told(WARNING, "Unhealthy", message, self._path(spec)))
 
     def _is_init(self, spec: Object) -> bool:
-        """It has to end before others begin."""
-        return self._kinds[spec["name"]] == "initContainers" and not _is_sidecar(spec)
+        """Whether it is an init container that has to end before others start."""
+        return self._kinds[spec["name"]] == "initContainers" and not is_sidecar(spec)
 
     def _ended(self, old: Object, exit_code: int, message: str = "", at: float | None = None) -> Object:
         since = old["state"].get("running", {}).get("startedAt") or rfc3339(self._now)
@@ -374,8 +386,8 @@ class _Pod:
         again: bool | None = None,
         problem: str = "",
     ) -> Object:
-        """It stays as it ended, or begins again: at once the first time, then later with each. `again`: decided already. `problem`: of
-        its postStart hook."""
+        """The status of a container that has ended: it stays so, or restarts after its back-off. `again`: whether it restarts, if
+        that is decided already. `problem`: the error of its postStart hook."""
         terminated = status["state"]["terminated"]
         if not (self._restarts(spec, terminated["exitCode"]) if again is None else again):
             return {**status, "ready": terminated["exitCode"] == 0 and self._is_init(spec)}
@@ -383,12 +395,12 @@ class _Pod:
             self._resets = True
             return status
         over = {**status, "lastState": {"terminated": terminated}}
-        if (_ended(status) or 0.0) - (seconds_of(terminated["startedAt"]) or 0.0) > restarts.FORGIVEN_SECONDS:
+        if (ended_at(status) or 0.0) - (seconds_of(terminated["startedAt"]) or 0.0) > restarts.FORGIVEN_SECONDS:
             self._memory.forgiven[spec["name"]] = status["restartCount"]
         left = self._back_off_left(over)
         if left > 0:
             self._waits.append(0.0 if problem else left)
-            return _waiting(over, "PostStartHookError", problem) if problem else self._backing_off(spec, over)
+            return waiting(over, "PostStartHookError", problem) if problem else self._backing_off(spec, over)
         if behaviour.pull_error:
             return self._not_pulled(spec, over, behaviour, self._now + left)
         return self._begin(spec, over, behaviour, status, self._now + left)
@@ -398,7 +410,7 @@ class _Pod:
         message = (
             f"back-off {_go_seconds(seconds)} restarting failed container={spec['name']} pod={full_name(self._pod)}"
         )
-        return _waiting(status, "CrashLoopBackOff", message)
+        return waiting(status, "CrashLoopBackOff", message)
 
     def _back_off_left(self, status: Object) -> float:
         ended = seconds_of(status["lastState"]["terminated"].get("finishedAt")) or 0.0
@@ -408,29 +420,29 @@ class _Pod:
         return restarts.back_off(status["restartCount"] - self._memory.forgiven.get(status["name"], 0))
 
     def _not_pulled(self, spec: Object, old: Object, behaviour: ContainerBehaviour, due: float) -> Object:
-        """Each try shows by itself before it shows as waiting for the next."""
+        """The status of a container whose image can't be pulled: ErrImagePull right after each try, and then ImagePullBackOff."""
         image, name = spec.get("image", ""), spec["name"]
         if spec.get("imagePullPolicy") == "Never":
             absent = f'Container image "{image}" is not present with pull policy of Never'
-            return _waiting(old, "ErrImageNeverPull", absent)
+            return waiting(old, "ErrImageNeverPull", absent)
         elapsed = self._now - due
-        waiting = old["state"].get("waiting") or {}
-        if old.get("lastState") and waiting.get("reason") not in _PULLING:
+        pulling = (old["state"].get("waiting") or {}).get("reason") in _PULLING
+        if old.get("lastState") and not pulling:
             self._memory.pulls.pop(name, None)
         count, at = restarts.tries(elapsed)
         is_new = self._memory.pulls.get(name, 0) < count
-        if name not in self._memory.pulls and waiting.get("reason") in _PULLING:
-            is_new = False  # another kubelet has tried it
+        if name not in self._memory.pulls and pulling:
+            is_new = False  # an earlier kubelet has reported this try
         self._memory.pulls[name] = count
         if is_new:
             self._waits.append(0.0)
-            return _waiting(old, "ErrImagePull", behaviour.pull_error)
+            return waiting(old, "ErrImagePull", behaviour.pull_error)
         self._waits.append(due + at - self._now)
         message = f'Back-off pulling image "{image}": ErrImagePull: {behaviour.pull_error}'
-        return _waiting(old, "ImagePullBackOff", message)
+        return waiting(old, "ImagePullBackOff", message)
 
     def _restarts(self, spec: Object, exit_code: int | None) -> bool:
-        """Whether it begins again after it has ended so."""
+        """Whether the container restarts after it has ended with this exit code."""
         is_init = self._is_init(spec)
         return exit_code is not None and restarts.restarts(spec, self._policy, exit_code, is_init=is_init)
 
@@ -446,43 +458,39 @@ class _Pod:
 
     # ------------------------------------------------------------------------ the pod
 
-    def _are_initialized(self, inits: Sequence[tuple[Object, Object]]) -> bool:
-        return all(
-            bool(status.get("started")) if _is_sidecar(spec) else _exit_code(status) == 0 for spec, status in inits
-        )
-
-    def _phase(self, inits: Sequence[tuple[Object, Object]], mains: Sequence[tuple[Object, Object]]) -> str:
-        """Upstream: getPhase."""
+    def _phase(self, inits: Containers, mains: Containers) -> str:
+        """The pod's phase (upstream: getPhase)."""
         pending = late = False
         for spec, status in inits:
-            state, last = status["state"], _last_exit_code(status)
-            if _is_sidecar(spec):
+            state, last = status["state"], last_exit_code(status)
+            if is_sidecar(spec):
                 late |= ("running" in state and not status.get("started")) or ("waiting" in state and last is None)
             elif "terminated" in state or ("waiting" in state and last is not None):
-                code = _exit_code(status) if "terminated" in state else last
-                if code and not self._restarts(spec, code) and not _is_reset(status):
+                code = exit_code(status) if "terminated" in state else last
+                if code and not self._restarts(spec, code) and not is_removed(status):
                     return "Failed"
             else:
                 pending = True
-        waiting = any("waiting" in status["state"] and _last_exit_code(status) is None for _, status in mains)
-        begun_ = any("waiting" not in status["state"] or _last_exit_code(status) is not None for _, status in mains)
-        if pending or waiting or (late and not begun_):
+        unborn = any("waiting" in status["state"] and last_exit_code(status) is None for _, status in mains)
+        begun_ = any("waiting" not in status["state"] or last_exit_code(status) is not None for _, status in mains)
+        if pending or unborn or (late and not begun_):
             return "Pending"
         if any("running" in status["state"] for _, status in (*inits, *mains)):
             return "Running"
         codes = [
-            (spec, _exit_code(status) if "terminated" in status["state"] else _last_exit_code(status), status)
+            (spec, exit_code(status) if "terminated" in status["state"] else last_exit_code(status), status)
             for spec, status in mains
         ]
-        if any(self._restarts(spec, code) or _is_reset(status) for spec, code, status in codes):
+        if any(self._restarts(spec, code) or is_removed(status) for spec, code, status in codes):
             return "Running"
-        return "Succeeded" if all(_exit_code(status) == 0 for _, status in mains) else "Failed"
+        return "Succeeded" if all(exit_code(status) == 0 for _, status in mains) else "Failed"
 
     def _without_sidecars(
         self, inits: list[tuple[Object, Object]], mains: list[tuple[Object, Object]]
     ) -> tuple[list[tuple[Object, Object]], float]:
-        """What stands beside the containers ends when they have. And the seconds that it still needs."""
-        over = max((at for _, status in (*inits, *mains) if (at := _ended(status)) is not None), default=self._now)
+        """Stops the sidecars after all containers have ended. Answers the init containers and the seconds that are left until
+        they have ended, too."""
+        over = max((at for _, status in (*inits, *mains) if (at := ended_at(status)) is not None), default=self._now)
         ends = self._endings(over, self._grace, [spec for spec, status in inits if "running" in status["state"]])
         left = max((end.at - self._now for end in ends.values()), default=0.0)
         if left > 0:
@@ -490,9 +498,10 @@ class _Pod:
         return [(spec, self._stopped_status(status, ends)) for spec, status in inits], 0.0
 
     def _endings(self, begun_at: float, grace: float, specs: Sequence[Object]) -> dict[str, Ending]:
-        """Of running containers that are told to stop, each in its turn: sidecars after all others, the last one first."""
+        """When and how the running containers end if they are told to stop at `begun_at`: sidecars after all others, the last one
+        first."""
         found: dict[str, Ending] = {}
-        sidecars = [spec for spec in specs if self._kinds[spec["name"]] == "initContainers" and _is_sidecar(spec)]
+        sidecars = [spec for spec in specs if self._kinds[spec["name"]] == "initContainers" and is_sidecar(spec)]
         turn = 0.0
         for spec in (*(spec for spec in specs if spec not in sidecars), *reversed(sidecars)):
             name = spec["name"]
@@ -514,7 +523,7 @@ class _Pod:
         return found
 
     def _stop(self, since: float) -> Stop | None:
-        """Why it has to end; None: nobody wants that. `since`: its start."""
+        """Why the pod has to end now: it was deleted, its deadline has passed, or its node stops it. None: it goes on."""
         metadata = self._pod["metadata"]
         stops = [] if self._memory.stop is None else [self._memory.stop]
         deadline = self._spec.get("activeDeadlineSeconds")
@@ -529,7 +538,7 @@ class _Pod:
         return min(begun_, key=lambda stop: stop.begun + stop.grace, default=None)
 
     def _stopped(self, stop: Stop, started: str) -> Next:
-        """Told to stop: containers end in their time, then the pod may go."""
+        """The next status of a pod that has been told to stop: its containers end, each in its time, and then it may be removed."""
         deleted = bool(self._pod["metadata"].get("deletionTimestamp"))
         kinds = {kind: [*(self._spec.get(kind) or ())] for kind in _KINDS}
         running = [
@@ -546,21 +555,21 @@ class _Pod:
             return Next(None, gone=deleted)
         found = {
             kind: [
-                (spec, self._stopped_status(self._known.get(spec["name"]) or _new_status(spec), ends)) for spec in specs
+                (spec, self._stopped_status(self._known.get(spec["name"]) or new_status(spec), ends)) for spec in specs
             ]
             for kind, specs in kinds.items()
         }
         inits, mains = found["initContainers"], found["containers"]
         has_begun = not inits or any("waiting" not in status["state"] for _, status in mains)
         if has_begun:
-            mains = [(spec, _lost(status) if "waiting" in status["state"] else status) for spec, status in mains]
+            mains = [(spec, lost(status) if "waiting" in status["state"] else status) for spec, status in mains]
         self._ephemerals = [status for _, status in found["ephemeralContainers"]]
-        succeeded = not stop.reason and all(_exit_code(status) == 0 for _, status in mains)
+        succeeded = not stop.reason and all(exit_code(status) == 0 for _, status in mains)
         shown = self._as_status(inits, mains, started, "Succeeded" if succeeded else "Failed", stop)
         return Next(shown.status, gone=deleted)
 
     def _stopped_status(self, status: Object, ends: Mapping[str, Ending]) -> Object:
-        """What waits to begin again has ended as it did the last time."""
+        """The status of a container in a stopped pod. One that was waiting to restart shows the end of its last run."""
         if "running" in status["state"]:
             end = ends[status["name"]]
             return self._ended(status, end.exit_code, at=end.at)
@@ -570,8 +579,8 @@ class _Pod:
 
     def _as_status(
         self,
-        inits: Sequence[tuple[Object, Object]],
-        mains: Sequence[tuple[Object, Object]],
+        inits: Containers,
+        mains: Containers,
         started: str,
         phase: str,
         stop: Stop | None = None,
@@ -584,7 +593,7 @@ class _Pod:
             "podIP": next(iter(self._place.pod_ips), ""),
             "podIPs": [{"ip": ip} for ip in self._place.pod_ips],
             "qosClass": self._old.get("qosClass", "BestEffort"),
-            "conditions": self._conditions(inits, mains, phase, stop),
+            "conditions": pod_conditions(self._pod, inits, mains, phase, self._now, resizes=self._resizing, stop=stop),
             "containerStatuses": sorted((found for _, found in mains), key=lambda found: str(found["name"])),
         }
         if stop is not None and stop.reason:
@@ -599,183 +608,9 @@ class _Pod:
         after = min(self._waits, default=None)
         return Next(None if same else status, after)
 
-    def _conditions(
-        self,
-        inits: Sequence[tuple[Object, Object]],
-        mains: Sequence[tuple[Object, Object]],
-        phase: str,
-        stop: Stop | None,
-    ) -> list[Object]:
-        old = {found["type"]: found for found in self._old.get("conditions") or ()}
-        made = [
-            ("PodReadyToStartContainers", phase not in TERMINAL, "", ""),
-            self._initialized(inits, mains, phase, old),
-            self._ready(inits, mains, phase, old),
-            self._containers_ready(inits, mains, phase, "ContainersReady"),
-            ("PodScheduled", True, "", ""),
-        ]
-        if any(_may_reset(spec) for spec, _ in (*inits, *mains)):
-            made.append(self._resetting((*inits, *mains), phase))
-        for kind, (reason, message) in self._resizing.items():
-            if phase not in TERMINAL:
-                made.append((kind, True, reason, message))
-        if stop is not None and stop.condition:
-            made.append(("DisruptionTarget", True, "TerminationByKubelet", stop.condition))
-        found = [self._condition(old.get(kind), kind, holds, reason, message) for kind, holds, reason, message in made]
-        told = {kind for kind, *_ in made} | {resizing.PENDING, resizing.IN_PROGRESS}
-        return [*found, *(kept for kind, kept in old.items() if kind not in _OURS and kind not in told)]
-
-    def _condition(self, old: Object | None, kind: str, holds: bool, reason: str, message: str) -> Object:
-        value = "True" if holds else "False"
-        since = old["lastTransitionTime"] if old and old["status"] == value else rfc3339(self._now)
-        found: Object = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
-        if generation := self._pod["metadata"].get("generation"):
-            found["observedGeneration"] = generation
-        if reason:
-            found["reason"] = reason
-        if message:
-            found["message"] = message
-        return found
-
-    def _initialized(
-        self,
-        inits: Sequence[tuple[Object, Object]],
-        mains: Sequence[tuple[Object, Object]],
-        phase: str,
-        old: Mapping[str, Object],
-    ) -> tuple[str, bool, str, str]:
-        """What was initialized once stays so."""
-        if phase == "Succeeded":
-            return ("Initialized", True, "PodCompleted", "")
-        names = [spec["name"] for spec, status in inits if not self._are_initialized([(spec, status)])]
-        was = old.get("Initialized", {}).get("status") == "True"
-        if not names or was or any("waiting" not in status["state"] for _, status in mains):
-            return ("Initialized", True, "", "")
-        message = f"containers with incomplete status: [{' '.join(names)}]"
-        return ("Initialized", False, "ContainersNotInitialized", message)
-
-    @staticmethod
-    def _resetting(containers: Sequence[tuple[Object, Object]], phase: str) -> tuple[str, bool, str, str]:
-        kind = "AllContainersRestarting"
-        if phase in TERMINAL:
-            return (kind, False, "PodCompleted" if phase == "Succeeded" else "PodFailed", "")
-        if all(_is_reset(status) for _, status in containers):
-            return (kind, True, "RestartAllContainersStarted", "container exited with restart policy rule")
-        return (kind, False, "", "")
-
-    def _containers_ready(
-        self,
-        inits: Sequence[tuple[Object, Object]],
-        mains: Sequence[tuple[Object, Object]],
-        phase: str,
-        kind: str,
-    ) -> tuple[str, bool, str, str]:
-        if phase == "Succeeded":
-            return (kind, False, "PodCompleted", "")
-        if phase == "Failed":
-            return (kind, False, "PodFailed", "")
-        asked = [*((spec, status) for spec, status in inits if _is_sidecar(spec)), *mains]
-        names = [spec["name"] for spec, status in asked if not status["ready"]]
-        if not names:
-            return (kind, True, "", "")
-        return (kind, False, "ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
-
-    def _ready(
-        self,
-        inits: Sequence[tuple[Object, Object]],
-        mains: Sequence[tuple[Object, Object]],
-        phase: str,
-        old: Mapping[str, Object],
-    ) -> tuple[str, bool, str, str]:
-        found = self._containers_ready(inits, mains, phase, "Ready")
-        if not found[1]:
-            return found
-        problems = []
-        for gate in self._spec.get("readinessGates") or ():
-            kind = gate["conditionType"]
-            if kind not in old:
-                problems.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
-            elif old[kind]["status"] != "True":
-                problems.append(f'the status of pod readiness gate "{kind}" is not "True", but {old[kind]["status"]}')
-        return ("Ready", False, "ReadinessGatesNotReady", ", ".join(problems)) if problems else found
-
     def _container_id(self, name: str, restarts_: int) -> str:
-        return f"containerd://{_digest(self._pod['metadata']['uid'], name, str(restarts_))}"
-
-
-def _reset(status: Object) -> Object:
-    """Its container was removed, to begin again with all others."""
-    if "waiting" in status["state"] and not status.get("lastState"):
-        return status
-    return {
-        **_waiting(status, _RESETTING, _REMOVED),
-        "lastState": {"terminated": {"exitCode": KILLED, "reason": _RESETTING, "message": _REMOVED}},
-        "restartCount": status["restartCount"] + 1,
-    }
-
-
-def _is_reset(status: Object) -> bool:
-    return bool((status["state"].get("waiting") or {}).get("reason") == _RESETTING)
-
-
-def _may_reset(spec: Object) -> bool:
-    return any(rule["action"] == restarts.RESTART_ALL for rule in spec.get("restartPolicyRules") or ())
-
-
-def _lost(status: Object) -> Object:
-    """It has never begun."""
-    terminated = {"exitCode": KILLED, "reason": "ContainerStatusUnknown", "message": _LOST}
-    return {**status, "state": {"terminated": terminated}, "ready": False}
-
-
-def _last_exit_code(status: Object) -> int | None:
-    """Of the run before; None: there was none."""
-    last = (status.get("lastState") or {}).get("terminated")
-    code: int | None = last["exitCode"] if last else None
-    return code
-
-
-def _new_status(spec: Object) -> Object:
-    return {
-        "name": spec["name"],
-        "state": {"waiting": {"reason": "ContainerCreating"}},
-        "lastState": {},
-        "ready": False,
-        "restartCount": 0,
-        "image": spec.get("image", ""),
-        "imageID": "",
-        "started": False,
-    }
-
-
-def _waiting(status: Object, reason: str, message: str = "") -> Object:
-    waiting = {"reason": reason, **({"message": message} if message else {})}
-    return {**status, "state": {"waiting": waiting}, "ready": False, "started": False}
-
-
-def _is_sidecar(spec: Object) -> bool:
-    return spec.get("restartPolicy") == "Always"
-
-
-def _exit_code(status: Object) -> int | None:
-    """None: it hasn't ended."""
-    terminated = status["state"].get("terminated")
-    code: int | None = terminated["exitCode"] if terminated else None
-    return code
-
-
-def _failed(status: Object) -> bool:
-    return _exit_code(status) not in (None, 0)
-
-
-def _ended(status: Object) -> float | None:
-    terminated = status["state"].get("terminated")
-    return seconds_of(terminated.get("finishedAt")) if terminated else None
+        return f"containerd://{digest(self._pod['metadata']['uid'], name, str(restarts_))}"
 
 
 def _go_seconds(seconds: int) -> str:
     return f"{seconds // 60}m{seconds % 60}s" if seconds >= 60 else f"{seconds}s"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -21,7 +21,7 @@ from fakeapiserver.nodes.eviction import (
     message,
     ranked,
 )
-from fakeapiserver.nodes.lifecycle import TERMINAL
+from fakeapiserver.nodes.pod_conditions import TERMINAL
 from fakeapiserver.nodes.simulation import NodeState, Simulation
 from fakeapiserver.nodes.termination import Stop
 

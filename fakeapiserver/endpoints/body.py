@@ -55,8 +55,8 @@ GO_TYPE_META: Final = (
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _FRACTION: Final = re.compile(rb"\d[.eE]")
 _LONG_NUMBER: Final = re.compile(rb"\d{19}")
-# What JSON takes and YAML refuses or reads otherwise: some characters, as they are or escaped, and long keys.
-_NO_YAML: Final = re.compile(rb"\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
+# What JSON takes and YAML refuses or reads otherwise: a tab in front, some characters, as they are or escaped, and long keys.
+_NO_YAML: Final = re.compile(rb"^\s*\t|\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
 _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
 _OWNED_FIELDS: Final = ("metadata", "managedFields", "*", "fieldsV1")

@@ -94,6 +94,13 @@ def test_json_that_is_no_yaml_is_refused_where_yaml_is_expected(text: bytes, com
         decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)
 
 
+@pytest.mark.parametrize("blanks", [b"\t", b" \t ", b"\n\t"], ids=repr)
+def test_yaml_does_not_begin_with_a_tab(blanks: bytes) -> None:
+    body = blanks + b'{"metadata":{"name":"m"}}'
+    with pytest.raises(StatusError, match="found character that cannot start any token"):
+        decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)
+
+
 def test_a_line_separator_in_yaml_stays() -> None:
     body = '{"metadata":{"name":"m"},"data":{"k":"a\u2028b"}}'.encode()
     assert decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)["data"] == {"k": "a\u2028b"}

@@ -11,7 +11,6 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.pod_resources import is_extended
-from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.resource_list import int64_value, is_whole, quantity
 
 NameRule = Callable[[str, Path], ErrorList]
@@ -51,11 +50,15 @@ def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = 
 
 def resource_name_errors(name: str, path: Path) -> ErrorList:
     """A name of the system's own, or one with a domain (validateResourceName)."""
-    if errors := name_errors(name, names.is_qualified_name, path):
+    if errors := qualified_resource_name_errors(name, path):
         return errors
     if "/" in name or name in _STANDARD or name.startswith(_HUGE_PAGES_OF_ANY):
         return []
-    return [field.invalid(path, name, "must be a standard resource type or fully qualified")]
+    return [field.invalid(path, field.json_text(name), "must be a standard resource type or fully qualified")]
+
+
+def qualified_resource_name_errors(name: str, path: Path) -> ErrorList:
+    return [field.invalid(path, field.json_text(name), problem) for problem in names.is_qualified_name(name)]
 
 
 def amount_errors(name: str, amount: str, path: Path) -> ErrorList:
@@ -72,9 +75,9 @@ def container_resource_name_errors(name: str, path: Path) -> ErrorList:
     errors = resource_name_errors(name, path)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not name.startswith(HUGE_PAGES):
-            errors.append(field.invalid(path, name, "must be a standard resource for containers"))
+            errors.append(field.invalid(path, field.json_text(name), "must be a standard resource for containers"))
     elif "kubernetes.io/" not in name and not is_extended(name):
-        errors.append(field.invalid(path, name, "doesn't follow extended resource name standard"))
+        errors.append(field.invalid(path, field.json_text(name), "doesn't follow extended resource name standard"))
     return errors
 
 

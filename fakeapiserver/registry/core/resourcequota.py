@@ -5,13 +5,13 @@ Upstream: pkg/registry/core/resourcequota/strategy.go.
 
 from typing import Final
 
-from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.pod_resources import is_extended
-from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.resource_list import is_whole, quantity, round_up_resources
+from fakeapiserver.registry.core.resource_requirements_validation import qualified_resource_name_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
@@ -137,12 +137,12 @@ def _list_errors(amounts: dict[str, str] | None, path: Path) -> ErrorList:
 
 def _amount_errors(name: str, amount: str, path: Path) -> ErrorList:
     path = path.key(name)
-    errors = name_errors(name, names.is_qualified_name, path)
+    errors = qualified_resource_name_errors(name, path)
     standard = _is_standard(name)
     if not errors and "/" not in name and not standard and name != "storage":
-        errors.append(field.invalid(path, name, "must be a standard resource type or fully qualified"))
+        errors.append(field.invalid(path, field.json_text(name), "must be a standard resource type or fully qualified"))
     if "/" not in name and not standard:
-        errors.append(field.invalid(path, name, "must be a standard resource for quota"))
+        errors.append(field.invalid(path, field.json_text(name), "must be a standard resource for quota"))
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))
     if (name in _WHOLE or is_extended(name)) and not is_whole(amount):

@@ -106,7 +106,7 @@ def fully_qualified_errors(name: str, path: Path) -> ErrorList:
     errors = qualified_errors(name, path)
     if "/" not in name:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
-        errors.append(field.invalid(path, name, detail))
+        errors.append(field.invalid(path, field.json_text(name), detail))
     return errors
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.core import RESOURCES
 
 Json = dict[str, Any]
@@ -39,6 +40,12 @@ def container(**lists: Json) -> Json:
         (
             {"type": "example.com/x", "max": {"x": "1", "pods": "1"}},
             ['max[x]: Invalid value: "x": must be a standard resource type or fully qualified'],
+        ),
+        (
+            {"type": "example.com/x", "max": {"a/b<c": "1"}},
+            [
+                f'max[a/b<c]: Invalid value: "a/b\\u003cc": name part {names.is_qualified_name("a/b<c")[0].removeprefix("name part ")}'
+            ],
         ),
         (
             {"type": "Pod", "default": {"x": "1"}},

@@ -319,7 +319,7 @@ def _run(scenario: Mapping[str, Any], client: Client, webhook: "Webhook | None",
         if audit is not None:
             audit_ids.append(str(uuid.uuid4()))
             presenting = {**presenting, "headers": {**presenting.get("headers", {}), "Audit-Id": audit_ids[-1]}}
-        answers.append(_awaited(presenting, client, answers, 40.0 if patient else 5.0))
+        answers.append(_awaited(presenting, client, answers, 40.0 if patient else 20.0))
     if audit is not None:
         for answer, events in zip(answers, audit.events(audit_ids), strict=True):
             answer["audit"] = events

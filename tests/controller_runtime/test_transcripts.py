@@ -36,13 +36,13 @@ CHOSEN = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
     (r"(?<=resourceVersion: )\"\d+\"", "VERSION"),
+    (r"https://127\.0\.0\.1:\d+", "SERVER"),  # whose port may look like a service's
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r"(?<=:|\s)3\d{4}\b", "PORT"),
     (r"(?<=-)\d{10}\b", "MOMENT"),
     (r"(?<=\s)(\d+[smh])+(?=\s|$)", "AGE"),
     (r"(?<=[^\n ]) {2,}", "  "),
     (r" from \w+ namespace", ""),  # newer kubectls say it
-    (r"https://127\.0\.0\.1:\d+", "SERVER"),
 )
 
 

@@ -77,7 +77,8 @@ def test_forgotten_history_answers_410(client: Client) -> None:
     assert client.status("GET", f"{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact") == 410
 
 
-def test_a_lost_watch_ends(client: Client) -> None:
+def test_a_lost_watch_ends(cluster: Cluster, client: Client) -> None:
+    cluster.settle()  # controllers write ConfigMaps too
     with client.open("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion={revision(client)}") as watch:
         assert client.ask("GET", "/fakeapiserver/state")["watches"] >= 1
         assert client.ask("POST", "/fakeapiserver/watches/lose")["watches"] >= 1

@@ -75,7 +75,7 @@ def test_verbose_health_names_each_check_and_what_cannot_be_excluded(client: Cli
 
 
 def test_status_pages(client: Client) -> None:
-    assert re.search(r"\nUp  0 hr 00 min \d\d sec\n", text(client, "/statusz")[1])
+    assert re.search(r"\nUp  0 hr \d\d min \d\d sec\n", text(client, "/statusz")[1])
     assert "\nauthorization-mode [Node,RBAC]\n" in text(client, "/flagz")[1]
     as_statusz = "application/json;as=Statusz;g=config.k8s.io;v=v1beta1"
     answer = client.send({"method": "GET", "path": "/statusz", "accept": as_statusz}, [])

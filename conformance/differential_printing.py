@@ -345,7 +345,9 @@ def main() -> int:
     parser: argparse.ArgumentParser = comparing(__doc__, random=100)
     parser.add_argument("--kubectl", default="kubectl")
     parser.add_argument("--kind", default="", help="only collections whose path has this in it")
-    parser.add_argument("--part", action="append", choices=_PARTS, help="what to do (default: all, in order); created is once")
+    parser.add_argument(
+        "--part", action="append", choices=_PARTS, help="what to do (default: all, in order); created is once"
+    )
     arguments = parser.parse_args()
     oracle, server = (
         Client(url, token)

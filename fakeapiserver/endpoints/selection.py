@@ -80,5 +80,5 @@ def _converted(selector: fields.Selector, scope: RequestScope) -> fields.Selecto
 def _unknown_field(name: str, scope: RequestScope) -> str:
     assert scope.store is not None
     if scope.kind.custom or scope.store.strategy.selectable_fields:
-        return scope.store.strategy.unknown_field.format(name, kind=scope.gvk)
+        return scope.store.strategy.unknown_field.format(name, quoted=go_quote(name), kind=scope.gvk)
     return f'{go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'

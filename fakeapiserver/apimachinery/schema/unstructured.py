@@ -8,6 +8,7 @@ Differs from decoding JSON in its words, and in that whole floats are integers a
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go_integer import to_int64
 from fakeapiserver.apimachinery.schema.builtin import RAW, DecodeError, compile_builtin
 from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, go_types_in
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
@@ -102,8 +103,7 @@ def _integer(value: Any, size: str, go_type: str) -> int:
     if type(value) is float:
         if value != value // 1:
             raise DecodeError(f"cannot convert float64 to {go_type}")
-        # What no int64 holds becomes the least one, on amd64.
-        value = int(value) if -(1 << 63) <= value < 1 << 63 else -(1 << 63)
+        value = to_int64(value)
     if type(value) is not int:
         raise DecodeError(f"unrecognized type: {size}")
     half = 1 << (31 if size == "int32" else 63)

@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.field import (
     too_many,
     type_invalid,
 )
+from fakeapiserver.apimachinery.go_integer import to_int64
 from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
 from fakeapiserver.apimachinery.schema.patterns import compile_pattern
 from fakeapiserver.apimachinery.schema.resolve import Schema
@@ -135,18 +136,12 @@ def _enum_equal(value: Any, allowed: Any) -> bool:
     if isinstance(value, bool) or isinstance(allowed, bool):
         return False
     if isinstance(value, int | float) and isinstance(allowed, int | float):
-        return (float(value) if isinstance(allowed, float) else _int64(value)) == allowed
+        return (float(value) if isinstance(allowed, float) else to_int64(value)) == allowed
     return isinstance(value, int) and isinstance(allowed, str) and 0 < value < 0xD800 and chr(value) == allowed
 
 
 def _fits_int64(number: int) -> bool:
     return -(1 << 63) <= number < 1 << 63
-
-
-def _int64(number: float) -> int:
-    """Go's conversion: what doesn't fit becomes the smallest number."""
-    whole = int(number)
-    return whole if _fits_int64(whole) else -(1 << 63)
 
 
 def go_number(number: float) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go_integer import to_int64
 from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch.go_format import go_value
@@ -59,7 +60,7 @@ def _cell(kind: str, value: Any, now: float) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # A column of numbers holds floats, of which whole ones look like integers.
-    return int(value) if kind == "integer" else int(float(value)) if isinstance(value, int) else value
+    return to_int64(value) if kind == "integer" else int(float(value)) if isinstance(value, int) else value
 
 
 def _age(text: str, now: float) -> str:

@@ -23,7 +23,7 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         default_propagation="Orphan",
         selectable_fields={"status.successful": "status.succeeded"},
-        unknown_field='field label "{}" not supported for Job',
+        unknown_field="field label {quoted} not supported for Job",
         gated_fields=gated_pod_fields("spec", "template", "spec"),
     ),
 }

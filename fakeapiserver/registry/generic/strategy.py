@@ -120,7 +120,7 @@ class Strategy(Struct, kw_only=True):
     companions: tuple[GroupResource, ...] = ()
     # Field selectors besides metadata.name and metadata.namespace -> the path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
-    # How a selector by any other field is refused; {} is the field, {kind} the served kind.
+    # How a selector by any other field is refused; {} is the field, {quoted} the same as Go quotes it, {kind} the served kind.
     unknown_field: str = "field label not supported: {}"
 
     @property

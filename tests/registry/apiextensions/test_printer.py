@@ -30,3 +30,9 @@ def test_numbers_are_as_exact_as_floats() -> None:
     row = row_printer([{"type": kind, "jsonPath": ".spec.big"} for kind in ("integer", "number", "string")])
     obj = {"metadata": {"name": "x"}, "spec": {"big": 9007199254740993}}
     assert row(obj, 0.0) == ["x", 9007199254740993, 9007199254740992, "9007199254740993"]
+
+
+def test_a_float_that_no_integer_holds_is_the_least_one() -> None:
+    row = row_printer([{"type": "integer", "jsonPath": ".spec.big"}])
+    for big, shown in ((1e30, -(1 << 63)), (-1e30, -(1 << 63)), (9.9, 9), (-9.9, -9)):
+        assert row({"metadata": {"name": "x"}, "spec": {"big": big}}, 0.0) == ["x", shown]

@@ -60,6 +60,8 @@ _NO_YAML: Final = re.compile(rb"^\s*\t|\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s
 _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
 _OWNED_FIELDS: Final = ("metadata", "managedFields", "*", "fieldsV1")
+INTERNAL: Final = "__internal"
+"""The version in which upstream works with an object of any version."""
 _TYPE_FIELDS: Final = {"kind": "kind", "apiversion": "apiVersion"}
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
 # Where it isn't the group's first word: kinds that moved are the same type inside.
@@ -457,8 +459,10 @@ def _other_version(found: GroupVersionKind, gvk: GroupVersionKind) -> StatusErro
 
 
 def not_registered(gvk: GroupVersionKind) -> str:
-    kind, version = go_quote(gvk.kind), go_quote(str(gvk.group_version))
-    return f'no kind {kind} is registered for version {version} in scheme "pkg/runtime/scheme.go:111"'
+    version = f"version {go_quote(str(gvk.group_version))}"
+    if gvk.version == INTERNAL:
+        version = f"the internal version of group {go_quote(gvk.group)}"
+    return f'no kind {go_quote(gvk.kind)} is registered for {version} in scheme "pkg/runtime/scheme.go:111"'
 
 
 def internal_package(group: str) -> str:

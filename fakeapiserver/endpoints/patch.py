@@ -28,6 +28,7 @@ from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import (
     GO_NAMES,
     GO_TYPE_META,
+    INTERNAL,
     about_metadata,
     checked_type_meta,
     decode_body,
@@ -274,11 +275,12 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
     unknown = [] if patched.get("apiVersion") else sorted(patched.keys() - {"kind", "apiVersion"})
     for name in unknown:
         del patched[name]
-    patched["kind"] = patched.get("kind") or gvk.kind
-    patched["apiVersion"] = patched.get("apiVersion") or str(gvk.group_version)
-    found = GroupVersionKind(*GroupVersion.parse(patched["apiVersion"]), patched["kind"])
-    if found != gvk:
+    # A version that isn't said is the internal one, of which the object is that the patch is decoded into.
+    version = patched.get("apiVersion") or str(GroupVersion(gvk.group, INTERNAL))
+    found = GroupVersionKind(*GroupVersion.parse(version), patched.get("kind") or gvk.kind)
+    if found not in (gvk, GroupVersionKind(gvk.group, INTERNAL, gvk.kind)):
         raise _invalid_patch(change.shown(ordered), not_registered(found))
+    patched |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
     return [f"unknown field {field.go_quote(name)}" for name in unknown]
 
 

@@ -317,8 +317,9 @@ def _with_what_may_change(spec: Object, before: Object) -> Object:
     """The new spec with the old values of what may change: what is left to differ may not."""
     munged = dict(spec)
     for name in ("containers", "initContainers"):
-        if name in spec:
-            pairs = zip(spec[name], before[name], strict=True)
+        # Upstream puts them together anew: of an empty list there is nothing left.
+        if now := munged.pop(name, None):
+            pairs = zip(now, before[name], strict=True)
             munged[name] = [{**container, "image": old.get("image")} for container, old in pairs]
     names_kept = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
     if before.get("schedulingGates"):

@@ -72,7 +72,8 @@ class PortOperation(Struct):
 
     def allocate_next(self) -> int:
         """FullError. A dry run's ports are made up."""
-        port = max(self.taken, default=_BEFORE_DRY_RUN) + 1 if self.dry_run else self.ports.allocate_next()
+        made_up = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
+        port = made_up if self.dry_run else self.ports.allocate_next()
         self.taken.append(port)
         return port
 

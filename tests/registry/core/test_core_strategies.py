@@ -230,3 +230,11 @@ def test_fields_that_pods_are_selected_by() -> None:
     assert labels["spec.host"] == "spec.nodeName"
     assert found.keys() <= labels.keys()
     assert "metadata.namespace" not in RESOURCES["nodes"].field_labels(namespaced=False)
+
+
+def test_a_dry_run_makes_up_ports_above_zero() -> None:
+    ports = PortOperation(NodePorts(), dry_run=True)
+    assert ports.allocate_next() == 32769
+    ports = PortOperation(NodePorts(), dry_run=True)
+    ports.taken.append(-1)
+    assert ports.allocate_next() == 1

@@ -24,7 +24,9 @@ _ADDRESS: Final = "0xc000000000"
 _OF_RESOURCES: Final = re.compile(
     r"\.(?:hard|max|min|default|\w+Ratio|\w+Request|limits|requests|capacity|allocatable)\["
 )
-_RESIZED: Final = 'supported values: "cpu", "memory"'
+# Details of what is shown as it is: names of a type of their own.
+_PLAIN: Final = ('supported values: "cpu", "memory"', 'supported values: "ControllerResizeInProgress"')
+_RULES: Final = "either `defaultBackend` or `rules` must be specified"
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
 # Go's type of what is refused at a place, where the value alone doesn't tell it.
 _TYPES: Final = (
@@ -58,13 +60,31 @@ _REQUIREMENT: Final = (
     ("Operator", "operator", "", "v1.LabelSelectorOperator"),
     ("Values", "values", "", "[]string"),
 )
-_WIRE_TYPES: Final = {"v1.LabelSelector": _SELECTOR, "v1.LabelSelectorRequirement": _REQUIREMENT}
+_METADATA: Final = (
+    *((name[0].upper() + name[1:], name, "", "string") for name in ("name", "generateName", "namespace", "selfLink")),
+    ("UID", "uid", "", "types.UID"),
+    ("ResourceVersion", "resourceVersion", "", "string"),
+    ("Generation", "generation", "", "int64"),
+    ("CreationTimestamp", "creationTimestamp", "", "time.Time"),
+    ("DeletionTimestamp", "deletionTimestamp", "", "*v1.Time"),
+    ("DeletionGracePeriodSeconds", "deletionGracePeriodSeconds", "", "*int64"),
+    ("Labels", "labels", "", "map[string]string"),
+    ("Annotations", "annotations", "", "map[string]string"),
+    ("OwnerReferences", "ownerReferences", "", "[]v1.OwnerReference"),
+    ("Finalizers", "finalizers", "", "[]string"),
+    ("ManagedFields", "managedFields", "", "[]v1.ManagedFieldsEntry"),
+)
+_WIRE_TYPES: Final = {
+    "v1.LabelSelector": _SELECTOR,
+    "v1.LabelSelectorRequirement": _REQUIREMENT,
+    "v1.ObjectMeta": _METADATA,
+}
 
 
 def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
     """What a refusal of a field with a detail shows; None if it shows what later versions do."""
     if isinstance(value, str):
-        if (place.endswith(f"[{value}]") and _OF_RESOURCES.search(place)) or detail == _RESIZED:
+        if (place.endswith(f"[{value}]") and _OF_RESOURCES.search(place)) or detail.startswith(_PLAIN):
             return value  # a resource's name, which has words of its own
         if place.endswith("Time") and (time := _TIME.fullmatch(value)):
             return f"{time[1]} {time[2]} +0000 UTC"
@@ -72,14 +92,14 @@ def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
         return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
     if isinstance(value, Raw):  # a text of a named type, or what points to one
         text = decode(value)
-        if detail == _RESIZED:
+        if detail.startswith(_PLAIN):
             return str(text)
         return go_quote(text) if isinstance(text, str) else _raw_extension(bytes(value))
     if isinstance(value, bool | int | float):
         return None
     if isinstance(value, InternalForm):
         return _struct(value.value, _name_of(value))
-    found = _type_at(place)
+    found = "[]networking.IngressRule" if detail == _RULES else _type_at(place)
     if value is None:
         return f"{found}(nil)" if found not in ("", _QUANTITY, _INT_OR_STRING) else '"null"'
     if isinstance(value, list) and value and isinstance(value[0], InternalForm):
@@ -107,6 +127,10 @@ def _name_of(form: InternalForm) -> str:
 
 def _shown(value: Any, kind: str) -> str:
     """A value of a type as %#v prints it below the top."""
+    if kind == "*v1.Time" and value is None:
+        return "<nil>"
+    if kind == "time.Time" and value is None:
+        return "time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)"
     if kind.startswith("*"):
         return f"({kind})({'nil' if value is None else _ADDRESS})"
     if kind.startswith("[]"):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.authenticators.bearertoken import bearer_token
 from fakeapiserver.auth.interfaces import (
@@ -39,11 +39,22 @@ def reviews(
     audiences: tuple[str, ...],
     version: str,
 ) -> Mapping[GroupResource, Virtual]:
-    return {
+    found: Mapping[GroupResource, Virtual] = {
         **access_reviews(authorizer, rules, version),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
         GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, audiences),
     }
+    return found if version >= "v1.34" else {name: _Untimed(review) for name, review in found.items()}
+
+
+class _Untimed(Struct, frozen=True):
+    """1.33 shows that what is never stored has no time."""
+
+    review: Virtual
+
+    async def create(self, request: Request, obj: Object) -> Object:
+        answer = await self.review.create(request, obj)
+        return {**answer, "metadata": {"creationTimestamp": None, **metadata(answer)}}
 
 
 class SelfReview(Struct, frozen=True):

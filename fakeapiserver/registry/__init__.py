@@ -28,7 +28,7 @@ def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) 
     table: dict[str, Strategy] = import_module(module).RESOURCES if find_spec(module) else {}
     found = table.get(resource.gvr.resource) or Strategy()
     disabled = tuple(
-        paths
+        [path for path in paths if features.at_least(found.gated_since.get(path, ""))]
         for gate, paths in found.gated_fields.items()
         if not features.enabled(gate) and features.at_least(found.gated_since.get(gate, ""))
     )

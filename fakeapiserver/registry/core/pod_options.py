@@ -72,7 +72,7 @@ class WithPods(Strategy, kw_only=True):
 
     pod_options: PodOptions = DEFAULT_OPTIONS
     # 1.33 has no such gate, and refuses what it is about.
-    gated_since: Mapping[str, str] = field(default_factory=lambda: {"ContainerRestartRules": "v1.34"})
+    gated_since: Mapping[str | FieldPath, str] = field(default_factory=lambda: {"ContainerRestartRules": "v1.34"})
     # Where the object has its PodSpec.
     pod_spec_path: FieldPath = ("spec", "template", "spec")
 

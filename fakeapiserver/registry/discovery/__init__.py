@@ -7,6 +7,7 @@ RESOURCES: dict[str, Strategy] = {
     "endpointslices": EndpointSliceStrategy(
         legacy_addresses=True,
         has_generation=True,
+        generation_counts_disabled=True,
         update_meta_checks=("create",),
         gated_fields={"PreferSameTrafficDistribution": [("endpoints", "*", "hints", "forNodes")]},
     )

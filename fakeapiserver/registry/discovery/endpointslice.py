@@ -39,6 +39,10 @@ class EndpointSliceStrategy(Strategy, kw_only=True):
     def raises_generation(self, obj: Object, old: Object) -> bool:
         return super().raises_generation(obj, old) or labels(obj) != labels(old)
 
+    def takes_loose_addresses(self, obj: Object) -> bool:
+        """IPv6 came with strict rules."""
+        return obj.get("addressType") != "IPv6"
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         found = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
         return found + _address_warnings(obj)

@@ -5,7 +5,7 @@ Upstream: the histories of k8s.io/apimachinery/pkg/util/validation, k8s.io/apima
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -44,6 +44,10 @@ _WORDS: Final = (
     _Words("v1.33", re.compile("^must be a valid path"), "fieldPath must be a valid path"),
     _Words("v1.33", re.compile(r"(may not be more than 1 byte|must have at most 1 item)$"), r"\1s"),
     _Words("v1.35", re.compile("when pod `restartPolicy` is"), "when `restartPolicy` is"),
+    _Words("v1.35", re.compile("is invalid: use"), "will be considered invalid in a future Kubernetes release: use"),
+    _Words("v1.34", re.compile('(?<="Equal", "Exists"), "Lt", "Gt"$'), ""),
+    _Words("v1.33", re.compile("^when `hostUsers` is"), "when `pod.Spec.HostUsers` is"),
+    _Words("v1.33", re.compile(re.escape("_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?")), "[a-z0-9]([-a-z0-9]*[a-z0-9])?"),
     _Words("v1.34", re.compile(rf"(?<=\.)(?:{_EMBEDDED})\.(?=\S* of type )"), ""),
 )
 
@@ -60,19 +64,32 @@ class _Said(NamedTuple):
     detail: str = ""
 
 
+def _at_key(key: str, error: Error) -> ErrorList:
+    return [replace(error, field=f"{error.field}.{key}")]
+
+
+def _without_names(error: Error) -> Error:
+    return replace(error, value={key: {} for key in error.value}) if isinstance(error.value, dict) else error
+
+
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
 _SAID: Final = (
     # An absent name was judged as a name, too.
     _Said(
         "v1.34",
-        re.compile(r"(?<!flexVolume)\.driver$|^spec\.attacher$|^spec\.drivers\[\d+\]\.name$"),
+        re.compile(r"(?<!flexVolume)\.driver$|^spec\.drivers\[\d+\]\.name$"),
         lambda error: [error, invalid(error.field, "", _NO_SUBDOMAIN)],
     ),
     _Said(
         "v1.34",
         re.compile("^handler$"),
         lambda error: [invalid(error.field, "", _NO_LABEL)],
+    ),
+    _Said(
+        "v1.33",
+        re.compile(r"^status\.conditions\[\d+\]\.type$"),
+        lambda error: [required(error.field, "must not be empty")],
     ),
     _Said(
         "v1.33",
@@ -91,9 +108,35 @@ _SAID: Final = (
         reason="FieldValueInvalid",
         detail="exactly one value must be specified",
     ),
+    # The names in a device's id weren't shown.
+    _Said(
+        "v1.34",
+        re.compile(r"^status\.devices\["),
+        lambda error: [_without_names(error)],
+        reason="FieldValueInvalid",
+        detail="must be an allocated device in the claim",
+    ),
+    _Said(
+        "v1.34",
+        re.compile(r"^status\.devices\[\d+\]$"),
+        lambda error: _at_key("deviceID", _without_names(error)),
+        reason="FieldValueDuplicate",
+    ),
+    # A duplicate was reported at its key.
+    *(
+        _Said("v1.34", re.compile(rf"{items}\[\d+\]$"), partial(_at_key, key), reason="FieldValueDuplicate")
+        for items, key in (
+            (r"(?:\.devices\.requests|\.firstAvailable|^spec\.devices|^spec\.sharedCounters)", "name"),
+            (r"\.consumesCounters", "counterSet"),
+            (r"^status\.reservedFor", "uid"),
+        )
+    ),
 )
 # The last version that names another field -> the newest's field, and the other one.
-_PLACES: Final = (("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),)
+_PLACES: Final = (
+    ("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),
+    ("v1.33", re.compile(r"^status\.allocatedResourceStatuses(?=\[|$)"), "status.allocatedResourceStatus"),
+)
 # It shows values as Go does.
 _GO_SYNTAX: Final = "v1.33"
 _NO_REVISION: Final = "must be specified for an update"

@@ -226,13 +226,18 @@ class Store:
         async with self.allocation.creating(obj, request.dry_run):
             return await self._insert(request, attributes, obj)
 
+    def _warn(self, request: WriteRequest, warnings: list[str]) -> None:
+        """In the words of the server's version."""
+        reword = self.strategy.reword if warnings else None
+        request.warnings += warnings if reword is None else map(reword, warnings)
+
     async def _insert(self, request: WriteRequest, attributes: Attributes, obj: Object) -> Written:
         prepare_for_create(request, self.strategy, obj)
         errors = self._validator(request).create_errors(obj, request.empties)
         if self._guard is not None:
             errors = await self._guard.errors(request, obj, None, errors)
         self._refuse(obj, errors, request.empties)
-        request.warnings += self.strategy.warnings_on_create(obj)
+        self._warn(request, self.strategy.warnings_on_create(obj))
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
         value = canonical.encode(self.versions.as_stored(obj))
@@ -298,9 +303,9 @@ class Store:
             errors = await self._guard.errors(request, new, old, errors)
         self._refuse(new, errors, request.empties)
         if request.subresource in ("", "scale"):
-            request.warnings += self.strategy.warnings_on_update(new, old)
+            self._warn(request, self.strategy.warnings_on_update(new, old))
         elif request.subresource == "status":
-            request.warnings += self.strategy.warnings_on_status_update(new, old)
+            self._warn(request, self.strategy.warnings_on_status_update(new, old))
         self.strategy.canonicalize(new)
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if request.view is not None:
@@ -585,7 +590,7 @@ class Store:
         return Validator(self.strategy.in_version(request.kind.gvk.group_version), request.kind, self.namespaced)
 
     def _refuse(self, obj: Object, errors: ErrorList, empties: "Empties") -> None:
-        if errors and (told := as_told(errors, self.strategy, empties)):
+        if errors and (told := as_told(errors, self.strategy, obj, empties)):
             raise new_invalid(GroupKind(self.kind.group, obj["kind"]), str(metadata(obj).get("name", "")), told)
 
 

@@ -90,8 +90,9 @@ class Strategy(Struct, kw_only=True):
     # Feature gate -> fields that are dropped from writes while it is off, unless the stored object has one of them
     # (field_paths.py says what a path is).
     gated_fields: Mapping[str, Sequence[FieldPath]] = field(default_factory=dict)
-    # Gate -> the first version (`v1.35`) in which it drops its fields; older servers accept them whatever the gate says.
-    gated_since: Mapping[str, str] = field(default_factory=dict)
+    # Gate, or one of its paths -> the first version (`v1.35`) in which it drops its fields; older servers accept them whatever
+    # the gate says.
+    gated_since: Mapping[str | FieldPath, str] = field(default_factory=dict)
     # While StrictIPCIDRValidation is off, addresses may have leading zeros and the like.
     legacy_addresses: bool = False
     # The server's feature gates, and of `gated_fields` those that are dropped there, one item per gate.
@@ -190,6 +191,10 @@ class Strategy(Struct, kw_only=True):
         """Removes the fields of features that are off, unless `old` has them."""
         if touches(obj, self.disabled_tree):
             drop_disabled_fields(obj, old, self.disabled_fields)
+
+    def takes_loose_addresses(self, obj: Object) -> bool:
+        """Whether its addresses may be written loosely while StrictIPCIDRValidation is off."""
+        return self.legacy_addresses
 
     def validate(self, obj: Object) -> ErrorList:
         """The errors in a new object, except those in its metadata."""

@@ -114,9 +114,9 @@ class Validator(Struct, frozen=True):
         return self.strategy.validate_update(new, old)
 
 
-def as_told(errors: ErrorList, strategy: Strategy, empties: "Empties") -> ErrorList:
+def as_told(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties") -> ErrorList:
     """The errors in the words of the server's version, with the values that were sent."""
-    if strategy.legacy_addresses and not strategy.features.enabled("StrictIPCIDRValidation"):
+    if not strategy.features.enabled("StrictIPCIDRValidation") and strategy.takes_loose_addresses(obj):
         from fakeapiserver.registry.core.field_formats import STRICT_ONLY
 
         errors = [error for error in errors if error.detail not in STRICT_ONLY]

@@ -29,6 +29,10 @@ def _gated_claim_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
     }
 
 
+def _gated_claim_fields_since(*spec: str) -> dict[str | FieldPath, str]:
+    return {"DRADeviceTaints": "v1.35", (*spec, "devices", "constraints", "*", "distinctAttribute"): "v1.35"}
+
+
 _CLAIM = _gated_claim_fields("spec")
 _RESULTS = ("status", "allocation", "devices", "results", "*")
 _DEVICES = ("spec", "devices", "*")
@@ -64,13 +68,13 @@ RESOURCES: dict[str, Strategy] = {
             "DRADeviceBindingConditions": [(*_RESULTS, "bindingConditions"), (*_RESULTS, "bindingFailureConditions")],
             "DRAResourceClaimDeviceStatus": [("status", "devices")],
         },
-        gated_since={"DRADeviceTaints": "v1.35"},
+        gated_since=_gated_claim_fields_since("spec"),
     ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
         returns_deleted_object=True,
         update_meta_checks=("create", "spec", "update"),
         gated_fields=_gated_claim_fields("spec", "spec"),
-        gated_since={"DRADeviceTaints": "v1.35"},
+        gated_since=_gated_claim_fields_since("spec", "spec"),
     ),
     "resourcepoolstatusrequests": ResourcePoolStatusRequestStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, status_reset_fields=("spec", "metadata")

@@ -43,10 +43,11 @@ _NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" i
 
 class DeviceFeatures(Struct, frozen=True):
     """What claims know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
-    (DRAListTypeAttributes), effects of taints."""
+    (DRAListTypeAttributes), effects of taints; and whether both are looked at where one of two may be given (until 1.34)."""
 
     shared: bool = True
     lists: bool = False
+    both: bool = False
     effects: Sequence[str] = EFFECTS
 
 
@@ -57,6 +58,7 @@ def device_features(features: FeatureGates) -> DeviceFeatures:
     return DeviceFeatures(
         features.enabled("DRAConsumableCapacity"),
         features.enabled("DRAListTypeAttributes"),
+        not features.at_least("v1.35"),
         EFFECTS if features.at_least("v1.35") else EFFECTS[:2],
     )
 
@@ -97,17 +99,20 @@ def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> Er
     exactly, choices = request.get("exactly"), request.get("firstAvailable")
     if exactly is None and not choices:
         return [*errors, field.required(path, _REQUEST_KINDS)]
-    if exactly is not None and choices:
-        return [*errors, field.invalid(path, None, f"{_REQUEST_KINDS}, but multiple fields are set")]
-    if exactly is not None:
-        return errors + _wanted_errors(exactly, path.child("exactly"), features)
-    return errors + set_errors(
-        choices,
-        _MAX_CHOICES,
-        partial(_choice_errors, features=features),
-        path.child("firstAvailable"),
-        lambda row: row.get("name", ""),
-    )
+    excess = exactly is not None and choices
+    if choices and (features.both or not excess):
+        errors += set_errors(
+            choices,
+            _MAX_CHOICES,
+            partial(_choice_errors, features=features),
+            path.child("firstAvailable"),
+            lambda row: row.get("name", ""),
+        )
+    if exactly is not None and (features.both or not excess):
+        errors += _wanted_errors(exactly, path.child("exactly"), features)
+    if excess:
+        errors.append(field.invalid(path, None, f"{_REQUEST_KINDS}, but multiple fields are set"))
+    return errors
 
 
 def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> ErrorList:

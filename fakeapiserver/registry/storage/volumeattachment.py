@@ -19,6 +19,7 @@ from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.storage.parameters import size_errors
 
 _MAX_MESSAGE: Final = 1024
+_SPEC: Final = Path("spec")
 
 
 class VolumeAttachmentStrategy(Strategy, kw_only=True):
@@ -29,21 +30,37 @@ class VolumeAttachmentStrategy(Strategy, kw_only=True):
             default_persistent_source(inline)
 
     def validate(self, obj: Object) -> ErrorList:
-        spec, path = obj["spec"], Path("spec")
-        source, at = spec.get("source") or {}, path.child("source")
-        errors = csi_driver_errors(spec.get("attacher", ""), path.child("attacher"))
-        errors += _source_errors(source, at)
-        errors += name_errors(spec.get("nodeName", ""), names.is_dns1123_subdomain, path.child("nodeName"))
-        errors += _attachment_status_errors(obj.get("status") or {}, Path("status"))
-        if (volume := source.get("persistentVolumeName")) is not None:
-            errors += name_errors(volume, names.is_dns1123_subdomain, at.child("persistentVolumeName"))
+        if self._names_first:
+            return self._errors(obj) + _volume_name_errors(obj)
+        return self._errors(obj) + self._attacher_errors(obj) + _volume_name_errors(obj)
+
+    def revalidate(self, obj: Object, old: Object) -> ErrorList:
+        """Until 1.35 only new ones are asked for good names."""
+        return self.validate(obj) if self._names_first else self._errors(obj)
+
+    @property
+    def _names_first(self) -> bool:
+        return self.features.at_least("v1.36")
+
+    def _attacher_errors(self, obj: Object) -> ErrorList:
+        attacher, path = obj["spec"].get("attacher", ""), _SPEC.child("attacher")
+        errors = csi_driver_errors(attacher, path)
+        if not attacher and not self.features.at_least("v1.35"):
+            errors += name_errors(attacher, names.is_dns1123_subdomain, path)
         return errors
+
+    def _errors(self, obj: Object) -> ErrorList:
+        spec = obj["spec"]
+        errors = self._attacher_errors(obj) if self._names_first else _missing_attacher_errors(spec)
+        errors += _source_errors(spec.get("source") or {}, _SPEC.child("source"))
+        errors += name_errors(spec.get("nodeName", ""), names.is_dns1123_subdomain, _SPEC.child("nodeName"))
+        return errors + _attachment_status_errors(obj.get("status") or {}, Path("status"))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return immutable_errors(_attachment_form(obj["spec"]), _attachment_form(old["spec"]), Path("spec"))
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return self.validate(obj)
+        return self.revalidate(obj, old)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"attached": False}
@@ -58,6 +75,17 @@ class VolumeAttachmentStrategy(Strategy, kw_only=True):
             (obj.get("status") or {}).get("attached", False),
             age(obj, now),
         ]
+
+
+def _missing_attacher_errors(spec: Object) -> ErrorList:
+    return [] if spec.get("attacher") else [field.required(_SPEC.child("attacher"))]
+
+
+def _volume_name_errors(obj: Object) -> ErrorList:
+    source = obj["spec"].get("source") or {}
+    if (volume := source.get("persistentVolumeName")) is None:
+        return []
+    return name_errors(volume, names.is_dns1123_subdomain, _SPEC.child("source", "persistentVolumeName"))
 
 
 def _source_errors(source: Object, path: Path) -> ErrorList:

@@ -77,5 +77,5 @@ def test_three_at_a_time_leave_no_process_behind(
         assert len({report["url"] for report in reports}) == 3
         for run in runs:
             run.send_signal(number)
-        assert [run.communicate(timeout=30) for run in runs] == [("", None)] * 3
+        assert [run.communicate(timeout=100) for run in runs] == [("", None)] * 3
         assert [run.returncode for run in runs] == [status] * 3

@@ -23,7 +23,7 @@ class Client:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, headers, method=method)
-        return urllib.request.urlopen(request, context=self._context, timeout=10)
+        return urllib.request.urlopen(request, context=self._context, timeout=60)
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """The answer's object. HTTPError unless it succeeds."""

@@ -96,7 +96,6 @@ def _fixtures() -> Path:
     return Path(json.loads(done.stdout)["Dir"]) / "test" / "testdata"
 
 
-@pytest.mark.timeout(120)
 def test_the_standards_own_pods_are_decided_as_they_say() -> None:
     decided = 0
     for path in sorted(_fixtures().glob("*/v1.*/*/*.yaml")):

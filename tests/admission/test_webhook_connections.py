@@ -65,7 +65,7 @@ def _handler(hook: Hook) -> type[BaseHTTPRequestHandler]:
             hook.timeouts.append(self.path.partition("?timeout=")[2])
             if review["request"]["name"] == "held":
                 hook.held.set()
-                hook.released.wait(10)
+                hook.released.wait(60)
             answer = (ANSWER % review["request"]["uid"]).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
@@ -143,18 +143,18 @@ def test_what_hangs_holds_up_nobody_else(client: Client, hook: Hook, fake_cluste
         "expression": "request.dryRun == false && has(object.data) && 'who' in object.data",
     }
     send(client, "POST", CONFIGMAPS, named("held"))
-    configure(client, hook.webhook(matchConditions=[name]))
+    configure(client, hook.webhook(matchConditions=[name], timeoutSeconds=30))
     slow = Client(fake_cluster.url, fake_cluster.token)
     with ThreadPoolExecutor(1) as pool:
         merge = {"type": "application/merge-patch+json"}
         waiting = pool.submit(send, slow, "PATCH", f"{CONFIGMAPS}/held", {"data": {"who": "slow"}}, **merge)
-        assert hook.held.wait(10)
+        assert hook.held.wait(60)
         assert send(client, "POST", CONFIGMAPS, named("other"))[0] == 201
         assert send(client, "GET", f"{CONFIGMAPS}/held")[0] == 200
         assert send(client, "PATCH", f"{CONFIGMAPS}/held", {"data": {"more": "x"}}, **merge)[0] == 200
         assert not waiting.done()
         hook.released.set()
-        status, found = waiting.result(10)
+        status, found = waiting.result(60)
     assert (status, found["data"]) == (200, {"who": "slow", "more": "x"})
     assert hook.calls == 2
 

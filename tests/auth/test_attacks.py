@@ -202,7 +202,7 @@ def ask(cluster: Cluster, request: bytes) -> list[tuple[int, dict[str, Any]]]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
         writer.write(request.replace(b"TOKEN", cluster.token.encode()))
         try:
-            return await asyncio.wait_for(reader.read(), 30)
+            return await asyncio.wait_for(reader.read(), 60)
         finally:
             writer.close()
 

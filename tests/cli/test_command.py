@@ -17,7 +17,7 @@ from fakeapiserver.cli.flags import UsageError, parse
 COMMAND = [sys.executable, "-m", "fakeapiserver"]
 
 
-def run(*arguments: str, timeout: float = 30) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
 
 
@@ -46,7 +46,7 @@ def test_serve_writes_a_private_kubeconfig(served: tuple[subprocess.Popen[str], 
 def test_serve_ends_on_a_signal(served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals) -> None:
     process, _ = served
     process.send_signal(number)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(

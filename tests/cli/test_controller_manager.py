@@ -148,7 +148,7 @@ def _running(cluster: Cluster, *flags: str) -> Iterator[str]:
         yield f"https://127.0.0.1:{port}"
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def _get(url: str, token: str = "") -> tuple[int, str]:
@@ -228,7 +228,7 @@ def test_who_has_lost_its_lease_ends_at_once() -> None:
                 await leases.patch("kube-controller-manager", {"spec": {"holderIdentity": "another"}})
 
         asyncio.run(take_over())
-        assert process.wait(30) == 1
+        assert process.wait(60) == 1
         assert process.stderr is not None
         with process.stderr as told:
             assert "leaderelection lost" in told.read()

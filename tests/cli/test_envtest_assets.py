@@ -28,12 +28,14 @@ from fakeapiserver.transport.certificates import KeyPair, create_authority, issu
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
 COMMAND = [sys.executable, "-m", "fakeapiserver", "envtest-assets"]
-DEADLINE = 20.0  # seconds; envtest's own
+DEADLINE = 60.0  # seconds
 
 
 def command(*arguments: str, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **environment, "PATH": path or os.environ["PATH"]}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=30, env=env)
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE, env=env
+    )
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def _simulated(cluster: Cluster, *flags: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 async def _pod(config: str, condition: str) -> Object:

@@ -56,7 +56,7 @@ def test_the_time_of_the_first_watch_isnt_that_of_those_after_it(monkeypatch: py
     async def main() -> list[bool]:
         source: Any = Source(seconds=0.03, enough=8)
         task = asyncio.create_task(reflector.Reflector(source, Store()).run())
-        await asyncio.wait_for(source.done.wait(), 30)
+        await asyncio.wait_for(source.done.wait(), 60)
         task.cancel()
         found: list[bool] = source.asked
         return found

@@ -154,7 +154,7 @@ def test_the_pods_side_is_closed_when_the_client_has_gone(monkeypatch: pytest.Mo
         async with streams.PortForwarder(rest, "web", 5432) as port:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.close()
-            await asyncio.wait_for(closed.wait(), 10)
+            await asyncio.wait_for(closed.wait(), 60)
 
     asyncio.run(talk(silent, work))
 

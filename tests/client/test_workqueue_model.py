@@ -216,7 +216,7 @@ def test_several_workers_never_have_one_item_at_a_time_and_lose_none(seed: int) 
                 workers[place] = asyncio.ensure_future(work())
             if dice.random() < 0.5:
                 await asyncio.sleep(0)
-        await asyncio.wait_for(queue.shut_down_with_drain(), 5)
+        await asyncio.wait_for(queue.shut_down_with_drain(), 60)
         assert stale == set()
         ended = await asyncio.gather(*workers, return_exceptions=True)
         assert {type(error) for error in ended} == {ShutDown}

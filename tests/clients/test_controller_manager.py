@@ -48,7 +48,6 @@ MISUNDERSTANDING = re.compile(
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no kube-controller-manager in KUBEBUILDER_ASSETS or on the PATH"),
-    pytest.mark.timeout(180),
 ]
 
 

@@ -158,7 +158,7 @@ def test_kopf_operator_reconciles_a_custom_resource(fake_cluster: Cluster) -> No
     thread = threading.Thread(target=_run_operator, args=(kopf, registry, stop, ready))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 21}}
         widgets.create_namespaced_custom_object("example.com", "v1", "default", "widgets", body)
         place = ("example.com", "v1", "default", "widgets", "w")
@@ -168,7 +168,7 @@ def test_kopf_operator_reconciles_a_custom_resource(fake_cluster: Cluster) -> No
         eventually(lambda: not widgets.list_namespaced_custom_object(*place[:4])["items"])
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(60)
 
 
 def _run_operator(kopf: Any, registry: Any, stop: threading.Event, ready: threading.Event) -> None:

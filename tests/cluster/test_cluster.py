@@ -22,7 +22,7 @@ def get(cluster: Cluster, path: str) -> Any:
     """One request as the admin, with the CA checked."""
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     request = urllib.request.Request(cluster.url + path, headers={"Authorization": f"Bearer {cluster.token}"})
-    with urllib.request.urlopen(request, context=context, timeout=10) as answer:
+    with urllib.request.urlopen(request, context=context, timeout=60) as answer:
         return json.load(answer)
 
 
@@ -79,7 +79,7 @@ def test_twenty_side_by_side_know_nothing_of_each_other() -> None:
 def get_with_token(cluster: Cluster, token: str) -> None:
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     request = urllib.request.Request(cluster.url + "/api", headers={"Authorization": f"Bearer {token}"})
-    urllib.request.urlopen(request, context=context, timeout=10)
+    urllib.request.urlopen(request, context=context, timeout=60)
 
 
 def test_runs_in_an_event_loop_without_a_thread() -> None:
@@ -100,7 +100,7 @@ def test_stopping_ends_open_watches_cleanly() -> None:
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     headers = {"Authorization": f"Bearer {cluster.token}"}
     request = urllib.request.Request(cluster.url + "/api/v1/namespaces?watch=true", headers=headers)
-    answer = urllib.request.urlopen(request, context=context, timeout=10)
+    answer = urllib.request.urlopen(request, context=context, timeout=60)
     first = json.loads(answer.readline())
     assert first["type"] == "ADDED"
     stopper = threading.Thread(target=cluster.stop)

@@ -29,7 +29,7 @@ def who(kubeconfig: str, tmp_path: Path) -> dict[str, Any]:
         context.load_cert_chain(pem)
     body = json.dumps({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}).encode()
     url = f"{cluster['server']}/apis/authentication.k8s.io/v1/selfsubjectreviews"
-    with urllib.request.urlopen(urllib.request.Request(url, body, headers), context=context, timeout=10) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), context=context, timeout=60) as answer:
         found: dict[str, Any] = json.load(answer)["status"]["userInfo"]
         return found
 
@@ -38,7 +38,7 @@ def create(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": "application/json"}
     request = urllib.request.Request(cluster.url + path, json.dumps(body).encode(), headers)
-    urllib.request.urlopen(request, context=context, timeout=10).close()
+    urllib.request.urlopen(request, context=context, timeout=60).close()
 
 
 def test_a_user_with_a_certificate(tmp_path: Path) -> None:

@@ -60,7 +60,6 @@ def test_without_a_binary_nothing_is_run(monkeypatch: pytest.MonkeyPatch, capsys
 @pytest.mark.skipif(
     e2e.BINARY not in os.environ or not shutil.which("kubectl"), reason=f"set {e2e.BINARY} to run a sample"
 )
-@pytest.mark.timeout(180)
 def test_a_sample_of_the_specs_passes() -> None:
     binary = Path(os.environ[e2e.BINARY])
     assert e2e.main([f"--binary={binary}", "--group=without nodes", f"--focus={SAMPLE}"]) == 0

@@ -58,7 +58,7 @@ def test_new_connections_get_the_new_certificate_if_it_fits_its_key(tmp_path: Pa
             async def is_shown() -> bool:
                 return await shown(server.port, tmp_path) == pair.certificate.decode()
 
-            await poll_until(is_shown, interval=0.02, timeout=20)
+            await poll_until(is_shown, interval=0.02, timeout=60)
 
         async def after(change: Callable[[], None], *, fails: bool) -> None:
             """The change is made, and the server has looked twice."""
@@ -69,7 +69,7 @@ def test_new_connections_get_the_new_certificate_if_it_fits_its_key(tmp_path: Pa
             async def has_looked() -> bool:
                 return count(counter) >= before + 2
 
-            await poll_until(has_looked, interval=0.01, timeout=20)
+            await poll_until(has_looked, interval=0.01, timeout=60)
 
         await shows(first)
         write(tmp_path, second.certificate, second.key)

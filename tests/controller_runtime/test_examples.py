@@ -19,7 +19,6 @@ from fakeapiserver.client.errors import StatusError
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ROOT = EXAMPLES.parent.parent
 OPERATORS = ("welcome_operator", "cronjob_operator")
-pytestmark = pytest.mark.timeout(240)  # programs are started
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 

@@ -17,7 +17,6 @@ from fakeapiserver.client import synchronous
 
 PROGRAM = Path(__file__).parent / "leading.py"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PROGRAM.parent.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-pytestmark = pytest.mark.timeout(120)  # programs are started, and leases end
 
 
 @pytest.fixture(params=["fake", "real"])
@@ -104,7 +103,7 @@ def test_never_two_leaders(server: str, namespace: str, managers: Managers) -> N
     paused = managers.signal("stopped", signal.SIGSTOP)
     managers.works("asked")
     managers.signal("stopped", signal.SIGCONT)
-    _, errors = managers.processes["stopped"].communicate(timeout=30)
+    _, errors = managers.processes["stopped"].communicate(timeout=60)
     assert managers.processes["stopped"].returncode == 1
     assert errors.strip().endswith("RuntimeError: leader election lost")
     # a turn of the event loop that it was stopped in goes on where it was: one look of each of the two, no more (a lease can't
@@ -113,7 +112,7 @@ def test_never_two_leaders(server: str, namespace: str, managers: Managers) -> N
     assert len({what for _, _, what in late}) == len(late)
 
     managers.signal("asked", signal.SIGTERM)
-    assert managers.processes["asked"].wait(30) == 0
+    assert managers.processes["asked"].wait(60) == 0
     with synchronous.connect(server) as client:
         lease = client.resource("leases.coordination.k8s.io", namespace).get("leading")
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseTransitions"]) == ("", 2)  # given back

@@ -260,7 +260,7 @@ def test_reads_come_from_the_cache_by_labels_and_indexes(fake_cluster: Cluster) 
             async def has_come() -> bool:
                 return len(await mine.list(CONFIG_MAP, labels={"mine": "yes"})) == 3
 
-            await poll_until(has_come, interval=0.01, timeout=10)
+            await poll_until(has_come, interval=0.01, timeout=60)
             red = await mine.list(CONFIG_MAP, fields={"data.team": "red"})
             assert [obj["metadata"]["name"] for obj in red] == ["a", "c"]
             assert "managedFields" not in red[0]["metadata"]

@@ -136,7 +136,7 @@ def test_metrics(fake_cluster: Cluster, tmp_path: Path) -> None:
             errors = manager.metrics.reconcile_errors.labels("configmap")
             return errors._value.get() >= 3  # type: ignore[attr-defined, no-any-return]
 
-        await poll_until(has_reconciled, interval=0.01, timeout=20)
+        await poll_until(has_reconciled, interval=0.01, timeout=60)
         text = await between_tries(port)
         names, values = shown(text)
         assert names == NAMES

@@ -109,7 +109,7 @@ async def seen(notes: list[str], *wanted: str) -> None:
     async def is_there() -> bool:
         return set(wanted) <= set(notes)
 
-    await poll_until(is_there, interval=0.01, timeout=20)
+    await poll_until(is_there, interval=0.01, timeout=60)
 
 
 async def lease(cluster: Cluster, **spec: Any) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def test_owners_without_a_namespace_are_asked_for_without_one(fake_cluster: Clus
         async with running(manager):
             await manager.elected.wait()
             await manager.client.create(config_map(ownerReferences=[reference]))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while (request := await asked.get()).name != "owner":
                     pass
         assert request == Request("", "owner")
@@ -384,8 +384,8 @@ def test_a_kind_may_come_after_its_controller(fake_cluster: Cluster, monkeypatch
                     return True
                 return False
 
-            await poll_until(is_served, interval=0.05, timeout=20)
-            async with asyncio.timeout(20):
+            await poll_until(is_served, interval=0.05, timeout=60)
+            async with asyncio.timeout(60):
                 await asked.wait()
 
     asyncio.run(scenario())

@@ -346,7 +346,7 @@ class Client:
             {"Authorization": f"Bearer {self._cluster.token}", "Content-Type": content_type},
             method=method,
         )
-        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60) as answer:
             return json.loads(answer.read())
 
     def pod(self, name: str, node: str = "node-1", **metadata: Any) -> None:

@@ -275,7 +275,7 @@ def test_functions_run_in_threads(cluster: Cluster) -> None:
     [(80, b"hello", b"HELLO"), (81, b"abc\n", b"cba"), (82, b"anything", b"fixed")],
 )
 def test_ports(client: synchronous.Client, port: int, said: bytes, answer: bytes) -> None:
-    with client.port_forward("web", port) as local, socket.create_connection(("127.0.0.1", local), 10) as connection:
+    with client.port_forward("web", port) as local, socket.create_connection(("127.0.0.1", local), 60) as connection:
         connection.sendall(said)
         assert connection.recv(100) == answer
 
@@ -283,7 +283,7 @@ def test_ports(client: synchronous.Client, port: int, said: bytes, answer: bytes
 def test_a_port_leads_elsewhere(cluster: Cluster, client: synchronous.Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         cluster.nodes.script(name="two", ports={0: f"127.0.0.1:{server.getsockname()[1]}"})
-        with client.port_forward("two", 5432) as local, socket.create_connection(("127.0.0.1", local), 10) as near:
+        with client.port_forward("two", 5432) as local, socket.create_connection(("127.0.0.1", local), 60) as near:
             far, _ = server.accept()
             with far:
                 near.sendall(b"ping")
@@ -421,6 +421,6 @@ def test_scripts_come_over_http(cluster: Cluster, client: synchronous.Client) ->
     assert b"".join(client.logs("two", container="second")) == b"first\n"
     assert client.run("two", ["id", "-u"], container="second").stdout == b"0\n"
     assert client.run("two", ["other"], container="second").exit_code == 126
-    with client.port_forward("two", 99) as local, socket.create_connection(("127.0.0.1", local), 10) as connection:
+    with client.port_forward("two", 99) as local, socket.create_connection(("127.0.0.1", local), 60) as connection:
         connection.sendall(b"ping")
         assert connection.recv(10) == b"pong"

@@ -159,7 +159,7 @@ def test_a_webhook_by_flags(hook: Hook) -> None:
 
 def config(hook: Hook, *more: dict[str, str], **settings: Any) -> str:
     webhook = {
-        "timeout": "3s",
+        "timeout": "30s",
         "subjectAccessReviewVersion": "v1",
         "failurePolicy": "Deny",
         "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(hook.kubeconfig)},

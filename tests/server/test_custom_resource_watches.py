@@ -101,5 +101,5 @@ def test_an_open_watch_ends_with_the_definition(server: Server, method: str, cha
     ):
         pass
     server.send(method, f"{DEFINITIONS}/{NAME}", change)
-    watching.join(10)
+    watching.join(60)
     assert not watching.is_alive()

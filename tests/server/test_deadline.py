@@ -30,7 +30,7 @@ def ask(cluster: Cluster, start: str, *headers: str, body: bytes = b"", token: s
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
         lines = [f"{start} HTTP/1.1", "Host: x", f"Authorization: Bearer {token or cluster.token}", "Connection: close"]
         writer.write("\r\n".join([*lines, *headers]).encode() + b"\r\n\r\n" + body)
-        answer = await asyncio.wait_for(reader.read(), 30)
+        answer = await asyncio.wait_for(reader.read(), 60)
         writer.close()
         return answer
 

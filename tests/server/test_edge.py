@@ -37,7 +37,7 @@ def serve(test: Callable[[Server], Awaitable[None]], app: Any = echo, limits: Li
         server = Server(app, limits=limits)
         await server.start()
         try:
-            await asyncio.wait_for(test(server), 30)
+            await asyncio.wait_for(test(server), 60)
         finally:
             await server.stop()
         assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -51,7 +51,7 @@ async def ran(streams: Streams, kubelet: Kubelet, count: int, protocol: str = V4
     async with server:
         address = server.sockets[0].getsockname()
         connection = Connection(*await asyncio.open_connection(*address))
-        return await asyncio.wait_for(kubelet_streams.run(connection, protocol, streams), 20)
+        return await asyncio.wait_for(kubelet_streams.run(connection, protocol, streams), 60)
 
 
 def test_what_goes_in_comes_out() -> None:

@@ -21,7 +21,7 @@ def send(cluster: Cluster, path: str, body: Any = None, **headers: str) -> Any:
     data = None if body is None else json.dumps(body).encode()
     all_headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": "application/json", **headers}
     request = urllib.request.Request(cluster.url + path, data, all_headers)
-    with urllib.request.urlopen(request, context=context, timeout=10) as answer:
+    with urllib.request.urlopen(request, context=context, timeout=60) as answer:
         return json.load(answer)
 
 

@@ -59,7 +59,7 @@ def cluster() -> Iterator[Cluster]:
 
 def ask(cluster: Cluster, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any, bytes]:
     url = urlsplit(cluster.url)
-    connection = http.client.HTTPSConnection(url.netloc, context=ssl._create_unverified_context(), timeout=20)
+    connection = http.client.HTTPSConnection(url.netloc, context=ssl._create_unverified_context(), timeout=60)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.putrequest(method, path, skip_accept_encoding=True)
     for name, value in {"Authorization": f"Bearer {cluster.token}", **named}.items():

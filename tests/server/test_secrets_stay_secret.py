@@ -96,7 +96,7 @@ def server(tmp_path: Path) -> Iterator[tuple[Client, int, Path]]:
             yield Client(f"https://127.0.0.1:{port}", ADMIN), port, told
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def attack(client: Client) -> None:
@@ -149,14 +149,13 @@ def broken_heads(port: int) -> None:
         f"POST / HTTP/1.1\r\nHost: x\r\nAuthorization: {MARK}\r\nContent-Length: x\r\n\r\n",
         f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{MARK}\r\n",
     ):
-        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", port), timeout=60)
         with ssl._create_unverified_context().wrap_socket(plain) as connection:
             connection.sendall(head.encode())
             while connection.recv(65536):
                 pass
 
 
-@pytest.mark.timeout(120)
 def test_nothing_tells_a_secret(server: tuple[Client, int, Path]) -> None:
     client, port, folder = server
     attack(client)
@@ -171,7 +170,6 @@ def test_nothing_tells_a_secret(server: tuple[Client, int, Path]) -> None:
     assert "eyJ" not in "".join(told.values())  # what tokens begin with
 
 
-@pytest.mark.timeout(120)
 def test_only_audit_tells_a_token_in_a_url_as_upstreams_does(server: tuple[Client, int, Path]) -> None:
     client, _, folder = server
     client.send({"method": "GET", "path": f"{SECRETS}?access_token={MARK}"}, [])

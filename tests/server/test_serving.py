@@ -74,7 +74,7 @@ def serve(run: Any, test: Callable[[Server], Coroutine[Any, Any, None]], app: An
     async def main() -> None:
         server = Server(app, **named)
         await server.start()
-        await asyncio.wait_for(test(server), 30)
+        await asyncio.wait_for(test(server), 60)
         await server.stop()
 
     seen.clear()
@@ -220,7 +220,7 @@ def test_stop_cuts_an_unfinished_handshake() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await asyncio.sleep(0.01)  # until it is accepted
         await server.stop()
-        assert await asyncio.wait_for(reader.read(), 30) == b""
+        assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
 
     asyncio.run(main())

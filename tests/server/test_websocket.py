@@ -46,7 +46,7 @@ async def ask(cluster: Cluster, path: str, headers: dict[str, str], body: bytes 
     lines += [f"{name}: {value}" for name, value in headers.items()]
     writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
     try:
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), 60)
     finally:
         writer.close()
 
@@ -89,7 +89,7 @@ def test_websocket_client_watches(cluster: Cluster) -> None:
         address,
         header=[f"Authorization: Bearer {cluster.token}"],
         sslopt={"cert_reqs": ssl.CERT_NONE},
-        timeout=10,
+        timeout=60,
         subprotocols=["base64.binary.k8s.io"],
     )
     assert socket.getsubprotocol() == "base64.binary.k8s.io"

@@ -32,7 +32,7 @@ class Setting(NamedTuple):
         context = ssl.create_default_context(cadata=self.cluster.ca.decode())
         port = int(self.cluster.url.rpartition(":")[2])
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+            socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
         ):
             connection.sendall(text.replace("TOKEN", self.cluster.token).encode())
@@ -226,7 +226,7 @@ def test_chunks_come_one_by_one(setting: Setting) -> None:
 
     async def pieces(asked: Asked) -> None:
         await asked.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
-        await asyncio.wait_for(seen.wait(), 10)
+        await asyncio.wait_for(seen.wait(), 60)
         await asked.send("6\r\nsecond\r\n0\r\n\r\n")
 
     async def signal(asked: Asked) -> None:
@@ -237,7 +237,7 @@ def test_chunks_come_one_by_one(setting: Setting) -> None:
     context = ssl.create_default_context(cadata=setting.cluster.ca.decode())
     port = int(setting.cluster.url.rpartition(":")[2])
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
     ):
         head = f"GET {ROOT}/pieces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {setting.cluster.token}\r\n\r\n"
@@ -264,13 +264,13 @@ def test_a_request_that_ends_here_ends_there(setting: Setting, end: str) -> None
         context = ssl.create_default_context(cadata=setting.cluster.ca.decode())
         port = int(setting.cluster.url.rpartition(":")[2])
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+            socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
         ):
             head = f"GET {ROOT}/hang HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {setting.cluster.token}\r\n\r\n"
             connection.sendall(head.encode())
-            assert setting.backend.started.acquire(timeout=10)
-    assert setting.backend.gone.acquire(timeout=10)
+            assert setting.backend.started.acquire(timeout=60)
+    assert setting.backend.gone.acquire(timeout=60)
 
 
 async def _shouts(asked: Asked) -> None:

@@ -14,7 +14,7 @@ async def worked(sync: Callable[[str], Awaitable[float | None]], *keys: str, unt
     for key in keys:
         queue.add(key)
     running = asyncio.create_task(queue.run())
-    await asyncio.wait_for(until.wait(), 10)
+    await asyncio.wait_for(until.wait(), 60)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

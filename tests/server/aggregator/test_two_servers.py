@@ -206,9 +206,15 @@ def test_its_resources_are_in_every_discovery_document(pair: Pair) -> None:
     (resource,) = send(pair.client, "GET", "/apis/far.example.com/v1")["body"]["resources"]
     assert resource["shortNames"] == ["gr"]
     accept = {"headers": {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}}
-    listed = send(pair.client, "GET", "/apis", **accept)["body"]["items"]
-    (version,) = next(item for item in listed if item["metadata"]["name"] == "far.example.com")["versions"]
-    assert version["freshness"] == "Current"
+
+    def versions(found: Json) -> list[Json]:
+        items = [item for item in found["body"]["items"] if item["metadata"]["name"] == "far.example.com"]
+        return [version for item in items for version in item["versions"]]
+
+    def is_asked(found: Json) -> bool:  # which takes a moment, and goes on beside requests
+        return [version["freshness"] for version in versions(found)] == ["Current"]
+
+    (version,) = versions(until(pair.client, "/apis", is_asked, **accept))
     assert [row["resource"] for row in version["resources"]] == ["gears"]
 
 

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import count
 from pathlib import Path
 from socket import socket
 from typing import Final, Protocol
@@ -38,16 +38,18 @@ class Server(Protocol):
 
 # below those that a system gives to connections and to who asks for any: between here and the program's start nobody else gets one;
 # processes that run beside each other begin elsewhere
-_PORTS: Final = cycle(range(12_000, 20_000))
-next(islice(_PORTS, os.getpid() * 97 % 8_000, None))
+_PORTS: Final = range(12_000, 20_000)
+_given: Final = count()
 
 
 def free_port() -> int:
-    """One that nothing listens on; another each time."""
-    while True:
+    """One that nothing listens on; another each time. OSError when there is none."""
+    for _ in _PORTS:
+        port = _PORTS[(os.getpid() * 97 + next(_given)) % len(_PORTS)]
         with socket() as found, suppress(OSError):
-            found.bind(("127.0.0.1", next(_PORTS)))
-            return int(found.getsockname()[1])
+            found.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")
 
 
 def wait_ready(url: str, process: subprocess.Popen[bytes]) -> None:

@@ -3,12 +3,14 @@
 Upstream: sigs.k8s.io/controller-runtime/pkg/envtest/{webhook,crd}.go.
 """
 
+import itertools
+import os
 import socket
 import ssl
 import tempfile
 import time
 from base64 import b64encode
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,10 @@ from fakeapiserver.transport.certificates import create_authority, issue_server,
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = (_HOST, "localhost", "::1")
+# Below those that a system gives to connections, and to who asks for any: nobody else gets one of these before the webhook server is
+# started, and nobody who looks whether it is there yet connects to itself.
+_PORTS: Final = range(20_000, 30_000)
+_given: Final = itertools.count()
 _PAUSE: Final = 0.02  # seconds
 _GROUP: Final = "admissionregistration.k8s.io"
 _CONFIGURATIONS: Final = {
@@ -119,6 +125,10 @@ async def install(
 
 
 def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
+    """Another each time, and elsewhere than what runs beside this process. OSError when none is free."""
+    for _ in _PORTS:
+        port = _PORTS[(os.getpid() * 97 + next(_given)) % len(_PORTS)]
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind((_HOST, port))
+            return port
+    raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")

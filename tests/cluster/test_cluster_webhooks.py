@@ -131,7 +131,7 @@ def webhook_server(webhooks: LocalWebhooks) -> Iterator[None]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        webhooks.wait()
+        webhooks.wait(60)
         yield
     finally:
         server.shutdown()
@@ -155,6 +155,17 @@ def test_webhooks_of_a_folder_are_asked_on_this_machine(folder: Path) -> None:
         status, refused = send(cluster, "POST", CONFIGMAPS, {"metadata": {"name": "bad"}})
         assert status == 400
         assert refused["message"] == 'admission webhook "vconfigmap.kb.io" denied the request without explanation'
+
+
+def test_its_port_is_none_that_the_system_gives_to_somebody_else() -> None:
+    """Until the webhook server is started, which may be seconds later."""
+    one, another = LocalWebhooks(), LocalWebhooks()
+    for webhooks in (one, another):
+        webhooks.close()
+        given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+        first, last = map(int, given.read_text().split()) if given.exists() else (32768, 65535)
+        assert not first <= webhooks.port <= last
+    assert one.port != another.port
 
 
 def test_until_there_is_a_server_the_failure_policy_decides(folder: Path) -> None:

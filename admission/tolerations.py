@@ -32,7 +32,7 @@ def toleration_errors(tolerations: Sequence[Object], path: Path, *, comparing: b
             errors.append(field.invalid(at.child("operator"), field.json_text(operator), _ALL_VALUES))
         if "tolerationSeconds" in toleration and effect != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            errors.append(field.invalid(at.child("effect"), effect, detail))
+            errors.append(field.invalid(at.child("effect"), field.json_text(effect), detail))
         if operator in ("Equal", ""):
             if problems := names.is_valid_label_value(value):
                 errors.append(field.invalid(at.child("operator"), value, ";".join(problems)))

@@ -19,9 +19,20 @@ def emptied(schema: TypedSchema, old: Any, new: Any, empties: Empties) -> FieldS
     """The leaves of `new` that differ from the stored `old` by what `empties` name. `old` None: a new object."""
     out: FieldSet = {}
     for steps in empties:
-        if path := _leaf(schema.root, schema.empty if old is None else old, new, steps):
+        path = _leaf(schema.root, schema.empty if old is None else old, new, steps)
+        if path and not _at(new, steps):
             insert(out, path)
     return out
+
+
+def _at(value: Any, steps: Steps) -> Any:
+    """What is there by now: defaults may have filled it."""
+    for step in steps:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _leaf(node: Node, old: Any, new: Any, steps: Steps) -> tuple[str, ...] | None:

@@ -136,7 +136,7 @@ def _spec_errors(spec: Object, options: PodOptions | None, *, is_new: bool = Fal
     order = spec["podManagementPolicy"]
     if order not in _ORDERS:
         detail = "must be 'OrderedReady' or 'Parallel'"
-        errors.append(field.invalid(SPEC.child("podManagementPolicy"), order, detail))
+        errors.append(field.invalid(SPEC.child("podManagementPolicy"), field.json_text(order), detail))
     errors += _strategy_errors(spec["updateStrategy"], SPEC.child("updateStrategy"))
     for event in ("whenDeleted", "whenScaled"):
         value = spec["persistentVolumeClaimRetentionPolicy"][event]

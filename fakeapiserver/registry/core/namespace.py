@@ -58,7 +58,8 @@ class NamespaceStrategy(Strategy, kw_only=True):
         wanted, what = ("Terminating", "not empty") if terminating else ("Active", "empty")
         if phase == wanted:
             return []
-        return [field.invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` is {what}")]
+        shown = field.json_text(phase)
+        return [field.invalid("status.Phase", shown, f"may only be '{wanted}' if `deletionTimestamp` is {what}")]
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []

@@ -260,7 +260,8 @@ def _traffic_errors(spec: Object, distributions: Sequence[str]) -> ErrorList:
     if kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs")):
         errors += choice_errors(policy, TRAFFIC_POLICIES, path)
     elif policy:
-        errors.append(field.invalid(path, policy, "may only be set for externally-accessible services"))
+        detail = "may only be set for externally-accessible services"
+        errors.append(field.invalid(path, field.json_text(policy), detail))
     path, number = _SPEC.child("healthCheckNodePort"), spec.get("healthCheckNodePort", 0)
     if needs_health_check(spec):
         errors += port_errors(number, path) if number else [field.required(path)]

@@ -16,8 +16,8 @@ _MAX_TEXT: Final = 2048
 
 
 class StatusError(Exception):
-    """A metav1.Status with its HTTP code; `headers` are added to the answer (Retry-After, say). `field_errors` are what its causes
-    were made of."""
+    """A metav1.Status with its HTTP code; `headers` are added to the answer, for instance Retry-After. `field_errors` are the errors that
+    its causes show."""
 
     field_errors: Sequence[Error] = ()
 
@@ -71,7 +71,7 @@ _RESPONSES: Final[Mapping[int, tuple[str, str]]] = {
 
 
 def new_generic_server_response(code: int, text: str, method: str = "", retry_after: int = 0) -> StatusError:
-    """What a client makes of an answer that is no Status; `text` is what the server said, `retry_after` the seconds it asks to wait
+    """The error for an answer that isn't a Status. `text` is its body, `retry_after` the seconds that the server asks to wait
     (NewGenericServerResponse)."""
     cause = {"reason": "UnexpectedServerResponse", **({"message": text} if text else {})}
     details: dict[str, Any] = {"causes": [cause]}
@@ -164,7 +164,7 @@ def new_forbidden(resource: GroupResource, name: str, reason: str) -> StatusErro
 
 
 def aggregated(errors: ErrorList) -> str:
-    """Field errors in one text, equal ones told once (upstream: ErrorList.ToAggregate)."""
+    """Field errors in one text, without duplicates (upstream: ErrorList.ToAggregate)."""
     texts = list(dict.fromkeys(str(e) for e in errors))
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 

@@ -1,4 +1,4 @@
-"""Field errors: what is wrong where, gathered and returned all at once.
+"""Field errors: what is wrong with which field. Validation gathers them and returns all at once.
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/field (path.go, errors.go).
 
@@ -43,8 +43,8 @@ _SENTENCE: Final[dict[Reason, str]] = {
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
-# Upstream's Error.ErrorBody shows no bad value for these.
 _JSON_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+# Reasons whose errors show no value (upstream: Error.ErrorBody).
 WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
@@ -81,8 +81,8 @@ class AsShown(str):
 
 
 class Error(Struct, frozen=True):
-    """One field error. `value` is JSON-like data, only shown, never changed; `origin` are the calls that made it, told only while
-    somebody listens (origin.py)."""
+    """One field error. `value` is the JSON value to show. `origin` are the calls that made the error, recorded only while the logger
+    of refusals is at DEBUG (origin.py)."""
 
     reason: Reason
     field: str
@@ -91,7 +91,7 @@ class Error(Struct, frozen=True):
     origin: Sequence[str] = ()
 
     def body(self) -> str:
-        """The sentence without the field, as in Status.details.causes[].message."""
+        """The error without its field, as in Status.details.causes[].message."""
         sentence = _SENTENCE[self.reason]
         if self.reason not in WITHOUT_VALUE and self.value is not OMIT:
             sentence += ": " + go_value(self.value)
@@ -118,7 +118,8 @@ def go_value(value: Any) -> str:
 
 
 def json_text(text: str) -> msgspec.Raw:
-    """A text that is shown as JSON, not quoted as Go does: upstream has a pointer to it, or a type of its own."""
+    """A text that messages show as JSON instead of quoting it as Go does, because upstream holds it by pointer or in a type of its
+    own."""
     return msgspec.Raw(msgspec.json.encode(text))
 
 
@@ -164,38 +165,44 @@ def _error(reason: Reason, path: Path | str, value: Any = "", detail: str = "") 
 
 
 def not_found(path: Path | str, value: Any, detail: str = "") -> Error:
+    """A value that refers to something that doesn't exist."""
     return _error("FieldValueNotFound", path, value, detail)
 
 
 def required(path: Path | str, detail: str = "") -> Error:
+    """A missing value."""
     return _error("FieldValueRequired", path, detail=detail)
 
 
 def duplicate(path: Path | str, value: Any, detail: str = "") -> Error:
+    """A value that must be unique and isn't."""
     return _error("FieldValueDuplicate", path, value, detail)
 
 
 def invalid(path: Path | str, value: Any, detail: str) -> Error:
+    """A value that breaks the rule in `detail`."""
     return _error("FieldValueInvalid", path, value, detail)
 
 
 def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
+    """A value of the wrong type."""
     return _error("FieldValueTypeInvalid", path, value, detail)
 
 
 def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
-    """`valid` is shown in the order given, each value quoted: who calls upstream's with a set sorts it first. A text is shown as JSON:
-    choices have types of their own in Go, which %q isn't used for."""
+    """`valid` is shown in the given order; where upstream passes a set, sort it first. A text is shown as JSON, because choices usually
+    have types of their own in Go, which aren't quoted with %q."""
     return not_supported_text(path, json_text(value) if isinstance(value, str) else value, valid)
 
 
 def not_supported_text(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
-    """Where the choices are plain strings in Go, quoted as such."""
+    """As `not_supported`, where the value is a plain string in Go, which is quoted with %q."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
     return _error("FieldValueNotSupported", path, value, detail)
 
 
 def forbidden(path: Path | str, detail: str) -> Error:
+    """A field that must not be set here."""
     return _error("FieldValueForbidden", path, detail=detail)
 
 

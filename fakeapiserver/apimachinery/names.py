@@ -1,7 +1,7 @@
-"""What names, keys and values may look like, and what is wrong with an object's metadata.
+"""Rules for names, keys and values, and the validation of an object's metadata.
 
 Upstream: k8s.io/apimachinery/pkg/api/validate/content, pkg/util/validation/validation.go, pkg/api/validation/objectmeta.go.
-The `is_*` functions answer complaints: an empty list means that the value is fine.
+The `is_*` functions return the complaints about a value: an empty list means that it is valid.
 """
 
 import re
@@ -51,7 +51,7 @@ _MAX_SUBRESOURCE: Final = 256
 
 
 def max_length_error(limit: int, unit: str = "bytes") -> str:
-    """Upstream counts bytes everywhere, but says "characters" of whole DNS names."""
+    """Upstream always counts bytes, but says "characters" for whole DNS names."""
     return f"must be no more than {limit} {unit}"
 
 
@@ -79,7 +79,7 @@ def is_dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
 
 
 def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
-    """A star for the first label."""
+    """A subdomain whose first label is `*`."""
     errors = [max_length_error(_MAX_SUBDOMAIN, "characters")] if len(value.encode()) > _MAX_SUBDOMAIN else []
     if not (value.startswith("*.") and _MATCH[_SUBDOMAIN](value[2:])):
         errors.append(regex_error(_WILDCARD_RULE, rf"\*\.{_SUBDOMAIN}", "*.example.com"))
@@ -150,12 +150,12 @@ def path_segment_name(name: str, prefix: bool = False) -> list[str]:
 
 
 def _masked(name: str, prefix: bool) -> str:
-    """A generateName's last dash is followed by letters later; upstream cuts two characters and adds one."""
+    """A generateName may end with a dash, since a suffix follows: the name to validate, made as upstream makes it (maskTrailingDash)."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
 def any_name(name: str, prefix: bool = False) -> list[str]:
-    """For kinds that leave it at what is common to all."""
+    """For kinds without a rule for names besides the one for all kinds."""
     return []
 
 
@@ -182,7 +182,7 @@ def name_is_dns1035_label(name: str, prefix: bool) -> list[str]:
 
 
 def validate_object_meta(meta: Object, requires_namespace: bool, name_fn: NameFunction, path: Path) -> ErrorList:
-    """What is wrong with a new object's metadata (ValidateObjectMeta); names are generated already."""
+    """The errors in a new object's metadata, whose name is generated already (ValidateObjectMeta)."""
     errors: ErrorList = []
     if generate := meta.get("generateName"):
         errors += [field.invalid(path.child("generateName"), generate, text) for text in name_fn(generate, True)]
@@ -209,7 +209,7 @@ _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionT
 
 
 def validate_object_meta_update(new: Object, old: Object, path: Path) -> ErrorList:
-    """What is wrong with changed metadata (ValidateObjectMetaUpdate). A missing resourceVersion is the store's to judge."""
+    """The errors in changed metadata (ValidateObjectMetaUpdate). The store checks for a missing resourceVersion."""
     errors: ErrorList = []
     if "deletionTimestamp" in old:
         extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
@@ -228,7 +228,7 @@ _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDele
 
 
 def validate_kube_finalizers(meta: Object, path: Path) -> ErrorList:
-    """Built-in kinds want qualified finalizers (upstream: validateKubeFinalizerName in pkg/apis/core/validation)."""
+    """Built-in kinds require qualified finalizers (upstream: validateKubeFinalizerName in pkg/apis/core/validation)."""
     errors: ErrorList = []
     for i, name in enumerate(meta.get("finalizers") or ()):
         errors += _kube_finalizer_errors(name, path.child("finalizers").index(i))
@@ -236,7 +236,7 @@ def validate_kube_finalizers(meta: Object, path: Path) -> ErrorList:
 
 
 def finalizer_name_errors(name: str, path: Path) -> ErrorList:
-    """What is wrong with the name of a finalizer in a namespace's spec."""
+    """The errors in the name of a finalizer in a namespace's spec."""
     return [field.invalid(path, name, text) for text in _qualified_name(name)] + _kube_finalizer_errors(name, path)
 
 

@@ -1,13 +1,13 @@
-"""Where a refusal comes from: the lines that made it, for whoever listens to the logger `fakeapiserver.refusals` at DEBUG.
+"""Where a refusal comes from: the lines of code that made it, for the logger `fakeapiserver.refusals` at DEBUG.
 
-`fakeapiserver serve -v=4` and `pytest --log-level=DEBUG` do. Each cause of a 422 is told with the rule that found it and who asked that
-rule, the innermost first; every other refusal with where it was raised:
+`fakeapiserver serve -v=4` and `pytest --log-level=DEBUG` set that level. Each cause of a 422 is logged with the rule that found it and
+that rule's callers, innermost first; every other refusal with the place where it was raised:
 
     POST '/api/v1/namespaces/default/services' 422: spec.ports[0].port: Invalid value: must be between 1 and 65535, inclusive
       fakeapiserver/registry/core/field_formats.py:53 port_errors
-      fakeapiserver/registry/core/service_validation.py:159 _each_port_errors
+      fakeapiserver/registry/core/service_validation.py:164 _each_port_errors
 
-While nobody listens nothing is gathered.
+At other levels nothing is recorded.
 """
 
 import logging
@@ -30,7 +30,7 @@ _RAISED: Final = 4
 
 
 def wanted() -> bool:
-    """Whether somebody listens."""
+    """Whether refusals are logged."""
     return log.isEnabledFor(logging.DEBUG)
 
 

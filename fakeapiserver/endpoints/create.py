@@ -15,7 +15,7 @@ from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.write_request import WriteRequest
 
-# What clients can't set (upstream: WipeObjectMetaSystemFields).
+# Metadata that clients can't set (upstream: WipeObjectMetaSystemFields).
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
@@ -41,7 +41,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
             await scope.admission.admit(attributes)
             await scope.admission.validate(attributes)
             obj = attributes.object or obj
-        restore_empties(obj, request.empties)  # what is answered at once is as it was sent
+        restore_empties(obj, request.empties)  # the answer shows the object as it was sent
         return respond.unstored_object(request, scope, await scope.virtual.create(request, obj), accept)
     assert scope.store is not None
     written = await scope.store.create(write_request(request, scope, options), obj)
@@ -51,7 +51,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
 def creation(
     request: Request, scope: RequestScope, obj: Object, options: WriteOptions, kind: GroupVersionKind
 ) -> Attributes:
-    """What admission is told of something that is created but not stored."""
+    """The admission attributes of an object that is created but not stored."""
     info = request.info
     return Attributes(
         "CREATE",
@@ -71,7 +71,7 @@ def creation(
 
 
 def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptions, obj: Object) -> Object:
-    """What isn't stored has owners all the same."""
+    """The object with managedFields, which objects that aren't stored have as well."""
     from fakeapiserver.apimachinery import managedfields
 
     def in_version(obj: Object, api_version: str) -> Object:
@@ -113,13 +113,13 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
 
 
 def manager_of(user_agent: str) -> str:
-    """The manager of a client that names none: its agent up to the slash (upstream: prefixFromUserAgent)."""
+    """The field manager of a client that names none: its user agent up to the slash (upstream: prefixFromUserAgent)."""
     prefix = user_agent.partition("/")[0][:128]
     return "".join(character for character in prefix if character.isprintable()) or "unknown"
 
 
 def wire_options(options: WriteOptions, kind: str) -> Object:
-    """As admission sees them; the store knows whether a PUT or patch creates."""
+    """The options as admission sees them. The store sets their kind, since it knows whether a PUT or a patch creates."""
     found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         found["dryRun"] = ["All"]

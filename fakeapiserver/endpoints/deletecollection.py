@@ -11,8 +11,8 @@ from fakeapiserver.endpoints.scope import RequestScope
 
 
 async def deletecollection(request: Request, scope: RequestScope) -> Response:
-    """Each object goes through the same deletion as if it were asked for by name; what is gone meanwhile is no error. The
-    answer is the list of what was found, as it was."""
+    """Deletes each object as a DELETE by name would; an object that is gone meanwhile is no error. Answers the list of the objects as
+    they were found."""
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)

@@ -1,4 +1,4 @@
-"""From a request's path to the function of its verb.
+"""Finds the function for a request's resource and verb.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go and the go-restful routes it makes.
 """
@@ -42,7 +42,7 @@ _VERBS: Final[Mapping[str, tuple[str, str]]] = {
 
 @cache
 def handler_of(verb: str) -> Handler | None:
-    """The function of a verb, None for a verb that no resource has."""
+    """The function for a verb; None for a verb that no resource has."""
     if verb not in _VERBS:
         return None
     module, name = _VERBS[verb]
@@ -50,7 +50,6 @@ def handler_of(verb: str) -> Handler | None:
     return found
 
 
-# The resource that is only an act, and the one that is only a look.
 _UNAVAILABLE: Final = re.compile(r"unavailable in v([0-9]+\.[0-9]+)").search
 # Upstream: pkg/endpoints/metrics/metrics.go.
 DEPRECATED: Final = Family(
@@ -59,14 +58,15 @@ DEPRECATED: Final = Family(
     ("group", "removed_release", "resource", "subresource", "version"),
     gauge=True,
 )
+# Resources with handlers of their own: one that is only written, and one that is only read.
 _BINDINGS: Final = GroupResource("", "bindings")
 _COMPONENT_STATUSES: Final = GroupResource("", "componentstatuses")
-# The verbs of a collection; the others are of one object.
+# Verbs of a collection; all others concern one object.
 _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
 
 async def dispatch(request: Request, scopes: RequestScopes) -> Response:
-    """Answers a resource request; StatusError 404 and 405 for paths and verbs that nobody serves."""
+    """Answers a resource request. StatusError 404 and 405 for paths and verbs that aren't served."""
     info = request.info
     scope = scopes.lookup(info.group, info.version, info.resource)
     if scope is None:
@@ -78,9 +78,9 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     unknown = scope.kind.custom and info.subresource and info.subresource not in scope.resource.subresources
     if not (unknown or _is_served_path(info, scope)):
         raise new_generic_not_found()
-    # Upstream's routes warn, so that a verb without one doesn't; all verbs of custom resources share a route.
+    # Upstream warns in the routes, so a verb without a route has no warning; all verbs of custom resources share a route.
     warns = scope.resource.deprecation
-    # A watch of what can only be listed has the list's route.
+    # A watch of a resource that can only be listed has the list's route.
     watches = info.verb == "watch" and "list" in scope.resource.verbs and "watch" not in scope.resource.verbs
     if warns and (
         scope.kind.custom
@@ -105,7 +105,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
     if handler is None or not (scope.kind.custom or _is_served_verb(request, scope)):
         raise new_generic_method_not_allowed()
-    # What was refused up to here upstream answers without the resource's own media types.
+    # Upstream answers the refusals so far without the resource's own media types.
     request.supported = scopes.media_types
     if scope.resource.gvr.group_resource == _BINDINGS:
         from fakeapiserver.endpoints.binding import bind
@@ -119,7 +119,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
 
 
 def _warn(request: Request, scope: RequestScope, scopes: RequestScopes, warning: str) -> None:
-    """Of a resource that is deprecated: the client, whoever watches metrics, and audit."""
+    """Reports the use of a deprecated resource to the client, in the metrics and to audit."""
     info, removed = request.info, "" if scope.kind.custom else _removed_release(warning)
     request.warnings.append(warning)
     scopes.instruments.set(DEPRECATED, 1, info.group, removed, info.resource, info.subresource, info.version)
@@ -130,18 +130,18 @@ def _warn(request: Request, scope: RequestScope, scopes: RequestScopes, warning:
 
 
 def _removed_release(warning: str) -> str:
-    """`1.40` of `... is deprecated in v1.33+, unavailable in v1.40+`; empty where no release is named."""
+    """`1.40` from `... is deprecated in v1.33+, unavailable in v1.40+`; empty if no release is named."""
     found = _UNAVAILABLE(warning)
     return found[1] if found else ""
 
 
 def _is_builtin_group(name: str, scopes: RequestScopes) -> bool:
-    """Unknown resources of custom groups end at Go's mux, those of built-in groups at upstream's own handler."""
+    """Whether upstream has a handler of its own for unknown resources in the group; Go's mux answers for those in other groups."""
     return name in scopes.table.scheme.groups
 
 
 def _is_in_scope(info: RequestInfo, scope: RequestScope) -> bool:
-    """Upstream hands on what is in a namespace and should not be, and the reverse but for reading across all of them."""
+    """Whether a path has a namespace if and only if the resource is namespaced, except when it is read across all namespaces."""
     if scope.resource.namespaced:
         return bool(info.namespace) or info.verb in ("list", "watch")
     return not info.namespace
@@ -152,14 +152,14 @@ def _is_served_path(info: RequestInfo, scope: RequestScope) -> bool:
     if info.namespaced_path != namespaced and (info.namespaced_path or info.named_path):
         return False
     if namespaced and not info.namespaced_path and "list" not in scope.resource.verbs:
-        return False  # nothing is done across namespaces but reading
+        return False  # across all namespaces, objects can only be read
     if info.verb == "proxy" and not scope.kind.custom:
         return False
     if info.subresource:
         if info.verb == "watch" and not scope.kind.custom:
             return False
         return info.subresource in scope.resource.subresources and (not info.rest or info.subresource == "proxy")
-    # What is only created, as reviews are, has no path for a name.
+    # Resources that can only be created, such as reviews, have no paths with names.
     return not info.named_path or tuple(scope.resource.verbs) != ("create",)
 
 
@@ -180,7 +180,7 @@ def _is_routed(request: Request, scope: RequestScope, supported: tuple[str, ...]
 
 
 def _is_served_verb(request: Request, scope: RequestScope) -> bool:
-    """Of built-in kinds, which have a route for each; custom resources' handler goes by the verb alone."""
+    """Whether a built-in resource has a route for the verb; the handler of custom resources looks at the verb alone."""
     info, verbs = request.info, scope.resource.verbs
     if request.method == "HEAD" or info.verb not in verbs or (info.verb == "watch" and request.method != "GET"):
         return False

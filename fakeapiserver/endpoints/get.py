@@ -27,7 +27,7 @@ async def get(request: Request, scope: RequestScope) -> Response:
 
 
 def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int:
-    """A resourceVersion parameter as a revision, 0 where there is none; StatusError 400 for what isn't one."""
+    """A resourceVersion parameter as a revision, 0 if it is absent. StatusError 400 if it isn't a number."""
     if text in ("", "0"):
         return 0
     quoted = go_quote(text)
@@ -42,7 +42,7 @@ def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int
 
 
 def too_large(wanted: int, current: int, *, retry_after: int) -> StatusError:
-    """504 for a revision that is not there yet (upstream: storage.NewTooLargeResourceVersionError); `retry_after` in seconds,
+    """504 for a revision that doesn't exist yet (upstream: storage.NewTooLargeResourceVersionError); `retry_after` in seconds,
     0 leaves it out."""
     error = new_timeout(f"Too large resource version: {wanted}, current: {current}", retry_after)
     error.status["details"]["causes"] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]

@@ -26,14 +26,14 @@ async def list_(request: Request, scope: RequestScope) -> Response:
 
 
 async def find(request: Request, scope: RequestScope, options: ListOptions, *, pages: bool = False) -> ListResult:
-    """What the options ask for. StatusError 400, 410, 429 and 504 where it can't be had. `pages`: upstream asks page by page."""
+    """The objects that the options select. StatusError 400, 410, 429, 504. `pages`: upstream reads page by page (deletecollection)."""
     store = scope.store
     assert store is not None
     prefix = store.collection(request.info.namespace)
     predicate = selection.predicate(options, request.info, scope) if request.query else None
     single = _is_single(request, scope)
     position = _position(options, prefix, single=single)
-    # Upstream's cache has no single object at an exact revision, which a limit asks for too, and only the cache tells when to retry.
+    # Only upstream's cache sends Retry-After, and it can't answer for a single object at an exact revision (as with a limit).
     exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
     retry_after = int(store.strategy.cached and not (single and exact))
     try:
@@ -41,7 +41,7 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
             prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
         )
     except NotConverted as error:
-        # Pages of everything don't need a cache.
+        # Upstream doesn't need its cache for pages without a selector.
         raise (
             error if error.unready is None or (predicate is None and (options.limit > 0 or pages)) else error.unready
         ) from None
@@ -57,7 +57,7 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
 async def answer(
     request: Request, scope: RequestScope, accept: Accept, found: ListResult, options: ListOptions
 ) -> Response:
-    """The list in the form that the client takes."""
+    """The list in the form that the client accepts."""
     assert scope.store is not None
     meta = _list_meta(found, scope.store.collection(request.info.namespace), options)
     if accept.as_kind == "PartialObjectMetadataList":

@@ -33,32 +33,32 @@ _UNREAD: Final = RequestInfo("", "")
 _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 
 Headers = Sequence[tuple[bytes, bytes]]
-# An ASGI extension of the edge: a message of this type instead of `http.response.start` hands the connection over.
+# Our ASGI extension: a message of this type instead of `http.response.start` hands the connection over to the application.
 HIJACK: Final = "fakeapiserver.hijack"
 
-# A key of the scope: the UserInfo of a caller in this process. What comes by a socket can't set it.
+# A key of the scope: the UserInfo of a caller in this process. Requests from a socket can't set it.
 IN_PROCESS_USER: Final = "fakeapiserver.user"
 
 Query = dict[str, list[str]]
 
 
 class Audit(Protocol):
-    """What is told of a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
+    """What audit records about a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
 
     def annotate(self, key: str, value: str, *, with_request: bool = False, at_end: bool = False) -> None:
-        """What was said first of a key stays. `with_request`: only where the request's body is told as well; `at_end`: when the
-        answer is complete."""
+        """Adds an annotation; the first value for a key stays. `with_request`: only if the request's body is logged as well; `at_end`:
+        when the answer is complete."""
 
     def log_request_object(self, obj: "Object", empties: "Empties") -> None:
-        """The decoded body, as it is now."""
+        """Records the decoded body in its present state."""
 
     def log_request_patch(self, data: bytes) -> None: ...
 
     def log_response_object(self, encoded: Callable[[], bytes]) -> None:
-        """The answer's object as JSON, whatever form the client gets; `encoded` is called where it is told."""
+        """Records the answer's object. `encoded` returns it as JSON and is called only if it is logged."""
 
     def log_impersonated_user(self, user: UserInfo, constraint: str) -> None:
-        """`constraint` is the verb that has allowed it, empty for the one that allows everything."""
+        """Records an impersonation. `constraint` is the verb that allowed it, empty for `impersonate`, which allows everything."""
 
 
 class Request(Struct):
@@ -83,7 +83,7 @@ class Request(Struct):
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
-        """The first header of this (lower-case) name, empty when there is none."""
+        """The first value of the header with this lower-case name; empty if there is none."""
         value = self.first_headers.get(name)
         return value.decode("latin-1") if value is not None else ""
 
@@ -95,12 +95,12 @@ class Request(Struct):
         return self._first
 
     def param(self, name: str) -> str:
-        """The first value of a query parameter, empty when there is none."""
+        """The first value of a query parameter; empty if there is none."""
         values = self.query.get(name)
         return values[0] if values else ""
 
     async def body(self) -> bytes:
-        """The whole body; StatusError 413 beyond the limit, ConnectionError where the client leaves before."""
+        """The whole body. StatusError 413 beyond the limit, ConnectionError if the client disconnects first."""
         length = self.header(b"content-length")
         if length.isdigit() and int(length) > MAX_BODY_BYTES:
             raise _too_large()
@@ -119,7 +119,7 @@ class Request(Struct):
         return body
 
     async def _piece(self) -> Message:
-        """ConnectionError when there is no more: half a body must not pass for a whole one."""
+        """ConnectionError if the client has disconnected: half a body must not be taken for a whole one."""
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise ConnectionResetError("the client left before its body was whole")
@@ -145,11 +145,11 @@ class Response(Struct):
 
 
 class ResponseBroken(Exception):
-    """What a stream raises when the rest of it is lost: the client must see that it isn't whole."""
+    """Raised by a stream that can't be completed: the client must see that it is broken off."""
 
 
 def parse_query(raw: bytes) -> Query:
-    """Every parameter with its values in order, empty values kept."""
+    """Each query parameter with its values in order, including empty ones."""
     query: Query = {}
     for key, value in query_pairs(raw):
         query.setdefault(unquote_plus(key), []).append(unquote_plus(value))
@@ -157,8 +157,8 @@ def parse_query(raw: bytes) -> Query:
 
 
 def query_pairs(raw: bytes) -> Iterator[tuple[str, str]]:
-    """Names and values as they stand (latin-1 for bytes). What can't be read is left out, and of more than 10,000 none is
-    read, as Go does (net/url, parseQuery)."""
+    """Names and values as they stand (latin-1 for bytes). Pairs that can't be decoded are left out, and
+    of more than 10,000 none is read, as in Go (net/url, parseQuery)."""
     if not raw or raw.count(b"&") >= _MAX_PARAMETERS:
         return
     for pair in raw.decode("latin-1").split("&"):

@@ -1,4 +1,4 @@
-"""From stored bytes or objects to an answer in the form the client asked for.
+"""Makes answers from stored bytes or objects, in the form that the client asked for.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{response.go,responsewriters/writers.go}.
 """
@@ -31,7 +31,7 @@ from fakeapiserver.endpoints.negotiation import (
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 
-# What upstream says the log of a pod is, though it never takes it.
+# The media types that upstream's route of a pod's log declares, although it ignores them.
 _TEXT: Final = ("text/plain",)
 # Resources and subresources without a Table beside those that are virtual (upstream: whose storage is no rest.TableConvertor).
 _WITHOUT_TABLE: Final = frozenset(
@@ -65,7 +65,7 @@ _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
-    """StatusError 406 when the client takes nothing that is served."""
+    """The negotiated form of the answer. StatusError 406 if the client accepts nothing that is served."""
     supported = request.supported
     routed = produced(request, supported)
     return negotiate(request.header(b"accept"), routed, scope.kind.custom, supported, _has_table(request, scope))
@@ -78,7 +78,7 @@ def _has_table(request: Request, scope: RequestScope) -> bool:
 
 
 def produced(request: Request, supported: tuple[str, ...]) -> tuple[str, ...]:
-    """What the request's route says that it answers with."""
+    """The media types that the request's route declares."""
     if request.info.verb in ("list", "watch"):
         return (*supported, *streamed(supported))
     return (*_TEXT, *supported) if request.info.subresource == "log" else supported
@@ -87,7 +87,7 @@ def produced(request: Request, supported: tuple[str, ...]) -> tuple[str, ...]:
 def stored_object(
     request: Request, scope: RequestScope, value: bytes, status: int = 200, accept: Accept | None = None
 ) -> Response:
-    """One stored object, in the form that was negotiated (None: negotiated here)."""
+    """An answer with one stored object, in the negotiated form (`accept` None: it is negotiated here)."""
     if accept is None:
         accept = accepted(request, scope)
     if accept.as_kind:
@@ -104,7 +104,7 @@ def stored_object(
 
 
 def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
-    """201 with an object that was made for this answer only (of the scope's kind), whole or as its metadata."""
+    """201 with an object of the scope's kind that isn't stored, whole or only its metadata."""
     if accept.as_kind:
         obj = table.transformed(request, scope, accept, [obj], None)
     return encoded(request, obj, accept, 201)
@@ -125,7 +125,7 @@ def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int =
 
 
 def status_response(request: Request, status: Status) -> Response:
-    """A Status. Where the client's Accept can't be met the answer is JSON all the same."""
+    """An answer with a Status, in JSON if the client accepts nothing that is served."""
     accept, code = negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
     if accept is None:  # which audit doesn't see either (upstream: WriteRawJSON)
         return answer(request, msgspec.json.format(json.encode(status), indent=2), JSON, code)
@@ -133,7 +133,7 @@ def status_response(request: Request, status: Status) -> Response:
 
 
 def refusal(request: Request, error: StatusError) -> Response:
-    """An error's Status, and its headers. The log is told where it comes from (origin.py)."""
+    """An answer with an error's Status and headers. Logs where the error comes from (origin.py)."""
     if origin.wanted():
         _tell_origin(request, error)
     response = status_response(request, error.status)
@@ -142,14 +142,14 @@ def refusal(request: Request, error: StatusError) -> Response:
 
 
 def _tell_origin(request: Request, error: StatusError) -> None:
-    """Values are left out: they may be long, or secret."""
+    """Logs each error with its origin, but without values, which may be long or secret."""
     told = [(str(replace(each, value=OMIT)), each.origin) for each in error.field_errors]
     for text, places in told or [(f"{error.reason}: {error.message}", origin.of_exception(error))]:
         origin.log.debug("%s %r %d: %s", request.method, request.path, error.code, "\n  ".join((text, *places)))
 
 
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
-    """JSON bytes as they are (with or without a newline behind them), or indented, or as YAML, protobuf or CBOR."""
+    """An answer from JSON bytes: as they are, with or without a trailing newline, or indented, or as YAML, protobuf or CBOR."""
     if accept.media_type in (PROTOBUF, CBOR):
         return encoded(request, msgspec.json.decode(body), accept, status)
     tell(request, lambda: body)
@@ -163,13 +163,13 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
 
 
 def tell(request: Request, encoded: Callable[[], bytes]) -> None:
-    """What audit is to know of the object that is answered: `encoded` makes JSON of it, in whatever form the client gets it."""
+    """Tells audit the object of the answer. `encoded` returns it as JSON, whatever form the client gets."""
     if request.audit is not None:
         request.audit.log_response_object(encoded)
 
 
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
-    """The final bytes, compressed when large and wanted."""
+    """An answer with these bytes, compressed if they are many and the client accepts that."""
     headers: list[tuple[bytes, bytes]] = []
     if len(body) > _GZIP_THRESHOLD and request.compresses and _takes_gzip(request):
         body = gzip.compress(body, 1)
@@ -178,12 +178,12 @@ def answer(request: Request, body: bytes, content_type: str, status: int = 200) 
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Upstream compares words: `gzip;q=0.5` is none that it knows."""
+    """Whether the client accepts gzip. Upstream compares whole words, so `gzip;q=0.5` doesn't count."""
     return "gzip" in [word.strip() for word in request.header(b"accept-encoding").split(",")]
 
 
 def pretty(request: Request, accept: Accept) -> bool:
-    """Asked for, or a person is looking: upstream knows curl, Wget and browsers by their name."""
+    """Whether JSON is indented: on request, and for curl, Wget and browsers, which upstream knows by their names."""
     if accept.pretty:
         return True
     if wanted := request.param("pretty"):
@@ -192,8 +192,8 @@ def pretty(request: Request, accept: Accept) -> bool:
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """RFC 7234's Warning as upstream writes it: code 299, no agent, each text once. Where all together are too long, each is cut;
-    what has control characters is left out (upstream: pkg/endpoints/filters/warning.go)."""
+    """RFC 7234's Warning as upstream writes it: code 299, no agent, each text once. If all together are too long, each is cut;
+    texts with control characters are left out (upstream: pkg/endpoints/filters/warning.go)."""
     found = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
     if sum(map(len, found)) > _MAX_WARNINGS:
         found = [text[:_MAX_WARNING] for text in found]
@@ -205,5 +205,5 @@ def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
 
 
 def text(status: int, body: str) -> Response:
-    """Plain text, as Go's http.Error answers it."""
+    """An answer in plain text, as Go's http.Error makes it."""
     return Response(status, body.encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")])

@@ -1,4 +1,4 @@
-"""What the verbs of one served resource version work with (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
+"""One served resource version, as the verbs see it (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -30,18 +30,18 @@ Row = Callable[[Object, float], list[object] | None]
 
 
 class Virtual(Protocol):
-    """A resource that isn't stored: a create is answered on the spot (reviews)."""
+    """A resource that isn't stored: a create is answered at once (reviews)."""
 
     async def create(self, request: Request, obj: Object) -> Object:
-        """The answer's object; StatusError to refuse."""
+        """The object of the answer. StatusError refuses the request."""
 
 
 _REVISION: Final = b'"resourceVersion":"'
 
 
 class ScalePaths(Struct, frozen=True):
-    """Where a kind keeps its replicas: dotted paths without the leading dot. `selector` names a map of labels, a
-    LabelSelector or (custom resources) a string; empty where there is none."""
+    """The paths of a kind's replicas, dotted and without a leading dot. At `selector` is a map of labels, a LabelSelector or (custom
+    resources) a string; empty if the kind has none."""
 
     spec_replicas: str = "spec.replicas"
     status_replicas: str = "status.replicas"
@@ -49,7 +49,8 @@ class ScalePaths(Struct, frozen=True):
 
 
 class RequestScope(Struct, kw_only=True, eq=False, dict=True):
-    """One resource in one served version. `row` prints a table row, `virtual` answers for what isn't stored."""
+    """One resource in one served version. `row` prints a table row; `virtual` answers if the resource isn't
+    stored."""
 
     resource: APIResource
     kind: Kind
@@ -60,13 +61,13 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     virtual: Virtual | None = None
     admission: AdmissionChain | None = None  # for what is virtual; stores have their own
     scale_paths: ScalePaths = ScalePaths()
-    # Objects of earlier revisions were stored under another schema (custom resources).
+    # Objects of earlier revisions may have been stored under another schema (custom resources).
     outdated_before: int = 0
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
     # The oldest revision that a watch can start from (custom resources, whose storage is made anew with their definition).
     watchable_since: int = 0
     instruments: Instruments = field(default_factory=Instruments)
-    # What streams now.
+    # The open watches.
     watchers: set[Watcher] = field(default_factory=set)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
@@ -94,20 +95,20 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def protobuf(self) -> "StoredForm":
-        """How stored objects are answered as protobuf; built-in kinds only."""
+        """Encodes answers as protobuf; built-in kinds only."""
         from fakeapiserver.endpoints.protobuf import StoredForm
 
         return StoredForm(self.gvk, self.list_kind, self._restored)
 
     @cached_property
     def cbor(self) -> "CBORForm":
-        """How stored objects are answered as CBOR."""
+        """Encodes answers as CBOR."""
         from fakeapiserver.endpoints.cbor import CBORForm
 
         return CBORForm(self.kind, self.served)
 
     def partial(self, version: str) -> "PartialForm":
-        """How objects are answered as PartialObjectMetadata of a version."""
+        """Encodes answers as PartialObjectMetadata of a version."""
         form = self._partials.get(version)
         if form is None:
             from fakeapiserver.endpoints.partial import PartialForm
@@ -119,13 +120,13 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def field_labels(self) -> Mapping[str, str]:
-        """What a field selector may name -> the field that is kept beside the stored bytes."""
+        """Each field that a selector may name -> the field that is kept beside the stored bytes."""
         assert self.store is not None
         return FIELD_LABELS.get(self.gvk) or self.store.strategy.field_labels(self.resource.namespaced)
 
     @property
     def converted(self) -> bool:
-        """The stored version has another shape: bytes can't be handed on as they are."""
+        """Whether the stored version differs in more than its apiVersion, so that stored bytes can't be sent as they are."""
         if self.store is None or self.store.gvk == self.gvk:
             return False
         return self.kind.custom or not conversion.alike(self.gvk, self.store.gvk)
@@ -146,9 +147,9 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         return self._convert(value) if self.converted or self._is_outdated(value) else value
 
     def _is_outdated(self, value: bytes) -> bool:
-        """Stored under an earlier schema: pruned and defaulted again when it is decoded."""
+        """Whether the object was stored under an earlier schema, so that it has to be pruned and defaulted again."""
         if not self.outdated_before or not value.startswith(_REVISION, canonical.REVISION_OFFSET):
-            return False  # without a revision: a dry run has made it just now
+            return False  # without a revision: made by a dry run just now
         start = canonical.REVISION_OFFSET + len(_REVISION)
         return int(value[start : value.index(b'"', start)]) < self.outdated_before
 
@@ -157,7 +158,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         obj = self.store.decode(value, self.gvk)
         revision = obj["metadata"].get("resourceVersion")
         encoded, at = canonical.encode(obj), canonical.REVISION_OFFSET
-        if revision is None:  # a dry run has made it
+        if revision is None:  # made by a dry run
             return encoded
         return encoded[:at] + f'"resourceVersion":"{revision}",'.encode() + encoded[at:]
 
@@ -167,11 +168,11 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         return self.store.decode(value, self.gvk)
 
     def internal(self, value: bytes) -> Object:
-        """The stored bytes as what Tables and PartialObjectMetadata are made of: upstream has the internal version at hand
-        there, which is alike to the stored one. Custom resources are converted first."""
+        """The stored bytes as the object from which Tables and PartialObjectMetadata are made: the stored version, which resembles
+        the internal one that upstream uses there, or the served version of a custom resource."""
         assert self.store is not None
         return self.store.decode(value, self.gvk if self.kind.custom else None)
 
     def served_version(self, obj: Object) -> Object:
-        """What `internal` has given, as it is served."""
+        """An object from `internal` in the served version."""
         return obj if self.store is None or self.kind.custom else self.store.versions.converted(obj, self.gvk)

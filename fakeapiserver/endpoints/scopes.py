@@ -1,4 +1,4 @@
-"""Every served resource version with what its verbs work with, made when it is first asked for.
+"""The RequestScope of every served resource version, made when it is first needed.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest/storage_<group>.go.
 """
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from fakeapiserver.component_helpers.streaming import Kubelets, Streams
     from fakeapiserver.endpoints.proxy import Location
 
-# Upstream serves them by servers of their own, which know no other's kinds.
+# Upstream serves these groups by servers of their own, which don't know the kinds of others.
 _OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _MAX_BASE: Final = 63 - _SUFFIX_LENGTH
-# Of what is kept of stored objects; more than this is thrown away and found anew.
+# How many decoded objects are kept; beyond this they are dropped and decoded again.
 _MOST_DECODED: Final = 50_000
 _MOST_LISTS: Final = 4096
 # Where upstream's keys in etcd differ from the resource's name; some messages show them.
@@ -66,7 +66,7 @@ def generate_name(base: str) -> str:
 
 
 class TokenIssuer(Struct, frozen=True):
-    """Who signs, and for whom by default. `extends` is --service-account-extend-token-expiration, `longest` (seconds, 0 for any)
+    """Signs service account tokens. `extends` is --service-account-extend-token-expiration, `longest` (seconds, 0 for any)
     --service-account-max-token-expiration, `jwks_uri` where the keys are published (empty: by this server)."""
 
     keys: ServiceAccountKeys
@@ -78,17 +78,17 @@ class TokenIssuer(Struct, frozen=True):
 
 
 class Proxy(Protocol):
-    """To pods and services, and to nodes' ports that aren't the kubelet's."""
+    """Proxies requests to pods, to services, and to ports of nodes other than the kubelet's."""
 
     async def serve(self, request: Request, location: "Location") -> Response:
-        """StatusError 503, 500: it can't be reached."""
+        """StatusError 503 or 500 if the target can't be reached."""
 
 
 class KubeletClient(Protocol):
-    """Kubelets in other processes, at the addresses that their nodes tell."""
+    """Talks to kubelets in other processes, at the addresses of their nodes."""
 
     def check_addresses(self, node: Object) -> None:
-        """StatusError 500: it has none of the types that are wanted."""
+        """StatusError 500: the node has no address of a preferred type."""
 
     def address(self, node: Object) -> tuple[str, int]:
         """Host and port."""
@@ -162,7 +162,7 @@ class RequestScopes(Struct, kw_only=True):
         return self._proxy
 
     def lookup(self, group: str, version: str, resource: str) -> RequestScope | None:
-        """None for what isn't served."""
+        """The scope of a resource version; None if it isn't served."""
         if self._generation != self.table.generation:
             self._drop_stale()
         key = (group, version, resource)
@@ -218,13 +218,13 @@ class RequestScopes(Struct, kw_only=True):
         return default
 
     def restored(self) -> None:
-        """Another state was brought back: what is kept beside storage follows."""
+        """Brings what is kept outside of storage up to date after a snapshot was restored."""
         for store in self._stores.values():
             if store.allocation is not None:
                 store.allocation.restore(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
 
     def kind_in(self, stored: GroupVersionKind, api_version: str) -> Kind:
-        """The kind of objects stored as `stored` as another version serves it. LookupError: that version doesn't."""
+        """The kind of objects that are stored as `stored`, in another served version. LookupError if that version doesn't serve it."""
         row = self.table.for_kind(GroupVersionKind(*GroupVersion.parse(api_version), stored.kind))
         if row is None or (stored.group != row.gvk.group if row.custom else conversion.storage_gvk(row.gvk) != stored):
             raise LookupError(api_version)
@@ -233,7 +233,8 @@ class RequestScopes(Struct, kw_only=True):
         return scope.kind
 
     def recognizes(self, gvk: GroupVersionKind) -> KnownKind | None:
-        """Served kinds are decoded; what is known besides (old versions, lists, options) is taken as it is."""
+        """How bodies of this type are decoded: by their schema if the kind is served, else as they are if the type is known at all (old
+        versions, lists, options). None for an unknown type."""
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
             return KnownKind(self.table.definitions_of(row), row.definition)
@@ -242,12 +243,12 @@ class RequestScopes(Struct, kw_only=True):
         return KnownKind() if also and row is None else None
 
     def _only(self, group: str) -> Callable[[GroupVersionKind], KnownKind | None]:
-        """The kinds of a group, and those that are known everywhere."""
+        """As `recognizes`, for the kinds of a group and those that are known everywhere."""
         everywhere = known_kinds(self.table.scheme.version)["*"]
         return lambda gvk: self.recognizes(gvk) if gvk.group == group or gvk.kind in everywhere else None
 
     def _store(self, row: APIResource) -> Store:
-        """Two served versions of one kind share a store, and so do the two faces of events."""
+        """All served versions of a kind share one store, and so do events in their two groups."""
         gvk = conversion.storage_gvk(row.gvk)
         home = self.table.for_kind(gvk) or row
         key = (home.gvr.group_resource, gvk)
@@ -275,11 +276,11 @@ class RequestScopes(Struct, kw_only=True):
 
 
 class ServedVersions:
-    """What admission plugins know of versions (upstream: ObjectInterfaces, EquivalentResourceMapper)."""
+    """Conversions and equivalent resources, for admission plugins (upstream: ObjectInterfaces, EquivalentResourceMapper)."""
 
     def __init__(self, scopes: RequestScopes) -> None:
         self._scopes = scopes
-        # Found at one generation of the table.
+        # Valid for one generation of the table.
         self._others: dict[GroupVersionResource, tuple[APIResource, ...]] = {}
         self._generation = -1
         self._of_subresources: dict[GroupVersionKind, Kind | None] = {}
@@ -344,7 +345,7 @@ class ServedVersions:
         return row is not None and row.custom
 
     def _kind(self, kind: GroupVersionKind) -> Kind | None:
-        """That of a resource, or of a subresource, such as Scale."""
+        """The kind of a served resource, or of a subresource such as Scale."""
         if (scope := self._scope(kind)) is not None:
             return scope.kind
         if kind not in self._of_subresources:
@@ -395,13 +396,14 @@ class ObjectGetter:
         store = self._store(resource)
         if store is None:
             return None
-        # Not `store.key`, which refuses names that nothing has: here they are just not found.
+        # Not `store.key`, which refuses invalid names: here such objects are just not found.
         key = f"{store.prefix}{namespace}/{name}" if store.namespaced else store.prefix + name
         found = store.storage.get_now(key)
         return self._decode(store, key, found.mod_revision, found.value) if found is not None else None
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
-        """The same list as long as nothing of the resource is written: whoever works something out of it can tell."""
+        """The objects as a list that stays the same object until the resource is written, so that callers can cache what they derive
+        from it."""
         store = self._store(resource)
         if store is None:
             return []
@@ -416,7 +418,7 @@ class ObjectGetter:
         return found
 
     def generation(self, resources: tuple[str, ...]) -> int:
-        """Rises with every write to one of these resources."""
+        """A number that rises with every write to one of these resources."""
         found = 0
         for resource in resources:
             store = self._store(resource)
@@ -429,7 +431,7 @@ class ObjectGetter:
         return self._scopes.storage.revision
 
     def changes(self, resources: tuple[str, ...], revision: int) -> Iterator[tuple[str, Object | None, Object | None]]:
-        """Every write to these resources behind `revision`, in order. LookupError when that is forgotten."""
+        """Every write to these resources after `revision`, in order. LookupError if the history doesn't go back so far."""
         stores = [(store.prefix, resource, store) for resource in resources if (store := self._store(resource))]
         try:
             events = self._scopes.storage.changes_now(revision)

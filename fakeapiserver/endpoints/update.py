@@ -42,18 +42,18 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
 
 
 def require_name(request: Request) -> None:
-    """StatusError 400: only custom resources have such a path."""
+    """StatusError 400 for a path without a name, which only custom resources have."""
     if not request.info.name:
         raise new_bad_request("name must be provided")
 
 
 def replacement(obj: Object) -> Transform:
-    """The object in place of whatever is there."""
+    """A transform that replaces whatever is there by the object."""
     return lambda current: {**obj, "metadata": dict(metadata(obj))}
 
 
 def match_name(obj: Object, name: str) -> None:
-    """StatusError 400 unless the object is named as its path (upstream: checkName)."""
+    """StatusError 400 unless the object has the path's name (upstream: checkName)."""
     found = metadata(obj).get("name", "")
     if not found:
         raise new_bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")

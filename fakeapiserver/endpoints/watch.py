@@ -33,13 +33,13 @@ from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
 
 _BOOKMARK_PERIOD: Final = 60.0
-# Seconds before the end of a watch that its last bookmark comes.
+# The last bookmark is sent so many seconds before the end of a watch.
 _LAST_BOOKMARK: Final = 2.0
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 async def watch(request: Request, scope: RequestScope) -> Response:
-    """StatusErrors come before the stream starts; what happens later is an ERROR event."""
+    """StatusErrors are raised before the stream starts; later errors are ERROR events."""
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
@@ -53,7 +53,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     except NotConverted as error:
         raise error.unready or error from None
     except StatusError as error:
-        # Past this point upstream has no answer but the stream.
+        # After this point upstream can answer only in the stream.
         return _answer(form, _only(form.error(error.status)))
     return _answer(form, stream)
 
@@ -69,7 +69,7 @@ async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
 async def _stream(
     scope: RequestScope, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
 ) -> AsyncGenerator[bytes, None]:
-    """The open stream; StatusError 410 and 504 for a revision that can't be watched from."""
+    """Opens the watcher. StatusError 410 and 504 for a revision from which one can't watch."""
     assert scope.store is not None
     storage = scope.store.storage
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
@@ -79,7 +79,7 @@ async def _stream(
         except NotConverted as error:
             if error.unready is not None:
                 raise
-            # Upstream watches from a cache, which has come no further.
+            # Upstream watches from a cache, which isn't newer than this.
             raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
         if revision > found.revision:
             raise too_large(revision, found.revision, retry_after=1)
@@ -106,12 +106,12 @@ EVENT_SIZES: Final = Family(
 
 
 class NoSuchForm(Exception):
-    """An event can't be written as a list, which a client may ask for all the same: the stream ends with the first."""
+    """A client may ask for events in the form of a list, which doesn't exist: the stream ends with the first event."""
 
 
 class Form:
-    """How events are written: the whole object, its Table or its metadata. All but Tables are encoded once for all
-    watchers and kept beside the event."""
+    """Writes events with the whole object, its Table or its metadata. All but Tables are encoded once for all watchers and kept with
+    the event."""
 
     def __init__(self, request: Request, scope: RequestScope, accept: Accept) -> None:
         self._scope = scope
@@ -132,7 +132,7 @@ class Form:
         self.content_type = PROTOBUF_STREAM if self._protobuf else CBOR_SEQUENCE if self._cbor else JSON
 
     def sent(self, frames: list[bytes]) -> bytes:
-        """All together, counted."""
+        """Joins frames into one chunk and counts them."""
         if frames:
             self._instruments.count(EVENTS, *self._labels, by=len(frames))
             for frame in frames:
@@ -192,7 +192,7 @@ class Form:
         return self._frame(kind, self._encoded(shown))
 
     def _wants_columns(self) -> bool:
-        """The first event has them, of some kinds each."""
+        """Whether the next Table has its columns: in the first event, and for some kinds in each."""
         store = self._scope.store
         return not self._columns_sent or (store is not None and store.strategy.repeats_columns)
 
@@ -232,16 +232,16 @@ class Form:
 
 
 def _lifetime(timeout_seconds: int | None, minimum: int) -> float:
-    """Seconds that a watch lasts; negative for one that is over before it begins. Go counts nanoseconds in 64 bits."""
+    """How many seconds a watch lasts; negative for one that ends before it begins. Go counts nanoseconds in 64 bits."""
     nanoseconds = (timeout_seconds or 0) * 1_000_000_000
     nanoseconds = (nanoseconds + 2**63) % 2**64 - 2**63
-    # Not a secret: the spread only keeps clients from coming back all at once.
+    # Not a secret: the random spread only keeps clients from reconnecting all at once.
     return nanoseconds / 1e9 if nanoseconds else minimum * (1 + random.random())
 
 
 class Stream:
-    """One watch as it runs: initial events, then batches as they come, bookmarks in between, until the time is up, the
-    client is gone or the watcher has fallen behind for good."""
+    """A running watch: initial events, then batches of events with bookmarks in between, until the time is up, the client is gone or
+    the watcher has fallen behind the history."""
 
     def __init__(self, watcher: Watcher, form: Form, options: ListOptions, running: set[Watcher]) -> None:
         self._watcher = watcher
@@ -250,7 +250,7 @@ class Stream:
         self._running = running
         self._clock = form.clock
         self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
-        # The newest revision that the client has heard of.
+        # The newest revision that was sent to the client.
         self._told = 0
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
@@ -263,7 +263,7 @@ class Stream:
             initial = list(map(self._form.added, items))
             if self._options.send_initial_events and self._options.allow_watch_bookmarks:
                 initial.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
-            # Even without events the headers must go out now: clients wait for them.
+            # The headers must be sent now, even without events, because clients wait for them.
             yield self._form.sent(initial)
             async for chunk in self._live(end):
                 yield chunk
@@ -292,7 +292,7 @@ class Stream:
                     yield self._form.sent([self._form.bookmark(self._told)])
 
     def _next_bookmark(self, end: float) -> float:
-        """Once a minute, and for the last time shortly before the end."""
+        """The time of the next bookmark: they come once a minute, and a last time shortly before `end`."""
         now = self._clock.monotonic()
         at = min(now + _BOOKMARK_PERIOD, end - _LAST_BOOKMARK)
         return at if self._options.allow_watch_bookmarks and at > now else inf

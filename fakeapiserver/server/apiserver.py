@@ -80,7 +80,7 @@ _NO_FLAGS: Final = frozenset(
 
 
 def _flags(options: Struct, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """A flag for each field, and for those of options within: `audit.log.path` is --audit-log-path."""
+    """Name and value of a flag for each field, also of nested options: `audit.log.path` is audit-log-path."""
     for field in options.__struct_fields__:
         name, value = f"{prefix}{field}".replace("_", "-"), getattr(options, field)
         if isinstance(value, Struct):
@@ -90,14 +90,14 @@ def _flags(options: Struct, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _bundled(config: Config) -> Collection[str]:
-    """Whose requests are the cluster's own."""
+    """The users whose requests come from the cluster's own components."""
     if not (config.nodes or config.local_storage or config.load_balancers or selected(config.controllers)):
         return frozenset()
     return users(config.nodes)
 
 
 def _kubelet_client(config: Config) -> "KubeletClient":
-    """OSError and ValueError for files that can't be used."""
+    """The client for kubelets in other processes. OSError and ValueError for unusable files."""
     from fakeapiserver.server.kubelet_client import ADDRESS_TYPES, KubeletClient
     from fakeapiserver.transport.certificates import load_pair
 
@@ -148,7 +148,7 @@ class APIServer:
         self._health_checks = HealthChecks(features, self.metrics.health_checks)
         self.address = f"{config.bind_address}:{config.secure_port}"
         self.shutting_down = False
-        # Those that run beside it, if any do.
+        # The controllers and simulated nodes that run beside it, if any.
         self.controllers: ControllerManager | None = None
         self.simulation: Simulation | None = None
         self.media_types = WITH_CBOR if features.enabled(CBOR_SERVING_AND_STORAGE) else SUPPORTED
@@ -282,7 +282,7 @@ class APIServer:
 
     @property
     def flags(self) -> dict[str, object]:
-        """The flags it was started with, by kube-apiserver's names."""
+        """The flags that the server was started with, by kube-apiserver's names."""
         return {name: value for name, value in _flags(self.config) if name not in _NO_FLAGS}
 
     def _own_address(self) -> tuple[str, int]:
@@ -302,11 +302,11 @@ class APIServer:
         return control(self)
 
     async def start(self) -> None:
-        """Stores what a fresh server has, and starts what runs beside requests."""
+        """Stores the objects of a fresh server and starts the background tasks."""
         config = self.config
         await bootstrap.store_objects(self.scopes, self.clock.now(), config)
         if config.kubernetes_service_node_port:
-            self.scopes.restored()  # which finds that the port is taken
+            self.scopes.restored()  # which marks the port as allocated
         if self._has_authorities:
             await self._trust.sync()
         if self._identity is not None:
@@ -335,7 +335,7 @@ class APIServer:
         self._health_checks.answer("/readyz", {})
 
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
-        """The one of kube-controller-manager's that runs in here."""
+        """The one controller of kube-controller-manager that runs in the API server."""
         if any(found.name == POLICY_STATUS for found in named(self.config.controllers)):
             from fakeapiserver.server.policy_status import PolicyStatus
 
@@ -350,29 +350,29 @@ class APIServer:
 
     @property
     def _has_authorities(self) -> bool:
-        """Whether certificate authorities were named, of which upstream tells aggregated servers from the start."""
+        """Whether flags name certificate authorities, which upstream publishes for aggregated servers from the start."""
         return bool(self.config.client_ca_file or self.config.requestheader_client_ca_file)
 
     async def _compact(self) -> None:
-        """Forgets what was history an interval ago already, until cancelled (upstream: storage/etcd3/compact.go)."""
+        """Once an interval, forgets the history before the previous one. Runs until cancelled (upstream: storage/etcd3/compact.go)."""
         known = 0
         while True:
             await asyncio.sleep(self.config.etcd_compaction_interval)
-            self.storage.compact(min(known, self.storage.revision))  # a snapshot may have led back
+            self.storage.compact(min(known, self.storage.revision))  # restoring a snapshot may have lowered it
             known = self.storage.revision
 
     async def _tell_aggregated_servers(self) -> None:
-        """Authorities made on the spot are nobody's business until there are such servers. Until cancelled."""
+        """Publishes the server's own authorities when the first aggregated server appears. Runs until cancelled."""
         if not self._has_authorities:
             await self._trust.sync()
             await self._trust.run()
 
     def sign_token(self, claims: Mapping[str, Any]) -> str:
-        """A token with these claims, that this server believes. OSError and ValueError for an unusable key."""
+        """A token with these claims, signed with this server's key. OSError and ValueError for an unusable key."""
         return self._issuer.keys.sign(claims)
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
-        """A token as a TokenRequest gives it, good for `lifetime` seconds. ValueError: there is no such account."""
+        """A token as a TokenRequest returns it, valid for `lifetime` seconds. ValueError: there is no such account."""
         from fakeapiserver.endpoints.token_request import token_claims
 
         account = self.objects.get("serviceaccounts", namespace, name)
@@ -383,25 +383,25 @@ class APIServer:
         return self._issuer.keys.sign(token_claims(self._issuer, private, wanted, self.clock.now(), lifetime))
 
     async def advance(self, seconds: float) -> None:
-        """Moves the clock on; after each thing that is due the controllers come to rest. ValueError for time that would go back,
-        and for a clock that can't be turned; NotSettled."""
+        """Moves the clock forward; after each moment at which something is due, the controllers come to rest. ValueError for negative
+        seconds and for a clock that can't be turned; NotSettled."""
         if not isinstance(self.clock, AdjustableClock):
             raise ValueError("the clock of this server can't be turned")
         await self.clock.advance(seconds, _turn if self.controllers is None else self.controllers.settle)
 
     def snapshot(self) -> Snapshot:
-        """Everything stored, now: no copy is made, objects never change."""
+        """The present state of everything stored. No copy is made, since objects never change."""
         return self.storage.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> None:
-        """Brings a state back. Revisions go on rising, and every open watch ends: its client lists anew."""
+        """Restores a state. Revisions go on rising, and every open watch ends, so that clients list again."""
         self.storage.restore(snapshot)
         self.scopes.restored()
         await self.custom_resources.sync()
         await self.metrics_apis.serve(self.metrics_apis.served)
 
     async def stop(self) -> None:
-        """Ends watches and background work; nothing is left behind."""
+        """Ends watches and background tasks."""
         self.shutting_down = True
         self.storage.close()
         for task in self._tasks:
@@ -409,7 +409,7 @@ class APIServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def finish(self) -> None:
-        """After the last request: hands on what is still to be told of, and hangs up."""
+        """Called after the last request: flushes audit events and closes connections to webhooks."""
         self._to_webhooks.close()
         if self._auditor is not None:
             await self._auditor.flush()

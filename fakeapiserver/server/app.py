@@ -25,7 +25,7 @@ _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process 
 
 
 def new_id() -> bytes:
-    """A random UUID, of version 4. Nobody's secret: it only tells requests apart."""
+    """A random UUID, version 4. Not secret: it only distinguishes requests."""
     bits = b"%032x" % random.getrandbits(128)
     return b"%b-%b-4%b-%c%b-%b" % (bits[:8], bits[8:12], bits[13:16], b"89ab"[bits[16] & 3], bits[17:20], bits[20:])
 
@@ -71,7 +71,7 @@ class Application:
         except EvaluationError as error:
             return _internal_error(request, str(error))
         except (ConnectionError, ResponseBroken):
-            raise  # nobody is there to be answered, or with nothing
+            raise  # the client is gone, or the answer has already begun
         except RecursionError:
             return respond.status_response(request, new_bad_request("exceeded max depth").status)
         except Exception:
@@ -80,7 +80,7 @@ class Application:
 
 
 def _internal_error(request: Request, text: str) -> Response:
-    """Where nobody could tell whether a request is allowed (upstream: responsewriters.InternalError)."""
+    """500 as text, if no authorizer could decide (upstream: responsewriters.InternalError)."""
     query: bytes = request.scope.get("query_string", b"")
     uri = request.scope.get("raw_path", request.path.encode()).decode("latin-1") + (
         f"?{query.decode('latin-1')}" if query else ""
@@ -92,7 +92,7 @@ def _internal_error(request: Request, text: str) -> Response:
 
 
 async def _send_whole(body: bytes, send: Send) -> None:
-    """A large body in pieces: others have their turn while the client takes them."""
+    """Sends a large body in pieces, so that other requests run in between."""
     start = 0
     while len(body) - start > _PIECE:
         await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": True})

@@ -43,12 +43,15 @@ _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 _UNPROCESSABLE: Final = 422
 _NOBODY: Final = UserInfo("")
-# Who is asked whether these are allowed takes them for the core group's; but nobody serves them.
+# Authorizers see these as paths of the core group, but they aren't served.
 _NO_GROUP: Final = ("//", "/apis//")
 _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
 class HandlerChain(Struct):
+    """Calling it answers a request. The methods call each other from top to bottom: read the path, authenticate, audit,
+    impersonate, limit, authorize, dispatch. StatusError 401, 403, 404, 405, 429, 503, 504."""
+
     authenticator: Authenticator
     authorizer: Authorizer
     scopes: RequestScopes
@@ -71,7 +74,7 @@ class HandlerChain(Struct):
         try:
             return await within_deadline(request, self._identified, self.request_timeout)
         except StatusError as error:
-            # Before anybody was identified: later ones are answers that the auditor has told of.
+            # Refused before authentication; the auditor has recorded later refusals as answers.
             await self.auditor.refused(request, attributes_of(request.info, _NOBODY), error)
             raise
 
@@ -104,7 +107,7 @@ class HandlerChain(Struct):
             return await self.fixed_paths.answer(request)
         response = await dispatch(request, self.scopes)
         if request.info.verb in _WRITES:
-            # Whoever watches is woken by now, and goes first: controllers that hear of their own writes late work on old states.
+            # Watchers, which the write has woken, run first: a controller that sees its own writes late works on old states.
             await asyncio.sleep(0)
         return response
 
@@ -150,7 +153,7 @@ class HandlerChain(Struct):
 
 
 def _impersonates(request: Request) -> bool:
-    """One search for all names, since it is on the way of every request."""
+    """Whether a header asks for impersonation. One search for all names, since every request comes through here."""
     return b"\nimpersonate-" in b"\n".join((b"", *request.first_headers))
 
 
@@ -166,7 +169,7 @@ def _info(request: Request) -> RequestInfo:
 
 
 def _without_info(request: Request) -> Response:
-    """500 as text, as the filter that reads the path answers before any other (upstream: responsewriters.InternalError)."""
+    """500 as text, for a path that can't be parsed (upstream: responsewriters.InternalError, before any other filter)."""
     target = request.scope["raw_path"].decode("latin-1")
     if query := request.scope["query_string"]:
         target += "?" + query.decode("latin-1")
@@ -178,8 +181,8 @@ def _without_info(request: Request) -> Response:
 
 
 def _selected_name(request: Request) -> str:
-    """The name that a list's field selector asks for, so that `resourceNames` in RBAC can allow it; empty where any option
-    can't be read: upstream reads all at once, and the list itself tells what is wrong."""
+    """The name that a list's field selector requires, so that `resourceNames` in RBAC can allow it. Empty if any option can't be
+    parsed: upstream parses all at once, and the list itself reports the error."""
     if not (text := request.param("fieldSelector")):
         return ""
     try:
@@ -187,7 +190,7 @@ def _selected_name(request: Request) -> str:
     except StatusError as error:
         if error.status["code"] != _UNPROCESSABLE:
             return ""
-        selector = field_selector(text)  # options that don't go together could be read
+        selector = field_selector(text)  # the options can be parsed, but contradict each other
     name = selector.requires_exact_match("metadata.name") if selector is not None else None
     return name if name and not names.path_segment_name(name, False) else ""
 
@@ -204,7 +207,7 @@ def credentials(request: Request) -> Credentials:
 
 
 def selectors(request: Request) -> Selectors | None:
-    """What the request's selectors leave of a collection; None when it has none."""
+    """The request's selectors, for authorizers; None if it has none."""
     if not request.query or request.info.verb not in ("list", "watch", "deletecollection"):
         return None
     field_selector, label_selector = request.param("fieldSelector"), request.param("labelSelector")

@@ -1,4 +1,4 @@
-"""What a server is started with. Field names are kube-apiserver's flags.
+"""A server's configuration. Its fields have the names of kube-apiserver's flags.
 
 Upstream: cmd/kube-apiserver/app/options.
 """
@@ -14,9 +14,9 @@ from fakeapiserver.server.audit.options import AuditOptions
 from fakeapiserver.server.manifests import Sources
 
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-# The feature gates that change something here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
+# The feature gates that have an effect here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
 CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
-# The one controller of kube-controller-manager's that runs in here, where --controllers names it.
+# The one controller of kube-controller-manager that runs in the API server, if --controllers includes it.
 POLICY_STATUS: Final = "validatingadmissionpolicy-status-controller"
 FEATURE_GATES: Final = (
     CBOR_SERVING_AND_STORAGE,
@@ -104,10 +104,10 @@ FEATURE_GATES: Final = (
 
 
 class Config(Struct, kw_only=True):
-    """Every default works: loopback, a free port, a CA made on the spot."""
+    """All fields have defaults that work: loopback, a free port, a CA made at start."""
 
     bind_address: str = "127.0.0.1"
-    # Seconds; history is forgotten after one to two of these, as where etcd is compacted. 0: only by its size.
+    # Seconds. History is forgotten after one to two such intervals, as when etcd is compacted; 0: only when it is too large.
     etcd_compaction_interval: float = 0.0
     advertise_address: str = ""  # where clients in the cluster reach the server; none by default
     secure_port: int = 0
@@ -116,7 +116,7 @@ class Config(Struct, kw_only=True):
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
-    # Without certificate and CA a front proxy is made on the spot, with kubeadm's names.
+    # Without a certificate and a CA, the server makes a front proxy of its own, with kubeadm's names.
     proxy_client_cert_file: Path | None = None
     proxy_client_key_file: Path | None = None
     requestheader_client_ca_file: Path | None = None
@@ -164,11 +164,11 @@ class Config(Struct, kw_only=True):
     service_account_lookup: bool = True
     service_account_max_token_expiration: float = 0.0  # seconds; 0: as long as is asked for
     api_audiences: tuple[str, ...] = ()
-    # The older flag: exactly these plugins.
+    # The older flag: these plugins and no others.
     admission_control: tuple[str, ...] = ()
     admission_control_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
-    # None: ServiceAccount where no controller makes the accounts that it asks for, as envtest has it.
+    # None: ServiceAccount is disabled if no controller makes the accounts that it requires, as in envtest.
     disable_admission_plugins: tuple[str, ...] | None = None
     controllers: tuple[str, ...] = ("*",)
     step_controllers: tuple[str, ...] = ()
@@ -195,5 +195,5 @@ class Config(Struct, kw_only=True):
 
     @property
     def service_ranges(self) -> tuple[str, ...]:
-        """The parts of service_cluster_ip_range; the first is where addresses come from by default."""
+        """The parts of service_cluster_ip_range; by default, addresses come from the first."""
         return tuple(filter(None, self.service_cluster_ip_range.split(",")))

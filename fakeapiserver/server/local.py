@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 _NODE_LIFECYCLE: Final = "node-lifecycle-controller"
-# Those without which claims are neither bound nor go.
+# The controllers that bind claims and let them be deleted.
 _STORAGE: Final = (
     "persistentvolume-binder-controller",
     "persistentvolume-protection-controller",
@@ -59,7 +59,7 @@ _STOP_GRACE: Final = 2.0
 
 
 class Certificates(Struct, frozen=True):
-    """The own authority, and what it has issued."""
+    """The server's own certificate authority and what it has issued."""
 
     authority: KeyPair
     serving: KeyPair
@@ -68,7 +68,8 @@ class Certificates(Struct, frozen=True):
 
 
 class LocalServer:
-    """Construct, `await start()` in the loop that serves, `await stop()`. OSError and ValueError are one clear sentence."""
+    """Call order: construct, `await start()` in the event loop that serves, `await stop()`. OSError and ValueError have one clear
+    sentence for the user."""
 
     def __init__(self, config: Config, *, clock: Timers | None = None) -> None:
         self.config = config
@@ -95,7 +96,7 @@ class LocalServer:
 
     @property
     def ca(self) -> bytes:
-        """What clients must trust, as PEM: the own authority, or the operator's serving certificate as it stands."""
+        """What clients must trust, as PEM: the server's own authority, or the serving certificate that flags name."""
         assert self._certificates is not None
         own = self.config.tls_cert_file is None
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
@@ -135,7 +136,7 @@ class LocalServer:
         await self._run_controllers(api)
 
     async def _run_controllers(self, api: APIServer) -> None:
-        """Begins to; they find their way while the server answers already."""
+        """Starts the controllers, which synchronize while the server already answers requests."""
         from fakeapiserver.controller_manager.descriptor import selected
 
         extra = self._local_components(api)
@@ -164,12 +165,11 @@ class LocalServer:
 
     @property
     def _simulates(self) -> bool:
-        """There are nodes, or stages that drive others."""
+        """Whether nodes are simulated here, or stages drive objects."""
         return bool(self.config.nodes or self._stages)
 
     def _wanted_controllers(self) -> Sequence[str]:
-        """Simulated nodes bring the one along that lets pods onto them when they are ready, local storage those that look after
-        volumes."""
+        """The controllers to run. Simulated nodes need the one that removes their not-ready taint, local storage those of volumes."""
         wanted = self.config.controllers
         needed: tuple[str, ...] = (_NODE_LIFECYCLE,) if self._simulates else ()
         needed += _STORAGE if self.config.local_storage else ()
@@ -185,7 +185,7 @@ class LocalServer:
         return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
     def _local_components(self, api: APIServer) -> "dict[str, Extra]":
-        """What runs for simulated nodes, and in place of what a cloud would have."""
+        """What runs for simulated nodes and in place of a cloud's load balancers and storage."""
         if not (self._simulates or self.config.local_storage or self.config.load_balancers):
             return {}
         from fakeapiserver.controller_manager.manager import Extra
@@ -228,7 +228,7 @@ class LocalServer:
         await api.custom_resources.sync()
 
     async def stop(self) -> None:
-        """Ends watches first, so that their requests finish by themselves."""
+        """Stops everything; watches end first, so that their requests finish by themselves."""
         if self._controllers is not None:
             self._controllers.cancel()
             await asyncio.gather(self._controllers, return_exceptions=True)
@@ -243,7 +243,7 @@ class LocalServer:
         await asyncio.sleep(0)
 
     def write_kubeconfig(self, path: Path) -> None:
-        """The admin's kubeconfig, mode 0600."""
+        """Writes the admin's kubeconfig with mode 0600."""
         assert self._certificates is not None
         admin = self._certificates.admin
         config = kubeconfig.render(self.url, authority=self.ca, client=admin, user=ADMIN)
@@ -253,18 +253,18 @@ class LocalServer:
             raise OSError(f"can't write the kubeconfig {path}: {error.strerror}") from error
 
     def user_kubeconfig(self, name: str, groups: Sequence[str]) -> dict[str, Any]:
-        """Of a user with a client certificate: CN is the name, each O a group."""
+        """A kubeconfig for a user with a client certificate: CN is the name, each O a group."""
         assert self._certificates is not None
         client = issue_client(self._certificates.authority, name, groups)
         return kubeconfig.render(self.url, authority=self.ca, client=client, user=name)
 
     def token_kubeconfig(self, token: str, user: str, namespace: str) -> dict[str, Any]:
-        """Of whoever the token is for."""
+        """A kubeconfig with a token, whose user is called `user` in it."""
         return kubeconfig.render(self.url, authority=self.ca, token=token, user=user, namespace=namespace)
 
 
 def _stages(config: Config) -> Sequence[Object]:
-    """OSError or ValueError for what can't be read or played."""
+    """The Stages of the configuration. OSError or ValueError for files or objects that can't be used."""
     if not config.stages:
         return ()
     from fakeapiserver.nodes.stages.sources import check
@@ -278,7 +278,7 @@ def _stages(config: Config) -> Sequence[Object]:
 
 
 def _tell_failure(controllers: "asyncio.Task[None]") -> None:
-    """Nobody waits for them while the server runs."""
+    """Logs the failure of the controllers, which nothing awaits while the server runs."""
     if not controllers.cancelled() and (error := controllers.exception()) is not None:
         log.error("the controllers can't go on: %s", error)
 
@@ -291,7 +291,7 @@ def _bind_problem(config: Config, error: OSError) -> str:
 
 
 def _certificates(config: Config) -> Certificates:
-    """Kept in --cert-dir when there is one, else made anew and never written."""
+    """The certificates in --cert-dir, if that is set, else new ones that are never written to disk."""
     try:
         authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", create_authority())
         serving = _serving(config, authority)
@@ -309,7 +309,7 @@ def _certificates(config: Config) -> Certificates:
 
 
 def _front_proxy(config: Config) -> FrontProxy:
-    """The operator's where there are files of either kind, else one with an authority of its own, as kubeadm makes it."""
+    """The front proxy that the flags configure, else one with an authority of its own, as kubeadm makes it."""
     ca_file, certificate, key = (
         config.requestheader_client_ca_file,
         config.proxy_client_cert_file,
@@ -344,7 +344,7 @@ def _serving(config: Config, authority: KeyPair) -> KeyPair:
 
 
 def serving_names(config: Config) -> list[str]:
-    """What a serving certificate is issued for."""
+    """The names and addresses that the serving certificate is issued for."""
     return list(dict.fromkeys([*SERVER_NAMES, *_addresses(config)]))
 
 

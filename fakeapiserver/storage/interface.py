@@ -1,4 +1,4 @@
-"""What a backend offers: one global revision, compare-and-swap, lists at a revision, watches from one.
+"""The interface of a storage backend: one global revision, compare-and-swap, lists at a revision, watches from one.
 
 Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage_suite.py holds the tests that any backend must pass.
 """
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class StorageError(Exception):
-    """Anything a backend refuses; the store above turns it into a metav1.Status."""
+    """Any refusal of a backend; the store turns it into a metav1.Status."""
 
 
 class KeyNotFound(StorageError):
@@ -34,11 +34,11 @@ class ResourceVersionConflict(StorageError):
 
 
 class RequestTooLarge(StorageError):
-    """The backend takes no object of this size; its text is what clients get to read."""
+    """The object is too large for the backend; clients get this error's text."""
 
 
 class Compacted(StorageError):
-    """The revision asked for is no longer known; `oldest` is the oldest that is."""
+    """The requested revision is no longer known; `oldest` is the oldest known one."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(f"the oldest known revision is {oldest}")
@@ -46,7 +46,7 @@ class Compacted(StorageError):
 
 
 class ResourceVersionTooLarge(StorageError):
-    """The revision asked for is not there yet; `current` is the newest."""
+    """The requested revision doesn't exist yet; `current` is the newest."""
 
     def __init__(self, current: int) -> None:
         super().__init__(f"the newest revision is {current}")
@@ -54,8 +54,8 @@ class ResourceVersionTooLarge(StorageError):
 
 
 class Index(Struct, frozen=True):
-    """What selectors read, kept beside the bytes so that nobody decodes them for it. `version` is the one
-    that the object is stored in."""
+    """What is kept beside the bytes, so that selectors and owner graphs don't decode them. `version` is the API version in which the
+    object is stored."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Index(Struct, frozen=True):
 
 
 class StoredObject(Struct, frozen=True):
-    """One version of one object. `value` is canonical JSON with its resourceVersion; nobody changes any of it."""
+    """One state of one object. `value` is canonical JSON with its resourceVersion. Nothing of it ever changes."""
 
     key: str
     value: bytes
@@ -101,17 +101,17 @@ class Event(Struct):
 class Watcher(Protocol):
     @property
     def progress(self) -> int:
-        """The watcher has handed out everything up to this revision (what a bookmark may say)."""
+        """The revision up to which the watcher has handed out everything, for bookmarks."""
 
     async def next_batch(self, timeout: float) -> list[Event] | None:
-        """The events since the last call, in order; waits `timeout` seconds at most, and answers [] when none came.
-        None: it has ended (closed, or fallen too far behind) and the client must start anew."""
+        """The events since the last call, in order; [] if none came within `timeout` seconds. None: the watcher has ended (it was
+        closed, or has fallen too far behind), and the client must start again."""
 
     def end(self) -> None:
-        """What is buffered is still handed out, then None."""
+        """Ends the watcher after what is buffered was handed out."""
 
     def close(self) -> None:
-        """Ends it at once; calling again does nothing."""
+        """Ends the watcher at once. A second call does nothing."""
 
 
 class Storage(Protocol):
@@ -120,27 +120,27 @@ class Storage(Protocol):
 
     @property
     def revision(self) -> int:
-        """The newest revision; starts at 1, rises by one with each write."""
+        """The newest revision: it starts at 1 and rises by one with each write."""
 
     def generation(self, prefix: str) -> int:
-        """The revision of the newest write below a resource's prefix: cheap to ask, for caches."""
+        """The revision of the newest write below a resource's prefix. Cheap, for caches."""
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
-        """KeyExists, RequestTooLarge."""
+        """Stores a new object. KeyExists, RequestTooLarge."""
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        """KeyNotFound, RequestTooLarge; ResourceVersionConflict unless the object is still at `expected_revision`."""
+        """Replaces an object. ResourceVersionConflict unless it is still at `expected_revision`; KeyNotFound, RequestTooLarge."""
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
-        """The last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""
+        """Removes an object and returns its last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        """ResourceVersionTooLarge when `minimum_revision` is not there yet."""
+        """The object; None if there is none. ResourceVersionTooLarge if `minimum_revision` doesn't exist yet."""
 
     async def get_for_update(self, key: str) -> StoredObject | None:
-        """What an update starts from."""
+        """The object from which an update starts."""
 
     async def list(
         self,
@@ -151,20 +151,20 @@ class Storage(Protocol):
         limit: int = 0,
         predicate: Predicate | None = None,
     ) -> ListResult:
-        """At `revision` (0: now), keys from `start` on, at most `limit` of those selected (0: all).
-        Compacted, ResourceVersionTooLarge."""
+        """The objects at `revision` (0: now) whose keys are not before `start`: at most `limit` (0: all) of those that `predicate`
+        selects. Compacted, ResourceVersionTooLarge."""
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
-        """Every event after `revision` (None: from now on) without loss, repeat or reorder. Compacted at once."""
+        """A watcher that gets every event after `revision` (None: now) once and in order. Compacted if that is forgotten."""
 
     def get_now(self, key: str) -> StoredObject | None:
-        """`get` within the turn, from what this process knows; for readers that can't wait (authorizers, admission)."""
+        """`get` without awaiting, from what this process knows; for authorizers and admission."""
 
     def list_now(self, prefix: str) -> ListResult:
-        """`list` of everything below a prefix within the turn."""
+        """`list` of everything below a prefix, without awaiting."""
 
     def changes_now(self, revision: int) -> Iterable[tuple[StoredObject | None, StoredObject | None]]:
-        """Every write behind `revision`, in order, within the turn: the object before and after it. Compacted."""
+        """Every write after `revision`, in order, as the object before and after it; without awaiting. Compacted."""
 
     def close(self) -> None:
         """Ends all watchers."""

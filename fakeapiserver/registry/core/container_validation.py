@@ -1,4 +1,4 @@
-"""What a container may say.
+"""The rules for containers.
 
 Upstream: pkg/apis/core/validation/validation.go (validateContainers and what it calls).
 """
@@ -31,7 +31,7 @@ from fakeapiserver.registry.core.pod_options import PodOptions
 from fakeapiserver.registry.core.pod_security_validation import security_context_errors
 from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
 
-# Of a container, what one that is added to a running pod has not.
+# Fields of a container that an ephemeral container doesn't have.
 _NOT_EPHEMERAL: Final = (
     "ports",
     "resources",
@@ -52,7 +52,7 @@ _NOT_A_CLAIM: Final = "can only use volume source type of PersistentVolumeClaim 
 
 
 def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Path, options: PodOptions) -> ErrorList:
-    """Containers of all three kinds; `volumes` are those that they may mount, by name."""
+    """The errors in the containers, init containers and ephemeral containers; `volumes` are the pod's volumes by name."""
     containers: list[Object] = spec.get("containers") or []
     at = path.child("containers")
     errors = [] if containers else [field.required(at)]
@@ -70,7 +70,7 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
         errors += restart_policy_errors(container, at.index(i), options, is_init=True)
         if (name := container.get("name", "")) or "" in seen:
             errors += duplicate_errors(name, seen, at.index(i).child("name"))
-        # Upstream looks at each as the first one of a list of its own.
+        # Upstream validates each as the only item of a list.
         errors += _host_port_errors([container], at) + _init_errors(container, grace, system, at.index(i))
     at, others = path.child("ephemeralContainers"), set(seen)
     for i, container in enumerate(spec.get("ephemeralContainers") or ()):
@@ -82,7 +82,7 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
 
 
 def image_space_errors(container: Object, path: Path) -> ErrorList:
-    """Only pods refuse blanks around an image; templates of old have them."""
+    """Blanks around an image are refused in pods only, since old templates may have them."""
     image = container.get("image", "")
     detail = "must not have leading or trailing whitespace"
     return [] if image == image.strip() else [field.invalid(path.child("image"), image, detail)]
@@ -97,7 +97,7 @@ def _ephemeral_errors(container: Object, others: set[str], path: Path) -> ErrorL
     errors += [
         field.forbidden(path.child(name), detail)
         for name in _NOT_EPHEMERAL
-        # Upstream asks for Go's zero value, which an empty list or map isn't.
+        # Upstream compares with Go's zero value, which an empty list or map isn't.
         if (_is_set(container.get(name)) if name == "resources" else container.get(name) is not None)
     ]
     return errors + [
@@ -123,7 +123,7 @@ def _init_errors(container: Object, grace: int | None, system: str | None, path:
 def _container_errors(
     container: Object, spec: Object, volumes: Mapping[str, Object], path: Path, options: PodOptions
 ) -> ErrorList:
-    """What all kinds have in common (validateContainerCommon)."""
+    """The rules for all three kinds of containers (validateContainerCommon)."""
     errors = required_label_errors(container.get("name", ""), path.child("name"))
     if not container.get("image"):
         errors.append(field.required(path.child("image")))
@@ -200,7 +200,7 @@ def _mount_errors(container: Object, volumes: Mapping[str, Object], path: Path) 
             detail = "must not already exist as a path in volumeDevices"
             errors.append(field.invalid(at.child("mountPath"), place, detail))
         errors += _sub_path_errors(mount, at, path)
-        # Upstream tells these of the list, not of the mount.
+        # Upstream reports these at the list, not at the mount.
         errors += _propagation_errors(mount, container, path.child("mountPropagation"))
         errors += _recursion_errors(mount, path.child("recursiveReadOnly"))
     return errors

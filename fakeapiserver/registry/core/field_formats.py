@@ -1,4 +1,4 @@
-"""What fields of several kinds may look like: ports, addresses, labels, numbers.
+"""Rules for fields that several kinds have: ports, addresses, labels, numbers.
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/{validation.go,ip.go}, pkg/apis/core/validation/validation.go.
 """
@@ -50,6 +50,7 @@ def is_valid_port_name(name: str) -> list[str]:
 
 
 def port_errors(port: int, path: Path) -> ErrorList:
+    """A port number."""
     return [] if 1 <= port <= 65535 else [field.invalid(path, port, _PORT_RANGE)]
 
 
@@ -64,7 +65,7 @@ def protocol_errors(protocol: str, path: Path) -> ErrorList:
 
 
 def choice_errors(value: str, choices: Sequence[str], path: Path) -> ErrorList:
-    """A value that must be given, and be one of these."""
+    """A required value that must be one of `choices`."""
     if not value:
         return [field.required(path)]
     return [] if value in choices else [field.not_supported(path, value, choices)]
@@ -75,12 +76,12 @@ def name_errors(value: str, check: Callable[[str], list[str]], path: Path) -> Er
 
 
 def required_segment_errors(value: str, path: Path) -> ErrorList:
-    """What must be given, and fit into one segment of a path."""
+    """A required value that fits into one segment of a path."""
     return name_errors(value, names.path_segment_name, path) if value else [field.required(path)]
 
 
 def required_label_errors(value: str, path: Path) -> ErrorList:
-    """A DNS label that must be given."""
+    """A required DNS label."""
     return name_errors(value, names.is_dns1123_label, path) if value else [field.required(path)]
 
 
@@ -89,7 +90,7 @@ def non_negative_errors(value: int, path: Path) -> ErrorList:
 
 
 def non_negative_amount_errors(quantity: str, path: Path) -> ErrorList:
-    """The same of a quantity."""
+    """A quantity that isn't negative."""
     detail = "must be greater than or equal to 0"
     return [field.invalid(path, quantity, detail)] if amount(quantity) < 0 else []
 
@@ -116,7 +117,7 @@ def no_backsteps_errors(text: str, path: Path) -> ErrorList:
 
 
 def local_path_errors(text: str, path: Path) -> ErrorList:
-    """One that is no file of the kubelet's own either (ValidateLocalNonReservedPath)."""
+    """As descending_path_errors, without names that the kubelet reserves (ValidateLocalNonReservedPath)."""
     errors = descending_path_errors(text, path)
     if text.startswith("..") and not text.startswith("../"):
         errors.append(field.invalid(path, text, "must not start with '..'"))
@@ -136,7 +137,7 @@ def is_subdomain_with_underscore(name: str) -> list[str]:
 
 
 def is_environment_variable_name(name: str) -> list[str]:
-    """What processes take for the name of a variable (IsRelaxedEnvVarName)."""
+    """The name of an environment variable, by the relaxed rule (IsRelaxedEnvVarName)."""
     return [] if name.isascii() and name.isprintable() and "=" not in name else [_VARIABLE_RULE]
 
 

@@ -1,4 +1,4 @@
-"""Pods: born pending, most of their spec fixed from then on, ended after a grace period.
+"""Pods: they start as Pending, most of their spec can't change, and deleting them takes a grace period.
 
 Upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/v1/{defaults.go,conversion.go}.
 """
@@ -36,7 +36,7 @@ FIELDS: Final = {
     "status.nominatedNodeName": "status.nominatedNodeName",
 }
 _ENDED: Final = ("Failed", "Succeeded")
-# Subresources that are written as whole pods.
+# Subresources whose writes send whole pods.
 _WHOLE: Final = ("ephemeralcontainers", "resize")
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
@@ -61,7 +61,7 @@ class PodStrategy(WithPods, kw_only=True):
         _default_status(obj.get("status") or {})
 
     def prepare_for_create(self, obj: Object) -> None:
-        # A class that the client has put there is taken for one computed before.
+        # Upstream keeps a class that the client has sent, as if it had been computed before.
         quality = (obj.get("status") or {}).get("qosClass") or pod_qos.qos_class(obj["spec"], self.pod_options)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         if obj["spec"].get("schedulingGates"):
@@ -79,7 +79,7 @@ class PodStrategy(WithPods, kw_only=True):
         return [f"{path.key(key)}: {text}" for key, _, _ in deprecated_profiles(obj)]
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
-        """A status that is missing where a whole pod is written to these two is disowned, though it stays."""
+        """A write to these two subresources that lacks the status gives up its ownership, although the status stays."""
         return () if subresource in _WHOLE else super().reset_paths(subresource)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
@@ -92,7 +92,7 @@ class PodStrategy(WithPods, kw_only=True):
         _keep_observed_generation(status, old_status)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
-        """Each of the two keeps everything but what it is for."""
+        """Each of the two subresources keeps everything but its own fields."""
         if subresource == "ephemeralcontainers":
             added = obj["spec"].get("ephemeralContainers")
             obj["spec"] = dict(old["spec"])
@@ -135,7 +135,7 @@ class PodStrategy(WithPods, kw_only=True):
         return errors + status_update_errors(status, before, obj["spec"], options)
 
     def grace_period(self, obj: Object, wanted: int | None) -> int:
-        """Without a node or after the end there is nothing to wait for."""
+        """Seconds; 0 for a pod that has no node or has ended, since there is nothing to wait for."""
         spec = obj.get("spec") or {}
         if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
             return 0
@@ -148,7 +148,7 @@ class PodStrategy(WithPods, kw_only=True):
         return found
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
-        """spec.host is what clients of before v1 say; status.podIPs may be asked for, but nothing has it."""
+        """spec.host is the name that clients before v1 use; a selector may name status.podIPs, but no pod matches it."""
         more = {"spec.host": "spec.nodeName", "spec.hostNetwork": "spec.hostNetwork", "status.podIPs": "status.podIPs"}
         return {**super().field_labels(namespaced), **more}
 
@@ -160,7 +160,7 @@ class PodStrategy(WithPods, kw_only=True):
 
 
 def _set_or_drop(target: Object, name: str, value: object) -> None:
-    """Sets a field, or removes it where there is no value."""
+    """Sets a field, or removes it if the value is None."""
     if value is None:
         target.pop(name, None)
     else:
@@ -172,7 +172,7 @@ def _containers_differ(spec: Object, before: Object) -> bool:
 
 
 def _resized(spec: Object, before: Object, options: PodOptions) -> Object:
-    """The old spec with the new resources; a list whose names don't match stays new, for validation to refuse."""
+    """The old spec with the new resources. A list of containers whose names differ stays as it was sent; validation refuses it."""
     resized = dict(before)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []
@@ -192,7 +192,7 @@ def _with_resources(container: Object, new: Object) -> Object:
 
 
 def _default_requests(container: Object) -> None:
-    """Who is limited asks for the limit, in pods but not in templates."""
+    """Requests default to the limits, in pods but not in templates."""
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
@@ -207,7 +207,7 @@ def _default_host_ports(spec: Object) -> None:
 
 
 def _default_status(status: Object) -> None:
-    """podIP and the first of podIPs are one; podIP wins."""
+    """podIP equals the first of podIPs; if both are set, podIP wins."""
     ip, addresses = status.get("podIP"), status.get("podIPs")
     if ip and (not addresses or addresses[0].get("ip") != ip):
         status["podIPs"] = [{"ip": ip}]
@@ -231,7 +231,7 @@ def _gated(now: str | None) -> Object:
 
 
 def _keep_observed_generation(status: Object, old: Object) -> None:
-    """A client that doesn't know observedGeneration can't clear it."""
+    """A client that doesn't know observedGeneration doesn't clear it."""
     if "observedGeneration" in old:
         status.setdefault("observedGeneration", old["observedGeneration"])
     known: dict[str, list[int]] = {}
@@ -245,7 +245,7 @@ def _keep_observed_generation(status: Object, old: Object) -> None:
 
 
 def _merge_label_keys(obj: Object, options: PodOptions) -> None:
-    """matchLabelKeys and mismatchLabelKeys become expressions on the pod's own labels."""
+    """Adds an expression to the selector for each of matchLabelKeys and mismatchLabelKeys, with the value of the pod's own label."""
     labels = metadata(obj).get("labels") or {}
     affinity: Object = obj["spec"].get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):

@@ -1,4 +1,4 @@
-"""What the features of a server let pods say: made once for a kind that is a pod or holds a template of pods.
+"""Which features of pods a server allows: made once for each kind that is a pod or has a template of pods.
 
 Upstream: pkg/api/pod/util.go (GetValidationOptionsFromPodSpecAndMeta).
 """
@@ -37,7 +37,8 @@ GATES: Final = {
 
 
 class PodOptions(Struct, frozen=True, kw_only=True):
-    """Which of the features in `GATES` are on, as they are by default; `version` is the server's, for what has no gate."""
+    """Which of the features in `GATES` are on, by default those that upstream has on; `version` is the server's, for changes without
+    a gate."""
 
     version: str = NEWEST
 
@@ -58,7 +59,7 @@ class PodOptions(Struct, frozen=True, kw_only=True):
     volume_digests: bool = False
 
     def beside(self, template: Object | None) -> "PodOptions":
-        """For an update: what the old pod or template says may stay."""
+        """The options for an update: what the old pod or template uses stays allowed."""
         before = (template or {}).get("spec") or {}
         used = {name: True for name, uses in _USED.items() if not getattr(self, name) and uses(before)}
         return replace(self, **used) if used else self
@@ -71,16 +72,16 @@ class WithPods(Strategy, kw_only=True):
     """A kind that is a pod or holds a template of pods."""
 
     pod_options: PodOptions = DEFAULT_OPTIONS
-    # 1.33 has no such gate, and refuses what it is about.
+    # 1.33 has no such gate and refuses these fields.
     gated_since: Mapping[str | FieldPath, str] = field(default_factory=lambda: {"ContainerRestartRules": "v1.34"})
-    # Where the object has its PodSpec.
+    # The path of the object's PodSpec.
     pod_spec_path: FieldPath = ("spec", "template", "spec")
 
     def __post_init__(self) -> None:
         self.pod_options = pod_options(self.features)
 
     def drop_disabled(self, obj: Object, old: Object | None) -> None:
-        """Mounts go with the volumes of images, if these do."""
+        """Mounts of image volumes are dropped together with the volumes."""
         if self.pod_options.image_volumes:
             super().drop_disabled(obj, old)
             return
@@ -100,7 +101,7 @@ class WithPods(Strategy, kw_only=True):
         return self.judge(obj, self.pod_options)
 
     def judge(self, obj: Object, options: PodOptions) -> ErrorList:
-        """What new and changed objects are both looked at for."""
+        """The rules for new and for changed objects."""
         return []
 
 
@@ -136,7 +137,7 @@ def _restarts_all(spec: Object) -> bool:
     )
 
 
-# Option -> whether a PodSpec uses what it lets it say.
+# Option -> whether a PodSpec uses what the option allows.
 _USED: Final[Mapping[str, Callable[[Object], bool]]] = {
     "comparing_tolerations": _compares,
     "env_files": _has_env_files,

@@ -1,4 +1,4 @@
-"""What a pod, and a template for pods, may say; and what of a pod may change.
+"""The rules for pods and for templates of pods, and for changes of a pod.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodUpdate).
 """
@@ -58,7 +58,7 @@ _UPDATABLE: Final = ",".join(
 
 
 def pod_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
-    """A new pod."""
+    """The errors in a new pod."""
     spec = obj["spec"]
     errors = _whole_errors(obj, options)
     if spec.get("ephemeralContainers"):
@@ -70,7 +70,7 @@ def pod_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
 
 
 def _whole_errors(obj: Object, options: PodOptions) -> ErrorList:
-    """What pods are checked for whenever they are written (validatePodMetadataAndSpec)."""
+    """The rules for a pod that apply on create and on update (validatePodMetadataAndSpec)."""
     spec = obj["spec"]
     errors = mirror_errors(obj)
     errors += annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS, options)
@@ -79,7 +79,7 @@ def _whole_errors(obj: Object, options: PodOptions) -> ErrorList:
 
 
 def pod_template_errors(template: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
-    """A PodTemplateSpec, wherever it stands (ValidatePodTemplateSpec)."""
+    """The errors in a PodTemplateSpec at `path` (ValidatePodTemplateSpec)."""
     errors = names.validate_labels(metadata(template).get("labels") or {}, path.child("labels"))
     annotations = metadata(template).get("annotations") or {}
     errors += names.validate_annotations(annotations, path.child("annotations"))
@@ -96,7 +96,7 @@ def pod_template_errors(template: Object, path: Path, options: PodOptions = DEFA
 def pod_spec_errors(
     spec: Object, path: Path, meta: Object | None = None, options: PodOptions = DEFAULT_OPTIONS
 ) -> ErrorList:
-    """A PodSpec, of a pod or of a template; `meta` is the metadata of the pod."""
+    """The errors in the PodSpec of a pod or template; `meta` is the metadata beside it."""
     volumes, errors = volume_errors(spec.get("volumes") or [], path.child("volumes"), meta)
     if claims := spec.get("resourceClaims"):
         errors += resource_claim_errors(claims, path.child("resourceClaims"), is_static=is_mirror({"metadata": meta}))
@@ -136,7 +136,7 @@ def pod_spec_errors(
 
 
 def _rarely_set_errors(spec: Object, path: Path) -> ErrorList:
-    """What comes last upstream."""
+    """The rules that come last upstream, for fields that few pods set."""
     errors = host_alias_errors(spec.get("hostAliases") or (), path.child("hostAliases"))
     if spec.get("priorityClassName"):
         errors += name_errors(spec["priorityClassName"], names.is_dns1123_subdomain, path.child("priorityClassName"))
@@ -171,7 +171,7 @@ def _gate_name_errors(gates: Sequence[Object], path: Path) -> ErrorList:
 
 
 def _host_network_errors(spec: Object, path: Path) -> ErrorList:
-    """On the host's network a port is that of the host; a pod's is filled in by default."""
+    """On the host's network, hostPort must equal containerPort. (Defaulting sets it in pods, but not in templates.)"""
     detail = "must match `containerPort` when `hostNetwork` is true"
     return [
         field.invalid(path.child("containers").index(i).child("ports").index(j).child("hostPort"), given, detail)
@@ -182,7 +182,7 @@ def _host_network_errors(spec: Object, path: Path) -> ErrorList:
 
 
 def _token_errors(spec: Object) -> ErrorList:
-    """Only pods must name the account whose token they want; a template's is filled in."""
+    """A pod with a projected token must name its service account; a template needn't, since admission sets it in its pods."""
     if spec.get("serviceAccountName"):
         return []
     return [
@@ -209,7 +209,7 @@ def _image_space_errors(spec: Object) -> ErrorList:
 
 
 def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
-    """Of a pod's spec only images, a deadline, tolerations and scheduling gates may change."""
+    """The errors in an update of a pod: of its spec, only images, the deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
     options = given.beside(old)
     errors = _whole_errors(obj, options) + mirror_update_errors(obj, old)
@@ -218,7 +218,7 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
         now, then = spec.get(name) or [], before.get(name) or []
         if len(now) != len(then):
             return [*errors, field.forbidden(SPEC.child(name), "pod updates may not add or remove containers")]
-        # Told again here, as upstream does.
+        # Reported a second time, as upstream does.
         for i, container in enumerate(now):
             at = SPEC.child(name).index(i)
             errors += [] if container.get("image") else [field.required(at.child("image"))]
@@ -242,7 +242,7 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
 
 def annotation_change_errors(obj: Object, old: Object, options: PodOptions) -> ErrorList:
     now, then = (metadata(owner).get("annotations") or {} for owner in (obj, old))
-    # What they must be like is told a second time, as upstream does.
+    # The rules for their form are reported a second time, as upstream does.
     return annotation_update_errors(now, then, _ANNOTATIONS) + annotation_errors(
         now, obj["spec"], _ANNOTATIONS, options
     )
@@ -251,7 +251,7 @@ def annotation_change_errors(obj: Object, old: Object, options: PodOptions) -> E
 def pod_subresource_errors(
     obj: Object, old: Object, subresource: str, given: PodOptions = DEFAULT_OPTIONS
 ) -> ErrorList:
-    """What ephemeral containers and resizes change."""
+    """The errors in an update through the subresources ephemeralcontainers and resize."""
     if errors := subresource_errors(old, subresource):
         return errors
     options = given.beside(old)
@@ -261,7 +261,7 @@ def pod_subresource_errors(
 
 
 def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) -> ErrorList:
-    """They can be added only (ValidatePodEphemeralContainersUpdate)."""
+    """Ephemeral containers can only be added (ValidatePodEphemeralContainersUpdate)."""
     errors = _whole_errors(obj, options) + mirror_update_errors(obj, old)
     errors += annotation_change_errors(obj, old, options)
     path = SPEC.child("ephemeralContainers")
@@ -277,7 +277,7 @@ def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) 
 
 
 def _deadline_errors(now: int | None, then: int | None) -> tuple[ErrorList, bool]:
-    """And whether upstream looks no further."""
+    """The errors in a changed deadline, and whether upstream stops there."""
     path = SPEC.child("activeDeadlineSeconds")
     if now is None:
         detail = "must not update from a positive integer to nil value"
@@ -304,7 +304,7 @@ def _without_seconds(toleration: Mapping[str, Any]) -> Object:
 
 
 def _gate_errors(spec: Object, before: Object) -> ErrorList:
-    """Of several of one name only the last is told."""
+    """The errors in changed scheduling gates. Of several gates with one name, only the last is reported."""
     added = {gate.get("name", ""): i for i, gate in enumerate(spec.get("schedulingGates") or ())}
     for gate in before.get("schedulingGates") or ():
         added.pop(gate.get("name", ""), None)
@@ -314,10 +314,10 @@ def _gate_errors(spec: Object, before: Object) -> ErrorList:
 
 
 def _with_what_may_change(spec: Object, before: Object) -> Object:
-    """The new spec with the old values of what may change: what is left to differ may not."""
+    """The new spec with the old values of the fields that may change. What still differs must not change."""
     munged = dict(spec)
     for name in ("containers", "initContainers"):
-        # Upstream puts them together anew: of an empty list there is nothing left.
+        # Upstream builds these lists again, so that an empty list becomes an absent one.
         if now := munged.pop(name, None):
             pairs = zip(now, before[name], strict=True)
             munged[name] = [{**container, "image": old.get("image")} for container, old in pairs]

@@ -1,4 +1,4 @@
-"""Services: a union of kinds of service, with addresses and ports that the server hands out.
+"""Services: their type decides which fields they have; the server allocates their addresses and ports.
 
 Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}, pkg/apis/core/v1/defaults.go.
 """
@@ -52,7 +52,7 @@ class ServiceStrategy(Strategy, kw_only=True):
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         if "status" in old:
             obj["status"] = old["status"]
-        _drop_what_the_type_has_not(obj, old)
+        _drop_type_dependent_fields(obj, old)
         _on_read(obj["spec"])
 
     def with_unshown(self, old: Object) -> Object:
@@ -90,7 +90,7 @@ class ServiceStrategy(Strategy, kw_only=True):
 
 
 def externally_accessible(spec: Object) -> bool:
-    """Upstream: pkg/api/service/util.go, ExternallyAccessible."""
+    """Whether clients outside of the cluster may reach the service (upstream: pkg/api/service/util.go, ExternallyAccessible)."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -110,13 +110,13 @@ def _owns_traffic_policy(entry: Object) -> bool:
 
 
 def _on_read(spec: Object) -> None:
-    """What upstream stores but never shows; what validation refuses stays."""
+    """Removes a field that upstream stores but never shows, unless validation is going to refuse it."""
     if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in TRAFFIC_POLICIES:
         spec.pop("internalTrafficPolicy", None)
 
 
-def _drop_what_the_type_has_not(obj: Object, old: Object) -> None:
-    """Fields that a change of type leaves without a meaning go, unless they changed too (then validation refuses them)."""
+def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
+    """Drops the fields that make no sense for the new type, unless they have changed, too: validation refuses those."""
     spec, before = obj["spec"], old.get("spec") or {}
     if before["type"] != "ExternalName" and spec["type"] == "ExternalName":
         _drop_same(spec, before, ("clusterIP", "clusterIPs"))

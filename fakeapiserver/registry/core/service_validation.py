@@ -1,4 +1,4 @@
-"""What a service may say.
+"""The rules for services.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateService*).
 """
@@ -44,7 +44,7 @@ _ONCE: Final = "may not change once set"
 
 
 def service_errors(obj: Object, old: Object | None = None, *, same_traffic: bool = True) -> ErrorList:
-    """What is wrong with a service by itself; `old` excuses addresses that were accepted before. `same_traffic`: the gate
+    """The errors in a service by itself. Addresses that `old` has are accepted. `same_traffic`: the gate
     PreferSameTrafficDistribution is on."""
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     errors = _hint_errors(annotations(obj))
@@ -64,7 +64,7 @@ def service_errors(obj: Object, old: Object | None = None, *, same_traffic: bool
 
 
 def service_update_errors(obj: Object, old: Object, *, same_traffic: bool = True) -> ErrorList:
-    """What may not change, before what is wrong by itself."""
+    """The errors in an update: in what must not change, then in the service by itself."""
     spec, before = obj["spec"], old.get("spec") or {}
     errors: ErrorList = []
     if "ExternalName" not in (spec.get("type"), before.get("type")):
@@ -184,7 +184,7 @@ def _affinity_errors(spec: Object) -> ErrorList:
 
 
 def _port_clashes(spec: Object) -> ErrorList:
-    """Ports and node ports may be shared by protocols, but not within one."""
+    """Two ports may have the same number, or the same node port, only if their protocols differ."""
     errors: ErrorList = []
     ports = spec.get("ports") or ()
     if spec.get("type") == "ClusterIP":
@@ -206,7 +206,7 @@ def _port_clashes(spec: Object) -> ErrorList:
 
 
 def _shown_port(protocol: str, port: int) -> Object:
-    """As Go prints the key that upstream compares by."""
+    """The key that upstream compares by, as Go prints it."""
     return internal_form({"protocol": protocol, "port": port}, "ServicePort")
 
 
@@ -219,7 +219,7 @@ def _hint_errors(found: Mapping[str, str]) -> ErrorList:
 
 
 def _range_errors(obj: Object, old: Object | None) -> ErrorList:
-    """Who may reach a load balancer: in a field, or in an annotation from before there was one."""
+    """The sources that may reach a load balancer, in the field or in the older annotation."""
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     text, known = annotations(obj).get(_RANGES), annotations(old or {}).get(_RANGES)
     ranges, balances = spec.get("loadBalancerSourceRanges"), spec.get("type") == "LoadBalancer"
@@ -304,7 +304,7 @@ def _changed_family_errors(spec: Object, before: Object) -> ErrorList:
 
 
 def service_status_errors(obj: Object, old: Object) -> ErrorList:
-    """Where a load balancer is (ValidateLoadBalancerStatus)."""
+    """The errors in the addresses of a load balancer (ValidateLoadBalancerStatus)."""
     ingress, before = (
         ((owner.get("status") or {}).get("loadBalancer") or {}).get("ingress") or () for owner in (obj, old)
     )

@@ -1,4 +1,4 @@
-"""What a pod's volumes may say: names, one source each, what a source must name, and the files it makes.
+"""The rules for a pod's volumes: names, one source each, what a source must name, and the files it makes.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateVolumes).
 """
@@ -46,7 +46,7 @@ _OWN_CLAIM: Final = "must not reference a PVC that gets created for an ephemeral
 
 
 def volume_errors(volumes: Sequence[Object], path: Path, meta: Object | None) -> tuple[dict[str, Object], ErrorList]:
-    """The volumes that are fine, by name, and what is wrong with the others; `meta` is the metadata of a pod, and None in templates."""
+    """The valid volumes by name, and the errors in the others. `meta` is the metadata of a pod, None in templates."""
     errors: ErrorList = []
     fine: dict[str, Object] = {}
     pod = (meta or {}).get("name", "")
@@ -146,7 +146,7 @@ def _key_to_path_errors(item: Object, path: Path) -> ErrorList:
 
 
 def _downward_errors(source: Object, path: Path) -> ErrorList:
-    """Upstream tells what is wrong with files at the volume's own place."""
+    """The errors in a downward API volume. Upstream reports those in its files at the volume itself."""
     errors = _mode_errors(source.get("defaultMode"), path.child("defaultMode"))
     return errors + [error for item in source.get("items") or () for error in _downward_file_errors(item, path)]
 
@@ -197,7 +197,7 @@ def _keys_projection_errors(source: Object, places: set[str], path: Path, volume
 
 
 def _place_errors(place: str, places: set[str], shown: str, path: Path) -> ErrorList:
-    """A file's place within the volume, which only one source may fill."""
+    """The errors in a file's path in the volume, which must be the path of one source only."""
     if not place or place not in places:
         places.add(place)
         return []

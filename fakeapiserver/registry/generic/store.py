@@ -393,11 +393,15 @@ class Store:
     async def amend(
         self, namespace: str, name: str, change: Callable[[Object], Object], *, dry_run: bool = False
     ) -> Written:
-        """A change that bypasses admission, ownership and validation (upstream: GuaranteedUpdate). StatusError 404, 409."""
+        """A change that bypasses admission, ownership and validation (upstream: GuaranteedUpdate); one that changes nothing isn't
+        written. StatusError 404, 409."""
         for _ in range(_WRITE_ATTEMPTS):
             current = await self.get(namespace, name)
+            changed = change(self.decode(current.value))
+            if changed == self.decode(current.value):
+                return Written(current.value)
             try:
-                return await self._put(current, change(self.decode(current.value)), dry_run)
+                return await self._put(current, changed, dry_run)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
         raise new_conflict(self.resource, name, _MODIFIED)

@@ -78,7 +78,7 @@ def cluster() -> Iterator[Cluster]:
             pod("tick"),
             pod("crash"),
             pod("broken"),
-            pod("two", "first", "second"),
+            *(pod(name, "first", "second") for name in ("two", "scripted")),
             pod("unbound", nodeName="", schedulingGates=[{"name": "example.com/later"}]),
             pod("elsewhere", nodeName="node-2"),
         ):
@@ -411,16 +411,16 @@ def test_the_python_client_runs_commands_and_forwards_ports(cluster: Cluster) ->
 
 def test_scripts_come_over_http(cluster: Cluster, client: synchronous.Client) -> None:
     script = {
-        "name": "two",
+        "name": "scripted",
         "container": "second",
         "log": [{"after": 0, "text": "first"}, {"after": 1e9, "text": "much later"}],
         "exec": [{"command": ["id", "-u"], "stdout": "0\n"}, {"stderr": "no", "exit_code": 126}],
         "ports": [{"port": 99, "answer": "pong"}],
     }
     client.request("POST", "/fakeapiserver/scripts", body=script)
-    assert b"".join(client.logs("two", container="second")) == b"first\n"
-    assert client.run("two", ["id", "-u"], container="second").stdout == b"0\n"
-    assert client.run("two", ["other"], container="second").exit_code == 126
-    with client.port_forward("two", 99) as local, socket.create_connection(("127.0.0.1", local), 60) as connection:
+    assert b"".join(client.logs("scripted", container="second")) == b"first\n"
+    assert client.run("scripted", ["id", "-u"], container="second").stdout == b"0\n"
+    assert client.run("scripted", ["other"], container="second").exit_code == 126
+    with client.port_forward("scripted", 99) as local, socket.create_connection(("127.0.0.1", local), 60) as connection:
         connection.sendall(b"ping")
         assert connection.recv(10) == b"pong"

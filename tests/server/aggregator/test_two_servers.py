@@ -201,8 +201,6 @@ def test_the_far_server_judges_the_user_that_the_near_one_knows(pair: Pair) -> N
 
 
 def test_its_resources_are_in_every_discovery_document(pair: Pair) -> None:
-    groups = [row["name"] for row in send(pair.client, "GET", "/apis")["body"]["groups"]]
-    assert groups[-1] == "far.example.com"
     (resource,) = send(pair.client, "GET", "/apis/far.example.com/v1")["body"]["resources"]
     assert resource["shortNames"] == ["gr"]
     accept = {"headers": {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}}
@@ -215,6 +213,8 @@ def test_its_resources_are_in_every_discovery_document(pair: Pair) -> None:
         return [version["freshness"] for version in versions(found)] == ["Current"]
 
     (version,) = versions(until(pair.client, "/apis", is_asked, **accept))
+    groups = [row["name"] for row in send(pair.client, "GET", "/apis")["body"]["groups"]]
+    assert groups[-1] == "far.example.com"
     assert [row["resource"] for row in version["resources"]] == ["gears"]
 
 
@@ -268,6 +268,9 @@ def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_b
     pair.near.restore(without)
     pair.near.restore(gone)
     until(pair.client, "/apis", lambda found: not lists(found), **accept)
+    pair.near.restore(state)  # others come after this
+    watched(pair.near, API_SERVICES, is_available)
+    until(pair.client, "/apis", lists, **accept)
 
 
 def test_what_servers_need_to_know_is_told_again_when_it_is_deleted(pair: Pair) -> None:

@@ -3,10 +3,9 @@
 Upstream: k8s.io/kubernetes/pkg/controlplane/controller/crdregistration, k8s.io/kube-aggregator/pkg/controllers/autoregister.
 """
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,14 +18,14 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.bootstrap import store_object
-from fakeapiserver.storage.interface import KeyNotFound
+from fakeapiserver.server.follow import follow
+from fakeapiserver.storage.interface import Event, KeyNotFound
 
 log = logging.getLogger(__name__)
 
 _RESOURCE: Final = GroupResource("apiregistration.k8s.io", "apiservices")
 _AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
-_LONG: Final = 3600.0
 _FIELDS: Final = {
     "f:metadata": {"f:labels": {".": {}, f"f:{_AUTOMANAGED}": {}}},
     "f:spec": {"f:group": {}, "f:groupPriorityMinimum": {}, "f:version": {}, "f:versionPriority": {}},
@@ -59,19 +58,19 @@ class AutoRegistration:
             await self._sync(gv)
 
     async def run(self) -> None:
-        """Until cancelled: what others make of these APIServices is undone."""
-        scope = self._scope()
-        assert scope.store is not None
-        while True:
-            watcher = self._scopes.storage.watch(scope.store.prefix)
-            try:
-                while (events := await watcher.next_batch(_LONG)) is not None:
-                    for event in events:
-                        version, _, group = event.object.key.removeprefix(scope.store.prefix).partition(".")
-                        await self._sync(GroupVersion(group, version))
-            finally:
-                watcher.close()
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+        """Undoes what others change in these APIServices. Runs until cancelled."""
+        store = self._scope().store
+        assert store is not None
+
+        async def began() -> None:
+            """`announce` and `announce_again` have synchronized everything."""
+
+        async def changed(events: Sequence[Event]) -> None:
+            for event in events:
+                version, _, group = event.object.key.removeprefix(store.prefix).partition(".")
+                await self._sync(GroupVersion(group, version))
+
+        await follow(store, began, changed)
 
     def _scope(self) -> RequestScope:
         scope = self._scopes.lookup(_RESOURCE.group, "v1", _RESOURCE.resource)

@@ -8,7 +8,7 @@ then; here somebody looks at the same time, but only when one of these objects w
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -24,6 +24,7 @@ from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.server.follow import follow
 from fakeapiserver.server.status_writer import SERVER, apply_status
 from fakeapiserver.storage.interface import Event
 
@@ -79,23 +80,22 @@ class BootstrapUpkeep:
         await asyncio.gather(*(self._look_after(one) for one in kept))
 
     async def _look_after(self, kept: _Upkeep) -> None:
-        """A watch that ends (a restored state) is followed by a look."""
         store = self._scopes.store_for(kept.resource)
         if store is None:
             return
-        restored = False
-        while True:
-            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
-            try:
-                if restored:
-                    await self._ensure(kept)
-                while (events := await watcher.next_batch(3600.0)) is not None:
-                    if any(map(kept.touches, events)):
-                        await self._ensure(kept)
-            finally:
-                watcher.close()
-            restored = True
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+        fresh = True
+
+        async def began() -> None:
+            nonlocal fresh
+            if not fresh:  # a restored state may lack what a fresh server has
+                await self._ensure(kept)
+            fresh = False
+
+        async def changed(events: Sequence[Event]) -> None:
+            if any(map(kept.touches, events)):
+                await self._ensure(kept)
+
+        await follow(store, began, changed)
 
     async def _ensure(self, kept: _Upkeep) -> None:
         """At the next of the times at which upstream looks."""

@@ -7,7 +7,7 @@ every three minutes; here the second look is for services that have lost an IPAd
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -27,7 +27,9 @@ from fakeapiserver.registry.core.service_ips import (
     family_of,
     new_ip_address,
 )
+from fakeapiserver.server.follow import follow
 from fakeapiserver.server.loopback_writer import LoopbackWriter
+from fakeapiserver.storage.interface import Event
 
 log = logging.getLogger(__name__)
 
@@ -71,21 +73,20 @@ class ServiceIPRepair:
         store = self._scopes.store_for(resource)
         if store is None:
             return
-        while True:
-            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
-            try:
-                for item in store.storage.list_now(store.prefix).items:
-                    self._queue.put_nowait((sync, store.decode(item.value)))
-                while (events := await watcher.next_batch(3600.0)) is not None:
-                    for event in events:
-                        obj = store.decode(event.object.value)
-                        if event.type != "DELETED":
-                            self._queue.put_nowait((sync, obj))
-                        elif resource == _ADDRESSES:
-                            self._lost(obj)
-            finally:
-                watcher.close()
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+
+        async def began() -> None:
+            for item in store.storage.list_now(store.prefix).items:
+                self._queue.put_nowait((sync, store.decode(item.value)))
+
+        async def changed(events: Sequence[Event]) -> None:
+            for event in events:
+                obj = store.decode(event.object.value)
+                if event.type != "DELETED":
+                    self._queue.put_nowait((sync, obj))
+                elif resource == _ADDRESSES:
+                    self._lost(obj)
+
+        await follow(store, began, changed)
 
     async def _work(self) -> None:
         while True:

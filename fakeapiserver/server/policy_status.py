@@ -4,9 +4,8 @@ Upstream: pkg/controller/validatingadmissionpolicystatus/controller.go,
 k8s.io/apiserver/pkg/cel/openapi/resolver, k8s.io/apimachinery/pkg/api/meta/restmapper.go.
 """
 
-import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,9 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.config import POLICY_STATUS
+from fakeapiserver.server.follow import follow
 from fakeapiserver.server.status_writer import apply_status
+from fakeapiserver.storage.interface import Event
 
 if TYPE_CHECKING:
     from fakeapiserver.admission.policy.type_checking import TypeChecker
@@ -45,22 +46,21 @@ class PolicyStatus:
         return TypeChecker(self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000)
 
     async def run(self) -> None:
-        """Until cancelled. A watch that ends (a restored state) is followed by a new list."""
-        while True:
-            scope = self._scope()
-            store = scope.store
-            assert store is not None
-            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
-            try:
-                for item in (await store.storage.list(store.prefix)).items:
-                    await self._reconcile(scope, store.decode(item.value))
-                while (events := await watcher.next_batch(3600.0)) is not None:
-                    for event in events:
-                        if event.type != "DELETED":
-                            await self._reconcile(scope, store.decode(event.object.value))
-            finally:
-                watcher.close()
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+        """Runs until cancelled."""
+        scope = self._scope()
+        store = scope.store
+        assert store is not None
+
+        async def began() -> None:
+            for item in store.storage.list_now(store.prefix).items:
+                await self._reconcile(scope, store.decode(item.value))
+
+        async def changed(events: Sequence[Event]) -> None:
+            for event in events:
+                if event.type != "DELETED":
+                    await self._reconcile(scope, store.decode(event.object.value))
+
+        await follow(store, began, changed)
 
     def _scope(self) -> RequestScope:
         scope = self._scopes.lookup("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")

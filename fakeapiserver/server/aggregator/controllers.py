@@ -5,7 +5,7 @@ Upstream: k8s.io/kube-aggregator/pkg/apiserver/apiserver.go (the post-start hook
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -17,12 +17,13 @@ from fakeapiserver.server.aggregator.discovery import DiscoveryManager
 from fakeapiserver.server.aggregator.openapi import FIRST, OpenAPIAggregation
 from fakeapiserver.server.aggregator.proxy import Proxy
 from fakeapiserver.server.aggregator.work_queue import WorkQueue
+from fakeapiserver.server.follow import follow
+from fakeapiserver.storage.interface import Event
 
 _API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")
 _SERVICES: Final = GroupResource("", "services")
 _SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
-_LONG: Final = 3600.0
 
 
 class Controllers:
@@ -95,20 +96,18 @@ class Controllers:
                 self._availability.add(found.name)
 
     async def _follow(self, resource: GroupResource, changed: Callable[[Object], None]) -> None:
-        """Calls `changed` with every object there is and with every one that changes. A watch that ends (a restored state) is
-        followed by a new list."""
+        """Calls `changed` with every object that exists and with every one that changes."""
         store = self._scopes.store_for(resource)
         assert store is not None
-        while True:
-            watcher = store.storage.watch(store.prefix)
+
+        async def began() -> None:
             for name in list(self._remote) if resource == _API_SERVICES else ():
-                self._touch(name)  # it may be gone with the state that was
-            try:
-                for item in store.storage.list_now(store.prefix).items:
-                    changed(store.decode(item.value))
-                while (events := await watcher.next_batch(_LONG)) is not None:
-                    for event in events:
-                        changed(store.decode(event.object.value))
-            finally:
-                watcher.close()
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+                self._touch(name)  # it may not exist in a restored state
+            for item in store.storage.list_now(store.prefix).items:
+                changed(store.decode(item.value))
+
+        async def written(events: Sequence[Event]) -> None:
+            for event in events:
+                changed(store.decode(event.object.value))
+
+        await follow(store, began, written)

@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go (presyncFlowSc
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError
@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.server.follow import follow
 from fakeapiserver.server.status_writer import SERVER, apply_status
 from fakeapiserver.storage.interface import Event
 
@@ -45,34 +46,20 @@ class FlowSchemaStatus:
         """Until cancelled: idle as long as neither flow schemas nor priority levels are written."""
         schemas, levels = self._store("flowschemas"), self._store("prioritylevelconfigurations")
 
-        async def schema_changed(event: Event) -> None:
-            if event.type != "DELETED":
-                await self._reconcile(schemas.decode(event.object.value), levels)
+        async def began() -> None:
+            await self._reconcile_all(schemas, levels)
 
-        async def level_changed(event: Event) -> None:
-            if event.type != "MODIFIED":
-                await self._reconcile_all(schemas, levels)
+        async def schemas_changed(events: Sequence[Event]) -> None:
+            for event in events:
+                if event.type != "DELETED":
+                    await self._reconcile(schemas.decode(event.object.value), levels)
 
-        await asyncio.gather(
-            self._follow(schemas, schema_changed, lambda: self._reconcile_all(schemas, levels)),
-            self._follow(levels, level_changed, lambda: self._reconcile_all(schemas, levels)),
-        )
+        async def levels_changed(events: Sequence[Event]) -> None:
+            for event in events:
+                if event.type != "MODIFIED":
+                    await self._reconcile_all(schemas, levels)
 
-    @staticmethod
-    async def _follow(
-        store: Store, changed: Callable[[Event], Awaitable[None]], began: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Every write; after a watch that ended (a restored state) everything is looked at anew."""
-        while True:
-            watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
-            try:
-                await began()
-                while (events := await watcher.next_batch(3600.0)) is not None:
-                    for event in events:
-                        await changed(event)
-            finally:
-                watcher.close()
-            await asyncio.sleep(0)  # a closed storage ends each watch at once
+        await asyncio.gather(follow(schemas, began, schemas_changed), follow(levels, began, levels_changed))
 
     def _store(self, resource: str) -> Store:
         store = self._scopes.store_for(GroupResource(_GROUP, resource))

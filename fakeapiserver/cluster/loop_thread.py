@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
-START_TIMEOUT: Final = 30.0
+START_TIMEOUT: Final = 120.0  # against what hangs: on a busy machine a start takes many times its second
 
 
 class Call(Protocol):
@@ -33,7 +33,15 @@ class LoopThread:
         self._thread.start()
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = START_TIMEOUT) -> T:
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(timeout)
+        done = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        try:
+            return done.result(timeout)
+        except TimeoutError:
+            if done.done():  # it is the work's own
+                raise
+            raise TimeoutError(
+                f"not done within {timeout:g} seconds: the machine is very busy, or something hangs"
+            ) from None
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -84,7 +84,7 @@ def kubectl(request: pytest.FixtureRequest, fake_cluster: Cluster, tmp_path: Pat
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
             cwd=tmp_path,
             env={**os.environ, "HOME": str(tmp_path), **environment},
@@ -142,7 +142,7 @@ def test_server_side_apply_conflicts_and_force(shop: Kubectl) -> None:
         (["version"], "Server Version: v1.36.3"),
         (["get", "--raw", "/readyz?verbose"], "readyz check passed"),
         (["diff", "-f", "all.yaml"], ""),
-        (["wait", "--for=jsonpath={.data.a}=1", "cm/conf", "-n", "shop", "--timeout=5s"], "condition met"),
+        (["wait", "--for=jsonpath={.data.a}=1", "cm/conf", "-n", "shop", "--timeout=60s"], "condition met"),
         (["rollout", "history", "deploy/web", "-n", "shop"], "deployment.apps/web"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -228,7 +228,7 @@ def test_delete_of_a_file(shop: Kubectl) -> None:
 
 
 def test_watch_shows_changes(shop: Kubectl) -> None:
-    shown = shop("get", "cm", "-n", "shop", "-w", "--request-timeout=1s", fails=False).stdout
+    shown = shop("get", "cm", "-n", "shop", "-w", "--request-timeout=2s", fails=False).stdout
     assert "conf" in shown
 
 
@@ -241,7 +241,7 @@ def test_kustomize(kubectl: Kubectl, tmp_path: Path) -> None:
 
 def test_a_custom_resource_from_definition_to_table(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=CRD)
-    kubectl("wait", "--for=condition=established", "crd/widgets.example.com", "--timeout=5s")
+    kubectl("wait", "--for=condition=established", "crd/widgets.example.com", "--timeout=60s")
     widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 2}\n"
     kubectl("apply", "-f", "-", stdin=widget)
     assert kubectl("get", "wd", "w", "-o", "jsonpath={.spec.color}").stdout == "red"

@@ -58,7 +58,7 @@ def test_definitions_of_operators_are_established(
     applied = kubectl(kubectl_path, "apply", "--server-side", *files).splitlines()
     definitions = [line for line in applied if line.startswith("customresourcedefinition")]
     assert len(definitions) >= count
-    kubectl(kubectl_path, "wait", "--for=condition=established", "crd", "--all", "--timeout=20s")
+    kubectl(kubectl_path, "wait", "--for=condition=established", "crd", "--all", "--timeout=60s")
     served = kubectl(kubectl_path, "get", "--raw", "/apis")
     assert len(json.loads(served)["groups"]) > 20
     kubectl(kubectl_path, "apply", "--server-side", *files)

@@ -16,6 +16,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.client import synchronous
+from fakeapiserver.cluster.loop_thread import LoopThread
 
 
 def get(cluster: Cluster, path: str) -> Any:
@@ -93,6 +94,24 @@ def test_runs_in_an_event_loop_without_a_thread() -> None:
         assert left == []
 
     asyncio.run(scenario())
+
+
+def test_what_takes_too_long_is_told_in_words_and_a_time_limit_of_the_work_in_its_own() -> None:
+    held = asyncio.Event()
+
+    async def limited() -> None:
+        held.set()
+        await asyncio.sleep(0)
+        raise TimeoutError("of its own")
+
+    thread = LoopThread()
+    with pytest.raises(
+        TimeoutError, match=r"^not done within 0\.01 seconds: the machine is very busy, or something hangs$"
+    ):
+        thread.call(held.wait, 0.01)
+    with pytest.raises(TimeoutError, match=r"^of its own$"):
+        thread.call(limited)
+    thread.stop()
 
 
 def test_stopping_ends_open_watches_cleanly() -> None:

@@ -102,8 +102,8 @@ class EndpointController:
     async def _write(
         self, request: Request, service: Object, current: Object | None, subsets: list[Object], trigger_time: str
     ) -> None:
-        blank: Object = {"name": request.name, "namespace": request.namespace}
-        metadata: Object = blank if current is None else current["metadata"]
+        # New ones name no namespace, as upstream, so that the event of a refused create is in "default".
+        metadata: Object = {"name": request.name} if current is None else current["metadata"]
         annotations = {**(metadata.get("annotations") or {})}
         annotations.pop(LAST_CHANGE_TRIGGER_TIME, None)
         annotations.pop(_OVER_CAPACITY, None)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.component_helpers.objects import ENDPOINTS, NAMESPACES, PODS, SERVICES
-from tests.controllers.harness import Harness, Object
+from tests.controllers.harness import EVENTS, Harness, Object
 from tests.controllers.harness import run as run_with
 from tests.controllers.services import create_pods, create_service, pod, running
 
@@ -126,5 +126,18 @@ def test_a_namespace_that_ends_gets_no_endpoints() -> None:
         await cluster.of(NAMESPACES, "").delete("shop")
         await cluster.settle()
         assert await cluster.names(ENDPOINTS, "shop") == []
+
+    run(scenario)
+
+
+def test_the_event_of_a_refused_create_is_in_the_default_namespace() -> None:
+    async def scenario(cluster: Harness) -> None:
+        await create_pods(cluster, {**pod("one", node=""), "status": running("10.1.0.1")})
+        await create_service(cluster)
+        assert "web" not in await cluster.names(ENDPOINTS)
+        events = await cluster.client.resource(EVENTS, "default").list()
+        (event,) = [event for event in events["items"] if event["reason"] == "FailedToCreateEndpoint"]
+        assert event["involvedObject"] == {"kind": "Endpoints", "name": "web", "apiVersion": "v1"}
+        assert "nodeName: Invalid value" in event["message"]
 
     run(scenario)

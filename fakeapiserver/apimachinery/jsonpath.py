@@ -107,7 +107,10 @@ class _Parser:
 
     def _number(self) -> Find:
         text = self._matched(_NUMBER)
-        return _constant(float(text) if "." in text else int(text))
+        try:
+            return _constant(float(text) if "." in text else int(text))
+        except ValueError:
+            raise ValueError(f"cannot parse number {text}") from None
 
     def _word(self) -> Find:
         word = self._matched(_FIELD)

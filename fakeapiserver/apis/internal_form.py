@@ -24,6 +24,8 @@ _METADATA: Final = (
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
     "managedFields",
 )
+# And of a metav1.Condition.
+_CONDITION: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 # The same of any object's.
 _OBJECT_METADATA: Final = (
     *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"),
@@ -115,6 +117,8 @@ def _value(found: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
         return msgspec.Raw(marshalled(found.text).encode()) if found.text else found
     if kind == "wire" and isinstance(found, dict):
         return selector_form(found)
+    if kind == "wire" and isinstance(found, list):
+        return [{key: condition[key] for key in _CONDITION if key in condition} for condition in found]
     name = kind.lstrip("[]*")
     if name not in rows and isinstance(found, dict):
         return dict(sorted(found.items()))

@@ -178,7 +178,9 @@ def _decode(
         null = kind.custom and isinstance(document, dict) and document.get("apiVersion", "") is None
         obj = checked_type_meta(document, any_case=not kind.custom)
         if kind.custom and not obj.get("kind"):
-            raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
+            why = f"Object 'Kind' is missing in '{data.decode(errors='replace')}'"
+            # With Ignore the decoder takes the kind for the one that is expected, before it finds that there is none.
+            raise cannot_be_handled(obj, kind, why) if validation == "Ignore" else ValueError(why)
     except ValueError as error:
         if str(error).startswith(_TOO_LARGE) and (head := _head(data)) is not None:
             raise cannot_be_handled(head, kind, str(error)) from None

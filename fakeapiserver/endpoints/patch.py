@@ -124,6 +124,8 @@ def _patcher(
         change = _change(scope, options, media_type, data)
         patched = change.apply(current)
         ordered = change.ordered(current, patched)
+        if change.merged and not scope.kind.custom:
+            patched = _by_name(patched)
         request.empties.clear()  # those of an attempt that lost its race
         warnings = [*change.complaints, *_decode(patched, scope, change, ordered, request.empties)]
         if warnings and options.field_validation == "Strict":
@@ -310,6 +312,13 @@ def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestS
         return scope.store.versions.kind_in(str(found.group_version)).decode(json.decode(json.encode(patched)))
     except LookupError:
         return unserved_fields(patched, scope.kind)
+
+
+def _by_name(value: Any) -> Any:
+    """A copy with the members of objects in the order of their names: a merge patch's result takes a way through text and Go's maps."""
+    if type(value) is dict:
+        return {key: _by_name(value[key]) for key in sorted(value)}
+    return [_by_name(item) for item in value] if type(value) is list else value
 
 
 def _merged_away(patch: Object, current: Object) -> Object:

@@ -69,6 +69,10 @@ _DECL: Final = Decl(
 )
 
 
+class NotInstantiated(ValueError):
+    """What compiles, and can't be run: a pattern that is none."""
+
+
 @lru_cache(maxsize=1024)
 def compile_selector(expression: str, *, shared: bool = True, lists: bool = False) -> Program:
     """`shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes). ValueError with
@@ -78,7 +82,7 @@ def compile_selector(expression: str, *, shared: bool = True, lists: bool = Fals
     except CompileError as error:
         raise ValueError(f"compilation failed: {error}") from None
     except CelError as error:
-        raise ValueError(f"program instantiation failed: {error}") from None
+        raise NotInstantiated(f"program instantiation failed: {error}") from None
     if program.type not in (BOOL, DYN if lists else ANY, ANY):
         raise ValueError(f"must evaluate to bool or the unknown type, not {program.type.declared_name}")
     return program

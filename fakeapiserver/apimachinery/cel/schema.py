@@ -15,10 +15,12 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.cel import types
 from fakeapiserver.apimachinery.cel.errors import CelError
 from fakeapiserver.apimachinery.cel.escaping import escape
-from fakeapiserver.apimachinery.cel.times import to_duration, to_timestamp
+from fakeapiserver.apimachinery.cel.times import to_timestamp
 from fakeapiserver.apimachinery.cel.types import Type
-from fakeapiserver.apimachinery.cel.values import Bad, MapList, SetList
+from fakeapiserver.apimachinery.cel.values import Bad, Duration, MapList, SetList
+from fakeapiserver.apimachinery.schema.formats import nanoseconds
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 _STRING: Final[Schema] = {"type": "string"}
@@ -89,7 +91,7 @@ def is_declared(schema: Schema, *, is_resource: bool) -> bool:
     kind = "object" if is_resource else schema.get("type", "")
     if schema.get("x-kubernetes-int-or-string") or kind == "string" or kind in _SCALARS:
         return True
-    inner = schema.get("items") if kind == "array" else schema.get("additionalProperties")
+    inner = {"array": schema.get("items"), "object": schema.get("additionalProperties")}.get(kind)
     if isinstance(inner, dict):
         return is_declared(inner, is_resource=bool(inner.get("x-kubernetes-embedded-resource")))
     return bool(kind == "object")
@@ -194,19 +196,30 @@ def _to_int(value: Any) -> Any:
 
 def _read(parse: Callable[[str], Any], what: str) -> Convert:
     def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is not str:
+            return Bad(f"invalid data, expected string, got {_GO_TYPES[type(value)]}")
         try:
             return parse(value)
-        except (CelError, ValueError, TypeError) as error:
-            return Bad(f"Invalid {what} {value}: {error}") if value is not None else None
+        except (CelError, ValueError) as error:
+            return Bad(f"Invalid {what} {value}: {error}")
 
     return convert
 
 
+_GO_TYPES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 _STRING_CONVERTERS: Final[dict[str, Convert]] = {
-    "duration": _read(to_duration, "duration"),
+    "duration": _read(lambda text: Duration(nanoseconds(text)), "duration"),
     "date": _read(lambda text: to_timestamp(f"{text}T00:00:00Z"), "date formatted string"),
     "date-time": _read(to_timestamp, "date-time formatted string"),
-    "byte": _read(base64.b64decode, "byte formatted string"),
+    "byte": _read(lambda text: base64.b64decode(canonical_base64(text)), "byte formatted string"),
 }
 
 

@@ -219,8 +219,8 @@ def _apply(
             unchanged = last is not None and (fields, version) == (last.fields, last.api_version)
             time = now if changed else owned.time
             managed[key] = last if unchanged and last and time == last.time else Owned(fields, version, time)
-    # What equals a number needn't be it: 1.0 leaves 1 as it is.
-    return result if live is None or changed or not schema.nulls else live, managed
+    # What equals what is there leaves it as it is: 1.0 a 1, members in another order a text.
+    return result if live is None or changed else live, managed
 
 
 def _check_applied(applied: Object, versions: Versions) -> None:

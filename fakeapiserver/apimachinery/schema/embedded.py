@@ -80,12 +80,21 @@ def _coerce_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path) 
     try:
         if not isinstance(meta, dict):
             raise ValueError(f"json: cannot unmarshal {_go_kind(found)} into Go value of type v1.ObjectMeta")
-        meta = dict(meta)
+        meta = _written_anew(meta)
         unknown = decode(meta)
     except ValueError as error:
-        raise Malformed(invalid(at, found, str(error))) from None
+        raise Malformed(invalid(at, sorted_value(found), str(error))) from None
     value["metadata"] = meta
     return [f"{at}.{text[len('unknown field ') :].strip(chr(34))}" for text in unknown]
+
+
+def _written_anew(value: Any) -> Any:
+    """A copy with the numbers that JSON makes of Go's floats: 1.0 is 1."""
+    if isinstance(value, dict):
+        return {key: _written_anew(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_written_anew(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else value
 
 
 def _go_kind(value: Any) -> str:

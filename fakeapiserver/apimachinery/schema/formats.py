@@ -36,8 +36,17 @@ _NANOS: Final = {
 _GO_NUMBER: Final = re.compile(r"(?<![\d.])\d++", re.A)
 # What Go's \s takes.
 _SPACES: Final = re.compile(r"[\t\n\f\r -]+")
-_UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
-_UNIT_BEGINNINGS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+# Names of units, of which the last may go on (`days`), and their nanoseconds.
+_LENGTHS: Final[tuple[tuple[tuple[str, ...], int], ...]] = (
+    (("ns", "nano"), 1),
+    (("us", "µs", "micro"), 1_000),
+    (("ms", "milli"), 1_000_000),
+    (("s", "sec"), 1_000_000_000),
+    (("m", "min"), 60 * 1_000_000_000),
+    (("h", "hr", "hour"), 3600 * 1_000_000_000),
+    (("d", "day"), 86_400 * 1_000_000_000),
+    (("w", "wk", "week"), 7 * 86_400 * 1_000_000_000),
+)
 _MAC: Final = re.compile(
     r"(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}(?:(?:[0-9a-fA-F]{2}\1){2}|(?:[0-9a-fA-F]{2}\1){14})?[0-9a-fA-F]{2})"
     r"|(?:[0-9a-fA-F]{12}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})"
@@ -97,10 +106,27 @@ def _nanoseconds(text: str) -> int:
 
 def _is_scala_duration(text: str) -> bool:
     found = _SCALA_DURATION.findall(text)
-    units = [unit.lower() for _, unit in found]
     return all(_is_at_most(number, 2**63 - 1) for number, _ in found) and any(
-        unit in _UNITS or unit.startswith(_UNIT_BEGINNINGS) for unit in units
+        _scala_unit(unit.lower()) for _, unit in found
     )
+
+
+def nanoseconds(text: str) -> int:
+    """What a value of format duration is as a number: Go's own notation, else the sum of `3 days`, `2 h` and the like in it.
+
+    Raises ValueError in Go's words. Upstream: k8s.io/kube-openapi/pkg/validation/strfmt/duration.go (ParseDuration).
+    """
+    if not _is_duration(text):
+        raise ValueError(f"unable to parse {text} as duration")
+    if _GO_DURATION.fullmatch(text) and _nanoseconds(text) <= 2**63 - (not text.startswith("-")):
+        return -_nanoseconds(text) if text.startswith("-") else _nanoseconds(text)
+    total = sum(int(number) * _scala_unit(unit.lower()) for number, unit in _SCALA_DURATION.findall(text))
+    return (total + 2**63) % 2**64 - 2**63
+
+
+def _scala_unit(unit: str) -> int:
+    """In nanoseconds, 0 for none."""
+    return next((length for names, length in _LENGTHS if unit in names or unit.startswith(names[-1])), 0)
 
 
 def _is_at_most(digits: str, limit: int) -> bool:

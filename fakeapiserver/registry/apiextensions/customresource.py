@@ -79,15 +79,15 @@ class CustomResourceStrategy(Strategy, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         if errors := self.kind.type_errors(obj):
-            return errors
+            return self._of_another_kind(errors, obj, None)
         errors = names.validate_object_meta(metadata(obj), self.namespaced, self.validate_name, _METADATA)
-        return self._with_rules(errors + self._content_errors(obj, None), obj, None)
+        return self._with_rules(errors + self._content_errors(obj, None) + self._shape_errors(obj, None), obj, None)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if errors := self.kind.type_errors(obj):
-            return errors
+            return self._of_another_kind(errors, obj, old)
         errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
-        return self._with_rules(errors + self._content_errors(obj, old), obj, old)
+        return self._with_rules(errors + self._content_errors(obj, old) + self._shape_errors(obj, old), obj, old)
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
         return self.validate_update(obj, old)
@@ -99,15 +99,25 @@ class CustomResourceStrategy(Strategy, kw_only=True):
         errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
         return self._with_rules(errors + self._status_errors(obj, old), obj, old)
 
+    def _of_another_kind(self, errors: ErrorList, obj: Object, old: Object | None) -> ErrorList:
+        """The values of an object that says it is of another kind aren't judged, but what is in them and the rules are, as far as
+        they have their types."""
+        if any(error.reason == "FieldValueTypeInvalid" for error in self._content_errors(obj, old)):
+            return errors
+        return self._with_rules(errors + self._shape_errors(obj, old), obj, old)
+
     def _status_errors(self, obj: Object, old: Object) -> ErrorList:
         structural = self.kind.structural
         errors = structural.status_errors(obj, old) if "status" in obj else []
         return errors + self._scale_status_errors(obj) + structural.list_errors(obj, old)
 
     def _content_errors(self, obj: Object, old: Object | None) -> ErrorList:
+        errors = self.kind.structural.value_errors(obj, old)
+        return errors + self._scale_spec_errors(obj) + self._scale_status_errors(obj)
+
+    def _shape_errors(self, obj: Object, old: Object | None) -> ErrorList:
         structural = self.kind.structural
-        errors = structural.value_errors(obj, old) + self._scale_spec_errors(obj) + self._scale_status_errors(obj)
-        return errors + structural.embedded_errors(obj) + structural.list_errors(obj, old)
+        return structural.embedded_errors(obj) + structural.list_errors(obj, old)
 
     def _with_rules(self, errors: ErrorList, obj: Object, old: Object | None) -> ErrorList:
         """With what the schema's rules refuse, which are run on objects that are right otherwise."""
@@ -134,7 +144,9 @@ class CustomResourceStrategy(Strategy, kw_only=True):
         structural = self.kind.structural
         if not structural.has_rules or self.kind.type_errors(obj):
             return []
-        errors = self._status_errors(obj, old) if subresource == "status" else self._content_errors(obj, old)
+        status = subresource == "status"
+        errors = self._status_errors(obj, old) if status else self._content_errors(obj, old)
+        errors += [] if status else self._shape_errors(obj, old)
         return structural.rule_errors(obj, old, errors)[1]
 
     def warnings_on_create(self, obj: Object) -> list[str]:

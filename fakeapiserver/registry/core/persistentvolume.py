@@ -176,7 +176,7 @@ def volume_spec_errors(spec: Object, path: Path, name: str, *, inline: bool = Fa
         errors += [field.forbidden(at, _NOT_INLINE)] if inline else _affinity_errors(affinity, at)
 
     def rest_errors(source: str, looked_at: bool) -> ErrorList:
-        if source != "local" or not looked_at or affinity is not None:
+        if source != "local" or not looked_at or (affinity is not None and not inline):
             return []
         return [field.required(path.child("nodeAffinity"), "Local volume requires node affinity")]
 

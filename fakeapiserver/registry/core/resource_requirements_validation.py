@@ -34,10 +34,10 @@ def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = 
     rule = name_rule or container_resource_name_errors
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors: ErrorList = []
-    for name in sorted(limits):
+    for name in limits:
         at = path.child("limits").key(name)
         errors += rule(name, at) + amount_errors(name, limits[name], at) + _huge_page_errors(name, limits[name], at)
-    for name in sorted(requests):
+    for name in requests:
         at = path.child("requests").key(name)
         errors += rule(name, at) + amount_errors(name, requests[name], at)
         errors += _overcommit_errors(name, requests[name], limits, path)

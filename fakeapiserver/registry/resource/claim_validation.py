@@ -86,12 +86,14 @@ def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures 
 
 
 def request_names(devices: Object) -> set[str]:
-    """What may be referred to: requests, and what they may be met by."""
-    known: set[str] = set()
-    for request in devices.get("requests") or ():
-        name = request.get("name", "")
-        known |= {name, *(f"{name}/{row.get('name', '')}" for row in request.get("firstAvailable") or ())}
-    return known
+    """What may be referred to: requests, and what they may be met by; of requests of one name the last counts."""
+    choices = {
+        request.get("name", ""): request.get("firstAvailable") or () for request in devices.get("requests") or ()
+    }
+    # A reference is looked up part by part, so that nothing refers to a name with a slash in it.
+    named = {name: rows for name, rows in choices.items() if "/" not in name}
+    parts = {(name, row.get("name", "")) for name, rows in named.items() for row in rows}
+    return {*named, *(f"{name}/{part}" for name, part in parts if "/" not in part)}
 
 
 def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> ErrorList:
@@ -210,12 +212,14 @@ def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> 
 
 
 def _expression_errors(expression: str, path: Path, features: DeviceFeatures) -> ErrorList:
-    from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, compile_selector, max_cost
+    from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, NotInstantiated, compile_selector, max_cost
 
     if len(expression.encode()) > MAX_LENGTH:
         return [field.too_long(path, MAX_LENGTH)]
     try:
         program = compile_selector(expression, shared=features.shared, lists=features.lists)
+    except NotInstantiated as error:
+        return [field.internal(path, str(error))]
     except ValueError as error:
         return [field.invalid(path, expression, str(error))]
     return [field.forbidden(path, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []

@@ -64,7 +64,7 @@ class PodGroupStrategy(Strategy, kw_only=True):
                 errors += required_text_errors(workload, "workloadName", long_name, at)
                 errors += required_text_errors(workload, "podGroupTemplateName", short_name, at)
         errors += group_errors(spec, _SPEC)
-        if self.features.enabled("WorkloadAwarePreemption") and not spec.get("disruptionMode"):
+        if self.features.enabled("WorkloadAwarePreemption") and spec.get("disruptionMode") is None:
             errors.append(field.required(_SPEC.child("disruptionMode")))
         return errors
 

@@ -1,4 +1,4 @@
-"""What a plugin declares about the writes it wants to see.
+"""The base of admission plugins: which writes a plugin handles.
 
 Upstream: k8s.io/apiserver/pkg/admission/handler.go, pkg/admission/errors.go.
 """
@@ -31,7 +31,7 @@ class Handler:
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
-    """The 403 of a plugin. An object without a name yet is called by its generateName, or `Unknown`."""
+    """The 403 of a plugin. It names an object by its generateName if it has no name yet, and else as `Unknown`."""
     name = attributes.name
     if not name:
         meta = (attributes.object or {}).get("metadata") or {}

@@ -1,4 +1,7 @@
-"""What an admission plugin is (upstream: k8s.io/apiserver/pkg/admission/interfaces.go)."""
+"""The interfaces of admission plugins and of what they are given.
+
+Upstream: k8s.io/apiserver/pkg/admission/interfaces.go.
+"""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -32,13 +35,13 @@ class Reinvocation(Struct):
     policies: "Reinvocation | None" = None
 
     def require(self) -> None:
-        """The object has changed: whoever was called before is to see it."""
+        """Called when the object has changed: plugins that were called before will be called again."""
         self.again |= self.called
         self.called.clear()
 
 
 class Annotations(Protocol):
-    """What is told of a request beside what it does (upstream: audit annotations)."""
+    """Collects the audit annotations of a request."""
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
         """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
@@ -66,7 +69,7 @@ class Attributes(Struct):
     empties: Container[tuple[str | int, ...]] = ()
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
-        """Of interest only where the request is audited."""
+        """Adds an audit annotation; does nothing if the request isn't audited."""
         if self.annotations is not None:
             self.annotations.annotate(key, value, with_request=with_request)
 
@@ -75,7 +78,7 @@ class Getter(Protocol):
     """Reads stored objects, for plugins that look at other objects. Objects must not be changed."""
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        """`resource` is `pods` or `deployments.apps`; None when there is no such object."""
+        """The object; None if there is none. `resource` is `pods` or `deployments.apps`."""
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
         """All objects of a resource, in one namespace or (empty) in all; the same list while nothing of the resource is written.
@@ -91,26 +94,27 @@ class Versions(Protocol):
     def equivalents(
         self, resource: GroupVersionResource, kind: GroupVersionKind
     ) -> Sequence[tuple[GroupVersionResource, GroupVersionKind]]:
-        """Where else the same objects are served; `kind` is that of the write, which may be a subresource's."""
+        """The other resources that serve the same objects, with their kinds; `kind` is the kind of the write, which may be a
+        subresource's."""
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """A new object that may share parts with `obj`. StatusError where a conversion webhook fails."""
+        """The object in another kind; it may share parts with `obj`. StatusError if a conversion webhook fails."""
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
         """Brings what a plugin has made into the kind's form, with its defaults, in place, and tells what a built-in kind has no
         place for. ValueError in the words of Go's decoder."""
 
     def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
-        """ValueError in Go's words where the server doesn't know the kind, or the object doesn't fit it."""
+        """Checks that the server knows the kind and that the object fits it. ValueError in Go's words."""
 
     def restore(self, obj: Object, kind: GroupVersionKind) -> None:
-        """The same of what a merge has made. ValueError in the words of Go's converter of maps."""
+        """As `settle`, for the result of a merge. ValueError in the words of Go's unstructured converter."""
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
-        """As which resource a kind is served, and whether in namespaces; None: it isn't."""
+        """The resource that serves a kind, and whether it is namespaced; None if the kind isn't served."""
 
     def typed(self, kind: GroupVersionKind) -> "TypedSchema | None":
-        """What objects of a kind are made of, for merging; None: unknown."""
+        """The schema of a kind, for merging; None if it is unknown."""
 
     def is_custom(self, kind: GroupVersionKind) -> bool:
         """Whether a CustomResourceDefinition has made the kind."""
@@ -149,10 +153,10 @@ class Writer(Protocol):
     """Writes that plugins make themselves, with all that belongs to a write."""
 
     async def create(self, resource: str, obj: Object) -> None:
-        """`obj` belongs to the writer from here on. StatusError."""
+        """Creates an object; the writer may change `obj`. StatusError."""
 
     async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
-        """`change` is called again when somebody was faster. StatusError, also what `change` raises."""
+        """Writes a changed status. `change` is called again if another write was faster. StatusError, also from `change`."""
 
 
 class Initializer(Struct, frozen=True):
@@ -164,7 +168,7 @@ class Initializer(Struct, frozen=True):
     configuration: Mapping[str, Object] = field(default_factory=dict)
     writer: Writer | None = None
     clock: Clock = field(default_factory=SystemClock)
-    # Who is asked what users may do; None: everybody may do everything.
+    # Decides what users may do; None: everybody may do everything.
     authorizer: Authorizer | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
@@ -183,7 +187,7 @@ class MutationInterface(Protocol):
     def handles(self, operation: Operation) -> bool: ...
 
     async def admit(self, attributes: Attributes) -> None:
-        """Changes `attributes.object` in place, or raises StatusError to refuse."""
+        """May change `attributes.object` in place. StatusError refuses the write."""
 
 
 @runtime_checkable
@@ -191,4 +195,4 @@ class ValidationInterface(Protocol):
     def handles(self, operation: Operation) -> bool: ...
 
     async def validate(self, attributes: Attributes) -> None:
-        """Must not change anything; raises StatusError to refuse."""
+        """Must not change anything. StatusError refuses the write."""

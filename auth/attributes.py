@@ -1,4 +1,4 @@
-"""The sentence of a 403: who may not do what, where.
+"""The message of a 403: who may not do what, and where.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 """

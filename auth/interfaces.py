@@ -1,4 +1,4 @@
-"""What an authenticator and an authorizer are.
+"""The interfaces of authenticators and authorizers.
 
 Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authorization/authorizer.
 """
@@ -14,7 +14,7 @@ from fakeapiserver.auth.selectors import Selectors
 
 
 class UserInfo(Struct, frozen=True):
-    """Who a request comes from (upstream: user.Info)."""
+    """The user of a request (upstream: user.Info)."""
 
     name: str
     uid: str = ""
@@ -67,7 +67,7 @@ class TokenReviewer(Protocol):
     """Knows tokens of every method (a TokenReview asks)."""
 
     async def review(self, token: str, audiences: Sequence[str]) -> Response:
-        """RefusedError with every method's reason."""
+        """The user and audiences of a token. RefusedError with the reasons of all methods."""
 
 
 class Decision(Enum):
@@ -123,14 +123,14 @@ class ObjectReader(Protocol):
     """Reads stored objects for an authorizer. Objects must not be changed. `resource` is `roles.rbac.authorization.k8s.io`."""
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]:
-        """All objects of a resource, in one namespace or (empty) in all."""
+        """All objects of a resource in a namespace, or in all if it is empty."""
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """A number that changes whenever an object of one of these resources does. Asked on every request: a dict lookup, not a read."""
 
     @property
     def revision(self) -> int:
-        """The state that is read."""
+        """The revision of the state that is read."""
 
     def changes(self, resources: tuple[str, ...], revision: int) -> Iterable[ObjectChange]:
         """Every write to these resources behind `revision`, in order. LookupError when that is forgotten."""

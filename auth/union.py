@@ -1,11 +1,11 @@
-"""Who a request comes from: every method in turn, the first success wins.
+"""Authenticates a request: asks each method in turn; the first success wins.
 
 Upstream: k8s.io/apiserver/pkg/authentication/request/union/union.go,
 k8s.io/kubernetes/pkg/kubeapiserver/authenticator/config.go.
 The order is front proxy, certificate, bearer token, anonymous. A refused credential does not stop the methods after it, but it
 does rule out anonymous: a valid certificate with a bad token is the certificate's user, a bad certificate alone is a 401.
 
-Nothing is remembered here: methods whose check is dear remember what they found themselves, by what they looked at.
+Nothing is cached here: methods whose checks are expensive have caches of their own.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Who writes a policy or binding that names params must be allowed to read them.
+"""Whoever writes a policy or binding that names params must be allowed to read them.
 
 Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolicy{,binding}/authz.go.
 """

@@ -253,7 +253,7 @@ def _annotation_error(environment: "Environment", name: str, annotation: Spec, p
 
 
 def binding_errors(spec: Spec, path: Path, *, acts: bool) -> ErrorList:
-    """A binding's `spec`; `acts`: it tells what is done where its policy fails."""
+    """The errors in a binding's `spec`. `acts`: it has validationActions."""
     name, at = spec.get("policyName", ""), path.child("policyName")
     errors = [invalid(at, name, problem) for problem in names.name_is_dns_subdomain(name, False) if name]
     if not name:

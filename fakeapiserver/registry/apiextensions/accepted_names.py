@@ -41,7 +41,7 @@ def accept(requested: Names, accepted: Names, taken: Iterable[Names]) -> Accepta
             problem = ("False", f"{name[0].upper()}{name[1:]}Conflict", _aggregate(conflicts))
         else:
             new[name] = wanted
-    # Upstream's type always tells plural and kind.
+    # Upstream's type always has plural and kind.
     names = {name: new.get(name) or "" for name in _ORDER if new.get(name) or name in ("plural", "kind")}
     return Acceptance(names, *problem)
 

@@ -1,4 +1,4 @@
-"""Definitions in groups of the Kubernetes community (*.k8s.io, *.kubernetes.io) tell who has approved them.
+"""Definitions in groups of the Kubernetes community (*.k8s.io, *.kubernetes.io) must name their approval.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apihelpers/helpers.go
 """

@@ -39,7 +39,7 @@ from fakeapiserver.transport.webhook import Endpoint, WebhookError
 # Seconds that a webhook has (upstream leaves client-go's own).
 _TIMEOUT: Final = 30
 _AT_ONCE: Final = 16
-# Events that are kept converted for watchers who haven't come to them yet.
+# How many converted events are kept for watchers that haven't read them yet.
 _KEPT_EVENTS: Final = 256
 # Seconds for which a cache tries again to take an event in, and stays as it is meanwhile.
 _RETRIED: Final = 30.0
@@ -281,7 +281,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return self.inner.changes_now(revision)
 
     def close(self) -> None:
-        """The storage itself is closed by who has made it."""
+        """Does nothing: whoever made the storage closes it."""
 
     async def event(self, event: Event, *, selects: bool) -> Event:
         """The event in this version, one for all watchers. `selects`: the state before is looked at as well."""

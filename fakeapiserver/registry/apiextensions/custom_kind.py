@@ -79,7 +79,7 @@ class CustomKind:
         return unknown + self.structural.prune(obj)
 
     def _metadata_problem(self, meta: Any) -> str:
-        """Told in the order of what upstream makes of it first, a map, whose numbers are written anew."""
+        """The first problem in the order of the map that upstream makes of metadata, whose numbers are formatted again."""
         try:
             self._metadata.decode(msgspec.json.decode(msgspec.json.encode(meta, order="deterministic")))
         except ValueError as error:

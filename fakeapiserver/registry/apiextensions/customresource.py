@@ -32,7 +32,7 @@ class CustomResourceStrategy(Strategy, kw_only=True):
     served_fields: Sequence[str] = ()
     # The status that creation drops comes back by default when the object is read.
     presets_status: bool = False
-    # All is checked below, since an object of another kind is told nothing else.
+    # Validated below, because an object of another kind has no other error.
     create_checks: tuple[MetaCheck, ...] = ("spec",)
     update_meta_checks: tuple[MetaCheck, ...] = ()
     status_meta_checks: tuple[MetaCheck, ...] = ()

@@ -48,7 +48,7 @@ def _first(read: Callable[[Any], list[Any]], obj: Object) -> Any:
 
 
 def _cell(kind: str, value: Any, now: float) -> object:
-    """The value as its column's type; null where there is none or it is of another type."""
+    """The value in its column's type; null if there is none or it is of another type."""
     if value is _NOTHING:
         return None
     if kind == "string":

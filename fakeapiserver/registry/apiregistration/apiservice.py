@@ -1,4 +1,4 @@
-"""API services: who serves a group's version.
+"""API services: which server serves a group version.
 
 Upstream: k8s.io/kube-aggregator/pkg/{apis/apiregistration/{v1/defaults.go,validation/validation.go},registry/apiservice}.
 """

@@ -110,7 +110,7 @@ class StatefulSetStrategy(WithPods, kw_only=True):
 
 
 def _own_warnings(spec: Object, part: str) -> list[str]:
-    """`part` stands between a claim and its field in upstream's paths."""
+    """`part` is what upstream's paths have between a claim and its field."""
     found: list[str] = []
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         at = SPEC.child("volumeClaimTemplates").index(i)

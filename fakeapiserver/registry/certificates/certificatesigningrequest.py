@@ -67,7 +67,7 @@ _USAGES: Final = (
 
 class CertificateSigningRequestStrategy(Strategy, kw_only=True):
     def record_user(self, obj: Object, user: UserInfo) -> None:
-        """Who asks for the certificate is for the server to say."""
+        """The server sets the user who requests the certificate."""
         spec = {name: value for name, value in obj["spec"].items() if name not in _REQUESTER}
         found = (user.name, user.uid, list(user.groups), {key: list(values) for key, values in user.extra.items()})
         obj["spec"] = spec | {name: value for name, value in zip(_REQUESTER, found, strict=True) if value}

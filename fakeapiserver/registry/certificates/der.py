@@ -1,4 +1,4 @@
-"""What Go says of certificates, and requests for them, that aren't made as they should be (DER).
+"""Go's errors for certificates and certificate requests whose DER is malformed.
 
 Go reads requests with one package and certificates with another; both are followed as far as the parts that every one has.
 Upstream: encoding/asn1/asn1.go, crypto/x509/{parser,x509}.go, golang.org/x/crypto/cryptobyte/asn1.go.

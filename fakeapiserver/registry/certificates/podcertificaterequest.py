@@ -1,4 +1,4 @@
-"""Certificates that kubelets ask for, for a pod: who signs them answers in the status, once.
+"""Certificates that kubelets request for a pod. The signer answers once, in the status.
 
 Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go; what is valid is in `podcertificaterequest_validation.py`.
 """
@@ -28,7 +28,7 @@ class PodCertificateRequestStrategy(Strategy, kw_only=True):
         return replace(self, clock=clock)
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
-        """Nobody may name the namespace."""
+        """A field selector can't name the namespace."""
         return super().field_labels(namespaced=False)
 
     def prepare_for_create(self, obj: Object) -> None:

@@ -98,7 +98,7 @@ def user_annotation_errors(annotations: Mapping[str, str], path: Path) -> ErrorL
 
 
 def _stub_errors(request: bytes) -> ErrorList:
-    """Of a request whose key and signature count; what else it says doesn't."""
+    """The errors in a certificate request of which only the key and the signature matter."""
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 

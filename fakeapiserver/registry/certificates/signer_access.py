@@ -1,4 +1,4 @@
-"""Who may answer a pod's certificate request: only who may `sign` for its signer changes the status.
+"""Only users that may `sign` for a pod certificate request's signer may change its status.
 
 Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go (StatusStrategy.ValidateUpdate).
 """

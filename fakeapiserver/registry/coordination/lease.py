@@ -16,7 +16,7 @@ _STRATEGIES: Final = ("OldestEmulationVersion",)
 
 
 def strategy_errors(strategy: str, path: Path) -> ErrorList:
-    """How holders of a coordinated lease are chosen; upstream tells it one field further down."""
+    """The errors in a coordinated lease's strategy, which upstream reports one field further down."""
     at = path.child("strategy")
     if "/" in strategy:
         return name_errors(strategy, names.is_qualified_name, at)

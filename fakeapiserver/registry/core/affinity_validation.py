@@ -103,7 +103,7 @@ def _unmerged_key_errors(constraint: Object, path: Path) -> ErrorList:
 
 
 def _merged_key_errors(selector: Object, matched: Sequence[str], path: Path) -> ErrorList:
-    """The keys are in the selector already; who finds one a second time has said it in both."""
+    """The errors in keys that stand twice in the selector: once from matchLabelKeys, which are merged into it, and once written."""
     places = {key: i for i, key in enumerate(matched)}
     known = set(selector.get("matchLabels") or ())
     errors: ErrorList = []

@@ -1,4 +1,4 @@
-"""What of a pod its containers may be told, in variables and in files.
+"""The fields of a pod that its containers may get in variables and in files (downward API).
 
 Upstream: pkg/apis/core/validation/validation.go (validateObjectFieldSelector, validateContainerResourceFieldSelector),
 pkg/apis/core/pods/helpers.go, pkg/fieldpath/fieldpath.go.

@@ -1,4 +1,4 @@
-"""Endpoints, the old way to tell where a service's traffic goes.
+"""Endpoints, the older form of a service's EndpointSlices.
 
 Upstream: pkg/registry/core/endpoint/strategy.go, pkg/printers/internalversion/printers.go (formatEndpoints).
 """

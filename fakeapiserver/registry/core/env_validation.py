@@ -85,7 +85,7 @@ _SOURCES: Final[Mapping[str, Callable[[Object, Path], ErrorList]]] = {
 
 
 def env_from_errors(sources: Sequence[Object], path: Path) -> ErrorList:
-    """All variables of a config map or a secret. What is wrong with their number is told at the list itself."""
+    """The errors in envFrom. Those in the number of its sources are reported at the list itself."""
     errors: ErrorList = []
     for i, source in enumerate(sources):
         at = path.index(i)

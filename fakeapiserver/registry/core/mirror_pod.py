@@ -1,4 +1,4 @@
-"""Pods that a kubelet runs by itself and shows to the API: they are what their annotation says, for good.
+"""Mirror pods, by which a kubelet shows its static pods to the API: their annotation must match and can't change.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodSpecificAnnotations, ValidatePodSpecificAnnotationUpdates,
 ValidatePodEphemeralContainersUpdate).
@@ -37,7 +37,7 @@ def mirror_errors(pod: Object) -> ErrorList:
 
 
 def mirror_update_errors(pod: Object, old: Object) -> ErrorList:
-    """Told beside `mirror_errors`, which upstream looks for once more."""
+    """The errors in an update of a mirror pod, besides `mirror_errors`, which upstream checks again."""
     now, then = ((metadata(obj).get("annotations") or {}).get(ANNOTATION) for obj in (pod, old))
     errors: ErrorList = []
     if then is None and now is not None:

@@ -42,7 +42,7 @@ def avoided_pods_errors(node: Object) -> ErrorList:
 
 
 def _read(node: Object, name: str, path: Path, kind: type, go_type: str) -> tuple[Any, ErrorList]:
-    """An annotation's JSON; empty where there is none, or none of this type."""
+    """The JSON in an annotation; empty if there is none, or if it is of another type."""
     if not (text := annotations(node).get(name)):
         return kind(), []
     try:

@@ -187,7 +187,7 @@ def volume_spec_errors(spec: Object, path: Path, name: str, *, inline: bool = Fa
 
 
 def access_mode_errors(modes: Sequence[str], path: Path) -> ErrorList:
-    """Of a volume or a claim, which say in words of their own that there is none."""
+    """The errors in the access modes of a volume or claim. Each reports a missing list in its own words."""
     errors = [field.not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
     if "ReadWriteOncePod" in modes and any(mode in _ACCESS_MODES[:3] for mode in modes):
         errors.append(field.forbidden(path, "may not use ReadWriteOncePod with other access modes"))

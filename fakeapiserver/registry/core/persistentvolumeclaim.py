@@ -216,7 +216,7 @@ def _take(name: str, source: Object, target: Object) -> None:
 
 
 def _settle_data_source(spec: Object, before: Object, crossing: bool) -> None:
-    """dataSource takes claims and snapshots only; what is said in one of the two fields is shown in both."""
+    """Fills each of dataSource and dataSourceRef from the other; dataSource takes claims and snapshots only."""
     known = "dataSource" in before or "dataSourceRef" in before
     if not known:
         _drop_unknown_source(spec, crossing)

@@ -67,7 +67,7 @@ def claim_status_errors(statuses: Sequence[Object], claims: Sequence[Object], pa
 
 
 def extended_claim_status_errors(status: Object | None, spec: Object, path: Path) -> ErrorList:
-    """The claim that stands for containers' extended resources."""
+    """The errors in the status about the claim for containers' extended resources."""
     if status is None:
         return []
     containers = {

@@ -1,4 +1,4 @@
-"""A pod's table row: the one word that tells how it is doing, and what is ready and restarted.
+"""A pod's table row: its state in one word, ready containers and restarts.
 
 Upstream: pkg/printers/internalversion/printers.go (printPod).
 """
@@ -51,7 +51,7 @@ def pod_row(obj: Object, now: float, *, tells_errors: bool = True) -> list[objec
 
 
 def pod_conditions(obj: Object) -> list[Object]:
-    """What a row says of a pod that is over."""
+    """The conditions of the table row of a pod that has ended."""
     phase = (obj.get("status") or {}).get("phase", "")
     if phase not in _ENDED:
         return []

@@ -134,7 +134,7 @@ def _is_resizable(container: Object, options: PodOptions) -> bool:
 
 
 def _is_supported(status: Object) -> bool:
-    """A node that tells of resources can resize."""
+    """Whether the pod's node can resize: it reports resources."""
     for container in status.get("containerStatuses") or ():
         if (container.get("state") or {}).get("running") is not None:
             return container.get("resources") is not None

@@ -1,4 +1,4 @@
-"""What pods and templates may say of security: contexts, operating systems, and annotations that stand for fields.
+"""The rules for security in pods and templates: contexts, operating systems, and annotations that stand for fields.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateSecurityContext, validatePodSpecSecurityContext, validateHostUsers,
 validateWindowsHostProcessPod, validateOS, ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields and what they call).
@@ -36,7 +36,7 @@ _MISMATCH: Final = "{} {} in annotation and field must match"
 _SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _LONGEST_SYSCTL: Final = 253
 _IPC: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
-# Of a pod's own context, and of what stands beside it, in the order in which they are told.
+# Fields of a pod's own context and beside it, in the order of their errors.
 _LINUX_ONLY_POD: Final = (
     ("securityContext", "appArmorProfile"),
     ("securityContext", "seLinuxOptions"),

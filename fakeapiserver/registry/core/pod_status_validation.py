@@ -101,7 +101,7 @@ def _nominated_errors(node: str, before: str, bound: str) -> ErrorList:
 def _restart_errors(
     now: Sequence[Object], then: Sequence[Object], spec: Object, kind: str, options: PodOptions
 ) -> ErrorList:
-    """What has ended for good doesn't run again; errors stand where the old status stood."""
+    """The errors for containers that have ended for good and run again, at the position of the old status."""
     ended = [(i, row) for i, row in enumerate(then) if (row.get("state") or {}).get("terminated") is not None]
     if not ended or (kind != "ephemeralContainers" and options.restart_all and _all_may_restart(spec)):
         return []

@@ -46,7 +46,7 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(pod: Object) -> list[str]:
-    """A pod's; of its AppArmor annotations something else is told."""
+    """Warnings about a pod, except those about its AppArmor annotations (`deprecated_profiles`)."""
     return _warnings(pod, None)
 
 
@@ -291,7 +291,7 @@ def deprecated_profiles(pod: Object) -> Iterator[tuple[str, Object, Object | Non
 
 
 def _apparmor_field(annotation: str) -> Object | None:
-    """The field that says what an annotation says."""
+    """The field that equals an annotation."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":

@@ -31,7 +31,7 @@ _EXACT: Final = Context(prec=4000)
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> Decimal:
-    """The number a quantity's text stands for; 0 for what isn't one."""
+    """The number in a quantity's text; 0 if it isn't a quantity."""
     match = _NUMBER.fullmatch(text)
     if not match:
         return Decimal(0)

@@ -82,7 +82,7 @@ def container_resource_name_errors(name: str, path: Path) -> ErrorList:
 
 
 def _overcommit_errors(name: str, amount: str, limits: Object, path: Path) -> ErrorList:
-    # Of what can't be shared exactly what is asked for is given.
+    # Of resources that can't be shared, the limit must equal the request.
     shared = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
     if name not in limits:
         detail = "Limit must be set for non overcommitable resources"

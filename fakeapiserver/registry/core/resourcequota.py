@@ -190,7 +190,7 @@ def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, st
 
 
 def _not_applicable(scope: str, hard: dict[str, str]) -> list[str]:
-    """What the scope says nothing of; an unknown one is complained of already."""
+    """The resources that the scope doesn't cover. An unknown scope is reported elsewhere."""
     known = _OF_SCOPE.get(scope)
     return [name for name in sorted(hard) if known is not None and _is_standard(name) and name not in known]
 

@@ -272,7 +272,7 @@ def _init_families(families: Sequence[str], obj: Object, before: Object | None) 
 
 
 def _reduce(spec: Object, before: Object) -> ErrorList:
-    """Going back to one family is asked for by the policy, not by leaving out."""
+    """Releases the second address and family if the policy is SingleStack; the errors if a list is shortened without that."""
     errors: ErrorList = []
     for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         now, then = spec.get(key) or [], before.get(key) or []
@@ -362,7 +362,7 @@ def _update_addresses(operation: Operation, obj: Object, before: Object) -> None
 
 
 def _allocate_address(operation: Operation, obj: Object, family: str, i: int) -> None:
-    """The one that is asked for at this place, or any."""
+    """Allocates the address that the service requests at this position, or any."""
     addresses = obj["spec"]["clusterIPs"]
     wanted = addresses[i]
     try:

@@ -1,4 +1,4 @@
-"""Which addresses services can have: ServiceCIDR objects tell the ranges, IPAddress objects who has what.
+"""The addresses of services: ServiceCIDR objects have the ranges, IPAddress objects the owner of each address.
 
 Upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go, pkg/api/servicecidr/servicecidr.go.
 """
@@ -107,14 +107,14 @@ class ClusterIPs:
         self._promised.discard(canonical_ip(ip))
 
     def try_out(self, family: str, ip: str) -> None:
-        """A dry run looks at one of the ranges, and at nobody's addresses. AllocationError."""
+        """For a dry run: checks that the address is in a range, but not whether it is allocated. AllocationError."""
         found = self._any(family)
         if not found.contains(int(ip_address(ip))):
             message = f"the provided IP ({canonical_ip(ip)}) is not in the valid range. The range of valid IPs is {found.cidr}"
             raise AllocationError(message)
 
     def try_out_next(self, family: str) -> str:
-        """The address of a network, which nobody ever has. AllocationError."""
+        """For a dry run: the address of a network itself, which is never allocated. AllocationError."""
         found = self._any(family)
         return found.text(found.network)
 
@@ -187,5 +187,5 @@ def _is_ready(obj: Object) -> bool:
 
 
 def _offset(size: int) -> int:
-    """How much of a range is left to those who ask for an address (calculateRangeOffset)."""
+    """How much of a range is reserved for services that request an address (calculateRangeOffset)."""
     return 0 if size <= 16 else max(16, min(256, size // 16))

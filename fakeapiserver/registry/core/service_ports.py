@@ -107,5 +107,5 @@ def held_ports(service: Object) -> list[int]:
 
 
 def _offset(size: int) -> int:
-    """How much of the range is left to those who ask for a port (calculateRangeOffset)."""
+    """How much of the range is reserved for services that request a port (calculateRangeOffset)."""
     return 0 if size <= 16 else max(16, min(128, size // 32))

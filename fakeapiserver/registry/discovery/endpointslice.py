@@ -14,7 +14,7 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import UNSET, age
 
 _SHOWN = 3
-# What v1 no longer says.
+# Fields that v1 doesn't have any more.
 _DROPPED = (("endpoints", "*", "deprecatedTopology"),)
 _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")

@@ -21,7 +21,7 @@ _FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
 
 
 def endpoint_list_errors(obj: Object) -> ErrorList:
-    """Of every endpoint: its addresses, where it is and who should use it."""
+    """The errors in each endpoint: its addresses, topology and hints."""
     errors: ErrorList = []
     endpoints = obj.get("endpoints") or ()
     if len(endpoints) > _MOST_ENDPOINTS:
@@ -61,7 +61,7 @@ def _address_errors(address: str, kind: str, path: Path, number: int) -> ErrorLi
 
 
 def _domain_errors(name: str, path: Path) -> ErrorList:
-    """A domain of two labels at least, of which the first wrong one is told (IsFullyQualifiedDomainName)."""
+    """A domain of at least two labels, of which only the first invalid one is reported (IsFullyQualifiedDomainName)."""
     if not name:
         return [field.required(path)]
     name = name.removesuffix(".")

@@ -141,7 +141,7 @@ def _subject_errors(subject: Object, path: Path) -> ErrorList:
 
 
 def _alone_errors(values: list[str], path: Path, what: str) -> ErrorList:
-    """A star stands for itself."""
+    """The error for `*` beside other values."""
     if "*" not in values or len(values) == 1:
         return []
     return [field.invalid(path, values, f"if '*' is present, must not specify other {what}")]

@@ -1,4 +1,4 @@
-"""Stored form: canonical JSON bytes without kind and apiVersion, metadata first.
+"""The stored form of objects: canonical JSON bytes without kind and apiVersion, metadata first.
 
 `{"metadata":{"resourceVersion":"7","name":...},...}`: the revision is spliced in at a fixed offset when it is known, and the
 type is put in front when the object is served, in whichever version was asked for.
@@ -19,7 +19,7 @@ _LONG_FLOAT_ENDS: Final = (b"00,", b"00}", b"00]")
 
 
 def encode(obj: Object) -> bytes:
-    """The stored form, without resourceVersion."""
+    """The stored form of an object, without resourceVersion."""
     meta = obj["metadata"]
     if "resourceVersion" in meta:
         meta = {key: value for key, value in meta.items() if key != "resourceVersion"}
@@ -29,12 +29,12 @@ def encode(obj: Object) -> bytes:
 
 
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
-    """A fresh object of its own, with kind, apiVersion and resourceVersion."""
+    """A new object from its stored form, with kind, apiVersion and resourceVersion."""
     may_have_long_float = any(end in value for end in _LONG_FLOAT_ENDS)
     found: Object = json.decode(value) if may_have_long_float else msgspec.json.decode(value)
     return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **found}
 
 
 def type_prefix(gvk: GroupVersionKind) -> bytes:
-    """What is put in front of a stored object's bytes after their first brace is cut off."""
+    """What replaces the first brace of a stored object's bytes when it is served."""
     return f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}",'.encode()

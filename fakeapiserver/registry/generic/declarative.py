@@ -27,7 +27,7 @@ _CASELESS_RULE: Final = names.regex_error(
     "Example.com",
 )
 _MAX_LONG: Final = 253
-# Shown whatever was sent.
+# Shown in place of the value, whatever it was.
 _NOTHING: Final = msgspec.Raw(b"null")
 
 
@@ -47,7 +47,7 @@ def long_name_caseless(value: str) -> list[str]:
 
 
 def required_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:
-    """A field that must be there, and what it may look like."""
+    """A required text, and the rule for it."""
     return optional_text_errors(obj, name, check, path) if obj.get(name) else [field.required(path.child(name))]
 
 
@@ -65,7 +65,7 @@ def maximum_errors(value: int, most: int, path: Path) -> ErrorList:
 
 
 def union_errors(obj: Object, members: Sequence[str], path: Path) -> ErrorList:
-    """Exactly one of the fields must be there."""
+    """Exactly one of the fields must be set."""
     given = [name for name in members if obj.get(name) is not None]
     listed = ", ".join(f"`{name}`" for name in members)
     if not given:
@@ -76,7 +76,7 @@ def union_errors(obj: Object, members: Sequence[str], path: Path) -> ErrorList:
 
 
 def list_errors(items: Sequence[Object], most: int, check: Errors, path: Path) -> ErrorList:
-    """Each item's; of too many only that."""
+    """The errors of each item; if there are too many items, only that."""
     if len(items) > most:
         return [field.too_many(path, len(items), most)]
     return [error for i, item in enumerate(items) for error in check(item, path.index(i))]
@@ -85,7 +85,7 @@ def list_errors(items: Sequence[Object], most: int, check: Errors, path: Path) -
 def map_list_errors(
     items: Sequence[Object], most: int, check: Errors, path: Path, show: Callable[[Object], Any]
 ) -> ErrorList:
-    """As list_errors, of items with names of their own; a second one of a name is told as `show` has it."""
+    """As list_errors, for items with keys; `show` makes the value that the error for a duplicate shows."""
     if len(items) > most:
         return [field.too_many(path, len(items), most)]
     named = [item.get("name", "") for item in items]
@@ -95,7 +95,7 @@ def map_list_errors(
 
 
 def unchanged_errors(obj: Object, old: Object, fields: Sequence[str], path: Path) -> ErrorList:
-    """Fields that can't change; upstream doesn't tell what they were to be. Empty is none, but zero is something."""
+    """The errors for changed fields that can't change; upstream doesn't show their values. Empty equals absent, but zero doesn't."""
     changed = (name for name in fields if _given(obj.get(name)) != _given(old.get(name)))
     return [field.invalid(path.child(name), _NOTHING, IMMUTABLE) for name in changed]
 

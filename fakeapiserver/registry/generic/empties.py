@@ -1,4 +1,7 @@
-"""Empty lists and maps: Go tells them from none until an object is stored, so an answer made of what was sent has them."""
+"""Empty lists and maps, which Go distinguishes from absent ones until an object is stored.
+
+Decoding drops them from an object and keeps them beside it, by their steps: {("spec", "ports"): []}.
+"""
 
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
@@ -20,7 +23,7 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
 
 
 def as_sent(obj: Object, empties: "Empties") -> Object:
-    """A copy with all of them where what is around them is still there."""
+    """A copy of the object with all of them, as far as their surroundings still exist."""
     found = deepcopy(obj)
     for steps, empty in empties.items():
         target: Any = found
@@ -32,7 +35,7 @@ def as_sent(obj: Object, empties: "Empties") -> Object:
 
 
 def is_empty(obj: Object, steps: "Steps") -> bool:
-    """Whether what was sent empty still is: defaults may have filled it."""
+    """Whether the value that was sent empty is still empty: defaulting may have filled it."""
     target: Any = obj
     for step in steps:
         target = _at(target, step)

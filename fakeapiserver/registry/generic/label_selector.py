@@ -1,4 +1,4 @@
-"""metav1.LabelSelector as several groups' kinds carry it: checked, matched and printed.
+"""metav1.LabelSelector in objects of several groups: validated, matched and printed.
 
 Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go.
 """
@@ -13,7 +13,7 @@ IMMUTABLE = "field is immutable"
 
 
 def label_selector_errors(selector: Object | None, path: Path) -> ErrorList:
-    """What is wrong with a selector (ValidateLabelSelector); nothing with one that is absent."""
+    """The errors in a selector (ValidateLabelSelector); none if it is absent."""
     if selector is None:
         return []
     errors = names.validate_labels(selector.get("matchLabels") or {}, path.child("matchLabels"))
@@ -43,7 +43,7 @@ def _requirement_errors(requirement: Object, path: Path) -> ErrorList:
 
 
 def parsed(selector: Object | None) -> labels.Selector | None:
-    """None when it is no selector (LabelSelectorAsSelector's error)."""
+    """The selector to match with; None if it is invalid (where LabelSelectorAsSelector fails)."""
     if label_selector_errors(selector, Path()):
         return None
     return labels.from_label_selector(selector)
@@ -54,21 +54,21 @@ def is_empty(selector: Object) -> bool:
 
 
 def format_label_selector(selector: Object | None) -> str:
-    """As a table cell: `<none>` when it selects nothing or everything (FormatLabelSelector)."""
+    """The selector as a table cell: `<none>` if it selects nothing or everything (FormatLabelSelector)."""
     found = parsed(selector)
     return "<error>" if found is None else str(found) or NONE
 
 
 def immutable_errors(new: object, old: object, path: Path) -> ErrorList:
-    """A field that can't change (ValidateImmutableField)."""
+    """The error for a changed field that can't change (ValidateImmutableField)."""
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
 
 
 def immutable_selector_errors(new: Object | None, old: Object | None, path: Path) -> ErrorList:
-    """The same of a selector, which is shown in Go's order."""
+    """As immutable_errors, for a selector, which is shown in Go's order."""
     return [] if new == old else [field.invalid(path, shown_selector(new), IMMUTABLE)]
 
 
 def shown_selector(selector: Object | None) -> Object | None:
-    """As messages show a selector."""
+    """A selector as messages show it."""
     return None if selector is None else selector_form(selector)

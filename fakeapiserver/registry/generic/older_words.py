@@ -1,4 +1,4 @@
-"""What servers of older Kubernetes versions say where the newest uses other words. What only one kind says is in its own file.
+"""Errors of older Kubernetes versions in their own words. Words of a single kind are in its own file.
 
 Upstream: the histories of k8s.io/apimachinery/pkg/util/validation, k8s.io/apimachinery/pkg/api/validate/content and sigs.k8s.io/json.
 """
@@ -19,7 +19,7 @@ from fakeapiserver.apis.spec_difference import Difference
 
 
 class _Words(NamedTuple):
-    """`until`: the last version that says `older` where the newest says what the pattern finds."""
+    """`until` is the last version that has `older` in place of the text that the pattern finds."""
 
     until: str
     newest: re.Pattern[str]
@@ -75,7 +75,7 @@ def _without_names(error: Error) -> Error:
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
 _SAID: Final = (
-    # An absent name was judged as a name, too.
+    # An absent name was validated as a name, too.
     _Said(
         "v1.34",
         re.compile(r"(?<!flexVolume)\.driver$|^spec\.drivers\[\d+\]\.name$"),
@@ -132,12 +132,12 @@ _SAID: Final = (
         )
     ),
 )
-# The last version that names another field -> the newest's field, and the other one.
+# The last version that reports an error at another field, the newest version's field, and the older one.
 _PLACES: Final = (
     ("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),
     ("v1.33", re.compile(r"^status\.allocatedResourceStatuses(?=\[|$)"), "status.allocatedResourceStatus"),
 )
-# It shows values as Go does.
+# The version that shows all values in Go's syntax.
 _GO_SYNTAX: Final = "v1.33"
 _NO_REVISION: Final = "must be specified for an update"
 
@@ -146,7 +146,7 @@ Reword = Callable[[str], str]
 
 @cache
 def reworded(version: str) -> Reword | None:
-    """Newest words -> those of a version; None if it has no others."""
+    """Rewords texts of the newest version as `version` words them; None if all are the same."""
     rows = [row for row in _WORDS if version <= row.until]
     if not rows:
         return None
@@ -160,7 +160,7 @@ def reworded(version: str) -> Reword | None:
 
 
 def reworded_errors(errors: ErrorList, version: str) -> ErrorList:
-    """As a version tells them."""
+    """The errors of the newest version as `version` reports them."""
     if version == NEWEST:
         return errors
     reword = reworded(version)

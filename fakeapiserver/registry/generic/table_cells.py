@@ -1,4 +1,4 @@
-"""Cells that several kinds' tables show in one way.
+"""Table cells that several kinds share.
 
 Upstream: pkg/printers/internalversion/printers.go, k8s.io/apimachinery/pkg/labels/labels.go.
 """
@@ -20,7 +20,7 @@ _ACCESS_MODES: Final = {
 
 
 def age(obj: Object, now: float) -> str:
-    """How long ago the object was created."""
+    """The age of the object (`5m`)."""
     return translate_timestamp_since(metadata(obj).get("creationTimestamp"), now)
 
 
@@ -45,7 +45,7 @@ def access_modes(modes: Iterable[str] | None) -> str:
 
 
 def storage_class(obj: Object) -> str:
-    """The class of a volume or a claim; the annotation from before the field wins."""
+    """The storage class of a volume or a claim. The annotation, which is older than the field, takes precedence."""
     annotations = metadata(obj).get("annotations") or {}
     found = annotations.get("volume.beta.kubernetes.io/storage-class")
     return str(found if found is not None else (obj.get("spec") or {}).get("storageClassName", ""))

@@ -1,4 +1,4 @@
-"""Where a webhook is called: the addresses that definitions' conversions and admission webhooks may name.
+"""The rules for webhooks' addresses, in definitions' conversions and in admission webhooks.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/validation.go
 """
@@ -16,7 +16,7 @@ _MAX_PORT: Final = 65535
 
 
 def address_errors(client: Mapping[str, Any], path: Path) -> ErrorList:
-    """What is wrong with the URL or the service of a clientConfig at `path`."""
+    """The errors in the URL or the service of a clientConfig at `path`."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]

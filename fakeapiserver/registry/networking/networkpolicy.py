@@ -135,7 +135,7 @@ def _block_errors(block: Object, path: Path, known: Collection[str]) -> ErrorLis
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:
-    """None for what is none, or an address without a prefix."""
+    """The text as a network; None if it isn't one, or has no prefix length."""
     try:
         return unzoned_network(_ZEROS.sub("", text) if "." in text else text) if "/" in text else None
     except ValueError:

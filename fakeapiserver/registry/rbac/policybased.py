@@ -1,4 +1,4 @@
-"""Nobody gives away what they may not do themselves: what is asked before a role or a binding is written.
+"""Nobody may grant rights that they don't have: the check before a role or a binding is written.
 
 Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go, escalation_check.go, helpers.go.
 """
@@ -111,7 +111,7 @@ class PolicyBased(Guard):
             if resource
             else None
         )
-        # a role that isn't there can be bound by who may bind it only
+        # a role that doesn't exist may only be bound by users with the verb `bind`
         return Grant(user, namespace, role.get("rules") or [] if role else _FULL_AUTHORITY, "bind", resource, name)
 
     def _confirm(self, request: WriteRequest, obj: Object, wanted: list[PolicyRule]) -> None:

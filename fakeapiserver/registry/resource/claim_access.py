@@ -1,4 +1,4 @@
-"""Who may claim devices that others use, and who may say which devices a claim got and what became of them.
+"""Access to devices: who may claim devices in use, and who may write a claim's allocation and device statuses.
 
 Upstream: pkg/registry/resource/utils.go.
 """
@@ -103,7 +103,7 @@ async def _problem(authorizer: Authorizer, attributes: Attributes) -> str:
 
 
 def _changed_drivers(status: Object, old: Object) -> set[str]:
-    """Whose devices are told of in another way."""
+    """The drivers whose device statuses have changed."""
     rows, before = _by_device(status), _by_device(old)
     return {device[0] for device in rows.keys() | before.keys() if rows.get(device) != before.get(device)}
 
@@ -129,7 +129,7 @@ def _lives_on(user: UserInfo, node: str) -> bool:
 
 
 def _asked(obj: Object, old: Object | None, *, status: bool) -> Path | None:
-    """Where access is asked for anew: by a new object's first request that does, or by what was allocated."""
+    """The path of the first request for admin access that is new, in a new object or in an allocation."""
     if status:
         path = _STATUS.child("allocation", "devices", "results")
         first = _first(_results(obj))

@@ -66,7 +66,7 @@ def claim_status_errors(claim: Object, status: Object, old: Object, *, allocates
 
 
 def allocated(status: Object) -> set[tuple[str, ...]]:
-    """Which devices a claim has, as `device_id` tells them apart."""
+    """The identifiers (`device_id`) of the devices that are allocated to a claim."""
     allocation = status.get("allocation") or {}
     return {device_id(row) for row in (allocation.get("devices") or {}).get("results") or ()}
 
@@ -80,7 +80,7 @@ def _consumer_errors(consumer: Object, path: Path) -> ErrorList:
 
 
 def _device_statuses_errors(status: Object, path: Path) -> ErrorList:
-    """Drivers tell of devices that the claim has."""
+    """The errors in device statuses, which must be about allocated devices."""
     known = allocated(status)
 
     def check(row: Object, at: Path) -> ErrorList:
@@ -123,7 +123,7 @@ def _network_errors(network: Object, path: Path) -> ErrorList:
 
 
 def _allocation_errors(allocation: Object, path: Path, requests: Collection[str]) -> ErrorList:
-    """Devices are for what was asked for."""
+    """The errors in an allocation, whose devices must belong to requests."""
     devices, at = allocation.get("devices") or {}, path.child("devices")
 
     def result_errors(result: Object, place: Path) -> ErrorList:

@@ -30,7 +30,7 @@ _MAX_CLAIMS: Final = 4
 _MAX_TOPOLOGY: Final = 1
 _HIGHEST: Final = 1_000_000_000
 _MODES: Final = ("Pod", "PodGroup")
-# Of a pod group's spec, in the order in which changes are told.
+# Fields of a pod group's spec, in the order of the errors for changes.
 GROUP_FIELDS: Final = (
     *("podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"),
     *("disruptionMode", "priorityClassName", "priority"),

@@ -1,4 +1,4 @@
-"""What classes of storage and of volume attributes have in common: who provides it, and its parameters.
+"""The rules for both storage classes and volume attributes classes: the provisioner and its parameters.
 
 Upstream: pkg/apis/storage/validation/validation.go (validateProvisioner, validateParameters).
 """

@@ -35,7 +35,7 @@ class VolumeAttachmentStrategy(Strategy, kw_only=True):
         return self._errors(obj) + self._attacher_errors(obj) + _volume_name_errors(obj)
 
     def revalidate(self, obj: Object, old: Object) -> ErrorList:
-        """Until 1.35 only new ones are asked for good names."""
+        """Up to 1.35 the names are checked on create only."""
         return self.validate(obj) if self._names_first else self._errors(obj)
 
     @property

@@ -7,6 +7,7 @@ prints the address of what a pointer points to, no other process prints the same
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -84,15 +85,17 @@ _WIRE_TYPES: Final = {
 def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
     """What a refusal of a field with a detail shows; None if it shows what later versions do."""
     if isinstance(value, str):
-        if (place.endswith(f"[{value}]") and _OF_RESOURCES.search(place)) or detail.startswith(_PLAIN):
-            return value  # a resource's name, which has words of its own
-        if place.endswith("Time") and (time := _TIME.fullmatch(value)):
+        if _is_plain(place, value, detail):
+            return value
+        if place.endswith(("Time", "Timestamp")) and (time := _TIME.fullmatch(value)):
             return f"{time[1]} {time[2]} +0000 UTC"
         found = _QUANTITY if detail == "must be an integer" else _type_at(place)
+        if found == "[]byte":
+            return f"[]byte{{{', '.join(map(hex, b64decode(value)))}}}"
         return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
     if isinstance(value, Raw):  # a text of a named type, or what points to one
         text = decode(value)
-        if detail.startswith(_PLAIN):
+        if _is_plain(place, text, detail):
             return str(text)
         return go_quote(text) if isinstance(text, str) else _raw_extension(bytes(value))
     if isinstance(value, bool | int | float):
@@ -110,6 +113,11 @@ def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
     if isinstance(value, dict):
         return _shown(value, found or "map[string]string") if found or _is_map(value) else None
     return None
+
+
+def _is_plain(place: str, text: object, detail: str) -> bool:
+    """Whether a text has words of its own, as a resource's name has."""
+    return detail.startswith(_PLAIN) or (place.endswith(f"[{text}]") and _OF_RESOURCES.search(place) is not None)
 
 
 def _type_at(place: str) -> str:

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, resource_version, uid
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -49,7 +50,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
     def assign(pod: Object) -> Object:
         _check_preconditions(pod, key, expected, name)
         _check_assignable(pod, name)
-        return _assigned(pod, binding, now)
+        return _assigned(pod, binding, now, store.strategy.features)
 
     await store.amend(request.info.namespace, name, assign, dry_run=options.dry_run)
     return success(request, scope)
@@ -93,12 +94,13 @@ def _conflict(name: str, reason: str) -> StatusError:
     return new_conflict(GroupResource("", "pods/binding"), name, reason)
 
 
-def _assigned(pod: Object, binding: Object, now: str) -> Object:
-    """The pod on its node, with the binding's labels and annotations."""
-    meta = dict(metadata(pod))
-    for key in ("annotations", "labels"):
+def _assigned(pod: Object, binding: Object, now: str, features: FeatureGates) -> Object:
+    """The pod on its node, with the binding's annotations and, as far as the gates have it, labels."""
+    meta, status = dict(metadata(pod)), dict(pod.get("status") or {})
+    for key in ("annotations", "labels") if features.enabled("PodTopologyLabelsAdmission") else ("annotations",):
         if added := metadata(binding).get(key):
             meta[key] = {**(meta.get(key) or {}), **added}
-    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
+    if features.enabled("ClearingNominatedNodeNameAfterBinding"):
+        status.pop("nominatedNodeName", None)
     set_condition(status, {"type": "PodScheduled", "status": "True"}, now)
     return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}, "status": status}

@@ -22,6 +22,9 @@ from fakeapiserver.apis.internal_form import internal_form, selector_form
         ("spec.template.metadata.labels", {"b": "c", "a": "é"}, 'map[string]string{"a":"é", "b":"c"}'),
         ("spec.fc.targetWWNs", ["w1", "w2"], '[]string{"w1", "w2"}'),
         ("spec.limits[0].min[a]", "a", "a"),
+        ("spec.limits[0].min[a]", json_text("a"), "a"),
+        ("spec.request", "LS0=", "[]byte{0x2d, 0x2d}"),
+        ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z", "2026-01-01 00:00:00 +0000 UTC"),
         (
             "spec.limits[0].max[pods]",
             "100m",

@@ -102,6 +102,13 @@ _SAID: Final = (
         lambda error: [required(error.field, "schemas are required")],
     ),
     _Said(
+        "v1.33",
+        re.compile(r"\.ownerReferences\[\d+\]\.(?:kind|name|uid)$"),
+        lambda error: [replace(error, detail=f"{error.field.rpartition('.')[2]} must not be empty")],
+        reason="FieldValueInvalid",
+        detail="must not be empty",
+    ),
+    _Said(
         "v1.34",
         re.compile(r"\.attributes\[[^]]*\]$"),
         lambda error: [required(error.field, error.detail) if error.value == "" else error],

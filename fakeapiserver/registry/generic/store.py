@@ -198,10 +198,11 @@ class Store:
             try:
                 if current is not None:
                     return await self._update(request, transform, current)
+                # Before 1.34 upstream compared uids before it said that there is nothing.
+                if request.uid_precondition and (create or not self.strategy.features.at_least("v1.34")):
+                    raise self._uid_conflict(request, {})
                 if not create:
                     raise new_not_found(self._named(request), request.name)
-                if request.uid_precondition:
-                    raise self._uid_conflict(request, {})
                 return await self._create(request, await self.versions.settled(lambda: transform(None)))
             except (ResourceVersionConflict, KeyNotFound, KeyExists):
                 continue  # another write was faster: read again and start over

@@ -87,7 +87,8 @@ class Validator(Struct, frozen=True):
     def _create_meta_errors(self, obj: Object) -> ErrorList:
         """The kind's own rules for a new object's metadata."""
         meta = metadata(obj)
-        if not self.strategy.validates_generate_name and "generateName" in meta:
+        judged = self.strategy.validates_generate_name or not self.strategy.features.at_least("v1.35")
+        if not judged and "generateName" in meta:
             meta = {key: value for key, value in meta.items() if key != "generateName"}
         errors = names.validate_object_meta(meta, self.namespaced, self.strategy.name_rule(obj), _METADATA)
         return errors + self._finalizer_errors(obj)

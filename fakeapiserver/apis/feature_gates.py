@@ -52,6 +52,10 @@ class FeatureGates(Struct, frozen=True):
         known = _recorded(self.version)
         return (gate for gate, on in self.switched.items() if known[gate]["default"] != on)
 
+    def stages(self) -> Iterator[tuple[str, str, bool]]:
+        """Each gate of the version with its stage (ALPHA, BETA, GA, DEPRECATED), and whether it is on."""
+        return ((gate, row["stage"], self.enabled(gate)) for gate, row in _recorded(self.version).items())
+
     def serve(self, resource: str) -> bool:
         """Whether the gates that a resource (group/version/resource) depends on are on."""
         return all(self.enabled(gate) for gate in _gates_of(self.version).get(resource, ()))

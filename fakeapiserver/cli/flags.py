@@ -18,7 +18,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_bool import parse_bool
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.server.config import FEATURE_GATES, Config
+from fakeapiserver.server.config import FEATURE_GATES, OLDER_FEATURE_GATES, Config
 
 
 class UsageError(ValueError):
@@ -413,7 +413,9 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
             read_value = getattr(target, attribute) + read_value
         if name == "feature-gates":
             parsed.warnings += [
-                f"--feature-gates: {gate} has no effect here" for gate in read_value if gate not in FEATURE_GATES
+                f"--feature-gates: {gate} has no effect here"
+                for gate in read_value
+                if gate not in FEATURE_GATES and gate not in OLDER_FEATURE_GATES
             ]
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}

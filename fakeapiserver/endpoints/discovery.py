@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery, .../discovery/aggregated, k8
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -124,11 +124,15 @@ def version_info(table: ResourceTable) -> Document:
     return dict(table.scheme.facts["version"])
 
 
-def root_paths(table: ResourceTable) -> Document:
-    """/ : every fixed path and the discovery paths of what is served now, sorted."""
-    absent = {path for path, gate in GATED_PAGES.items() if not table.scheme.features.enabled(gate)}
-    fixed = [path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/", *absent))]
-    return {"paths": sorted({*fixed, "/apis/", *_discovery_paths(table)})}
+def root_paths(table: ResourceTable, gated: Mapping[str, str] = GATED_PAGES) -> Document:
+    """/ : every fixed path and the discovery paths of what is served now, sorted. `gated`: path -> the gate that it is there
+    with."""
+    features = table.scheme.features
+    fixed = [
+        path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/")) and path not in gated
+    ]
+    present = (path for path, gate in gated.items() if features.enabled(gate))
+    return {"paths": sorted({*fixed, *present, "/apis/", *_discovery_paths(table)})}
 
 
 def _discovery_paths(table: ResourceTable) -> Iterator[str]:

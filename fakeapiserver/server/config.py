@@ -101,6 +101,26 @@ FEATURE_GATES: Final = (
     "WorkloadAwarePreemption",
     "WorkloadWithJob",
 )
+# Those that change something in older versions only: in the newest they are locked, or gone.
+OLDER_FEATURE_GATES: Final = (
+    "CSIServiceAccountTokenSecrets",
+    "DRAAdminAccess",
+    "DynamicResourceAllocation",
+    "ImageVolume",
+    "InPlacePodVerticalScaling",
+    "JobManagedBy",
+    "JobPodReplacementPolicy",
+    "MutableCSINodeAllocatableCount",
+    "PodLifecycleSleepAction",
+    "PodObservedGenerationTracking",
+    "PreferSameTrafficDistribution",
+    "ProcMountType",
+    "RecoverVolumeExpansionFailure",
+    "SELinuxMountReadWriteOncePod",
+    "SupplementalGroupsPolicy",
+    "UserNamespacesSupport",
+    "VolumeAttributesClass",
+)
 
 
 class Config(Struct, kw_only=True):

@@ -30,7 +30,7 @@ from fakeapiserver.endpoints.negotiation import (
 )
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.endpoints.scopes import TokenIssuer
-from fakeapiserver.server import openid, status_pages
+from fakeapiserver.server import health, openid, status_pages
 from fakeapiserver.server.health import HealthChecks
 from fakeapiserver.server.metrics import Metrics, content_type
 
@@ -150,7 +150,8 @@ class FixedPaths:
         return self._make_control()
 
     def _root(self, request: Request) -> Response:
-        return Response(200, json.encode_pretty(discovery.root_paths(self._table)))
+        gated = {**discovery.GATED_PAGES, **health.GATED_CHECKS}
+        return Response(200, json.encode_pretty(discovery.root_paths(self._table, gated)))
 
     def _below_version(self, request: Request) -> Response:
         if request.path.strip("/") != "version":

@@ -65,6 +65,12 @@ _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+# Path of a check's own -> the gate that it is there with.
+GATED_CHECKS: Final[Mapping[str, str]] = {
+    f"/{endpoint}/poststarthook/{hook}": gate for hook, gate in _GATES.items() for endpoint in _FIRST
+}
+
+
 def checks_of(endpoint: str, features: FeatureGates) -> tuple[str, ...]:
     """The names of an endpoint's checks (healthz, livez or readyz), in upstream's order."""
     hooks = (hook for hook in _HOOKS if hook not in _GATES or features.enabled(_GATES[hook]))

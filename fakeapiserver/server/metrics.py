@@ -15,6 +15,7 @@ from fakeapiserver.admission.timings import BOUNDS, Timings
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Histogram, Instruments
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.instrumented import Decisions
 from fakeapiserver.auth.interfaces import Decision
@@ -369,6 +370,7 @@ class Metrics(Struct):
         yield from self._storage_metrics()
         yield from self._aggregator_metrics()
         yield from build_metrics(discovery.version_info(self.table))
+        yield _gate_metric(self.table.scheme.features)
         yield from _process_metrics()
         yield GaugeMetricFamily(
             "process_start_time_seconds", "When the process started, in seconds since the epoch", value=self.started
@@ -474,6 +476,16 @@ def build_metrics(version: discovery.Document) -> Iterator["Metric"]:
     min_compat = f"{version['minCompatibilityMajor']}.{version['minCompatibilityMinor']}"
     info.add_metric([version["gitVersion"].removeprefix("v"), "kube", emulation, min_compat], 1)
     yield info
+
+
+def _gate_metric(features: FeatureGates) -> "Metric":
+    """Upstream: k8s.io/component-base/metrics/prometheus/feature. General availability is a stage without a name."""
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
+    gates = GaugeMetricFamily("kubernetes_feature_enabled", "1 for a gate that is on", labels=["name", "stage"])
+    for gate, stage, on in sorted(features.stages()):
+        gates.add_metric([gate, "" if stage == "GA" else stage], on)
+    return gates
 
 
 def _process_metrics() -> Iterator["Metric"]:

@@ -13,7 +13,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.feature_gates import feature_gates
 from fakeapiserver.apis.recorded import read_table
 from fakeapiserver.registry.core import pod_options
-from fakeapiserver.server.config import FEATURE_GATES
+from fakeapiserver.server.config import FEATURE_GATES, OLDER_FEATURE_GATES
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,18 @@ def test_what_cannot_be_meant_is_refused(runtime_config: dict[str, str], message
 
 def test_every_gate_that_is_looked_at_is_known_to_have_an_effect() -> None:
     """What isn't in the list is warned of."""
-    tables = [
+    groups = [
         import_module(f"fakeapiserver.registry.{name.name}") for name in iter_modules(registry.__path__) if name.ispkg
     ]
-    gates = {gate for table in tables for row in getattr(table, "RESOURCES", {}).values() for gate in row.gated_fields}
+    gates = {gate for group in groups for row in getattr(group, "RESOURCES", {}).values() for gate in row.gated_fields}
     gates.update(pod_options.GATES.values())
     recorded = read_table("v1.36", "feature_gates.json")
     gates.update(gate for gate, row in recorded.items() if row.get("resources"))
-    assert {gate for gate in gates if not recorded[gate].get("locked")} <= set(FEATURE_GATES)
+    older = {gate for gate in gates if gate not in recorded or recorded[gate].get("locked")}
+    assert gates - older <= set(FEATURE_GATES)
+    tables = [read_table(version, "feature_gates.json") for version in ("v1.33", "v1.34", "v1.35")]
+    switched = {gate for table in tables for gate, row in table.items() if not row.get("locked")}
+    assert older & switched <= set(OLDER_FEATURE_GATES) <= switched
     assert not [gate for gate in FEATURE_GATES if gate not in recorded or recorded[gate].get("locked")]
 
 
@@ -124,3 +128,9 @@ def test_every_gate_is_accounted_for() -> None:
     assert sorted(listed) == sorted(
         gate for gate, row in gates.items() if not row.get("locked") and gate not in FEATURE_GATES
     )
+
+
+def test_stages_of_a_version_say_what_is_on() -> None:
+    stages = {gate: (stage, on) for gate, stage, on in feature_gates("v1.34", {"JobManagedBy": False}).stages()}
+    assert stages["JobManagedBy"] == ("BETA", False)
+    assert stages["APIServerTracing"] == ("GA", True)

@@ -24,6 +24,9 @@ RESOURCES: dict[str, Strategy] = {
         default_propagation="Orphan",
         selectable_fields={"status.successful": "status.succeeded"},
         unknown_field="field label {quoted} not supported for Job",
-        gated_fields=gated_pod_fields("spec", "template", "spec"),
+        gated_fields={
+            **gated_pod_fields("spec", "template", "spec"),
+            "JobPodReplacementPolicy": [("spec", "podReplacementPolicy")],
+        },
     ),
 }

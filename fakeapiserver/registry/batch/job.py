@@ -42,10 +42,13 @@ class JobStrategy(WithPods, kw_only=True):
             metadata(obj)["labels"] = labels  # shared: what is added to the template's is added here
         spec.setdefault("completionMode", "NonIndexed")
         spec.setdefault("suspend", False)
-        spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+        if self.features.enabled("JobPodReplacementPolicy"):
+            spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
         spec.setdefault("manualSelector", False)
 
     def prepare_for_create(self, obj: Object) -> None:
+        if not self.features.enabled("JobManagedBy"):
+            obj["spec"].pop("managedBy", None)
         if not obj["spec"]["manualSelector"]:
             _generate_selector(obj)
         obj["status"] = {}

@@ -81,7 +81,8 @@ def job_update_errors(
     errors = _with_selector_errors(spec, options) + _completions_update_errors(spec, before)
     errors += immutable_selector_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
     errors += _template_update_errors(
-        spec["template"], before, old.get("status") or {}, mutable_directives, mutable_resources
+        *(spec["template"], before, old.get("status") or {}, mutable_directives, mutable_resources),
+        unstarted=options.version >= "v1.36",
     )
     for name in _IMMUTABLE:
         shown = _SHOWN.get(name, _as_it_is)
@@ -95,15 +96,15 @@ def _as_it_is(value: object) -> object:
 
 
 def _template_update_errors(
-    template: Object, before: Object, status: Object, directives: bool, resources: bool
+    template: Object, before: Object, status: Object, directives: bool, resources: bool, *, unstarted: bool
 ) -> ErrorList:
-    """`directives`, `resources`: whether a job that was suspended may change them as one that never ran."""
+    """`directives`, `resources`: whether a job that was suspended may change them, and `unstarted`: one that never ran, too."""
     suspended = bool(before.get("suspend"))
     stopped = any(
         row.get("type") == "Suspended" and row.get("status") == "True" for row in status.get("conditions") or ()
     )
     fresh = suspended and status.get("startTime") is None
-    waits = suspended and not status.get("active") and (fresh or stopped)
+    waits = suspended and not status.get("active") and (stopped or (unstarted and fresh))
     expected: Object = before["template"]
     if waits if directives else fresh:
         expected = _with_scheduling_of(expected, template)

@@ -25,7 +25,7 @@ class ClusterTrustBundleStrategy(Strategy, kw_only=True):
     def name_rule(self, obj: Object) -> NameFunction:
         """A signer's bundles begin with its name."""
         signer = obj["spec"].get("signerName", "")
-        return lambda name, prefix: _name_problems(name, prefix, signer)
+        return lambda name, prefix: bundle_name_problems(name, prefix, signer)
 
     def validate(self, obj: Object) -> ErrorList:
         return _signer_errors(obj) + _bundle_errors(obj["spec"].get("trustBundle", ""))
@@ -43,7 +43,7 @@ class ClusterTrustBundleStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), or_none((obj.get("spec") or {}).get("signerName"))]
 
 
-def _name_problems(name: str, prefix: bool, signer: str) -> list[str]:
+def bundle_name_problems(name: str, prefix: bool, signer: str) -> list[str]:
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']

@@ -56,7 +56,11 @@ RESOURCES = {
                 ("spec", "volumeAttributesClassName"),
                 ("status", "currentVolumeAttributesClassName"),
                 ("status", "modifyVolumeStatus"),
-            ]
+            ],
+            "RecoverVolumeExpansionFailure": [
+                ("status", "allocatedResources"),
+                ("status", "allocatedResourceStatuses"),
+            ],
         },
     ),
     "persistentvolumes": PersistentVolumeStrategy(

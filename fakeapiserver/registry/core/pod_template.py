@@ -36,10 +36,19 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
     "EnvFiles": [(containers, "*", "env", "*", "valueFrom", "fileKeyRef") for containers in CONTAINER_LISTS],
     "GenericWorkload": [("schedulingGroup",), ("workloadRef",)],  # as 1.36 and 1.35 have it
     "HostnameOverride": [("hostnameOverride",)],
+    "InPlacePodVerticalScaling": [(containers, "*", "resizePolicy") for containers in CONTAINER_LISTS],
     "ImageVolume": [("volumes?", "*~image")],
     "MatchLabelKeysInPodTopologySpread": [("topologySpreadConstraints", "*", "matchLabelKeys")],
     "PodCertificateRequest": [("volumes", "*", "projected", "sources", "*", "podCertificate")],
     "PodLevelResources": [("resources",)],
+    "PodLifecycleSleepAction": [
+        (containers, "*", "lifecycle?", hook, "sleep")
+        for containers in CONTAINER_LISTS
+        for hook in ("preStop?", "postStart?")
+    ],
+    "ProcMountType": [(containers, "*", "securityContext", "procMount=Default") for containers in CONTAINER_LISTS],
+    "SupplementalGroupsPolicy": [("securityContext", "supplementalGroupsPolicy")],
+    "UserNamespacesSupport": [("hostUsers",)],
 }
 # Feature gate -> what of a PodStatus belongs to it (dropDisabledPodStatusFields).
 _STATUS_LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -50,6 +59,9 @@ _GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
     "DRANodeAllocatableResources": [("status", "nodeAllocatableResourceClaimStatuses")],
     "ImageVolumeWithDigest": [("status", rows, "*", "volumeMounts", "*", "volumeStatus") for rows in _STATUS_LISTS],
     "InPlacePodLevelResourcesVerticalScaling": [("status", "resources"), ("status", "allocatedResources")],
+    "InPlacePodVerticalScaling": [
+        ("status", rows, "*", name) for rows in _STATUS_LISTS for name in ("resources", "allocatedResources")
+    ],
     "PodObservedGenerationTracking": [
         ("status", "observedGeneration"),
         ("status", "conditions", "*", "observedGeneration"),
@@ -58,6 +70,7 @@ _GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
     "ResourceHealthStatusMessage": [
         ("status", rows, "*", _DEVICES, "*", "resources", "*", "message") for rows in _STATUS_LISTS
     ],
+    "SupplementalGroupsPolicy": [("status", rows, "*", "user") for rows in _STATUS_LISTS],
 }
 _MODE_0644: Final = 0o644
 # Annotations of clients from before initContainers was a field.

@@ -196,6 +196,13 @@ def _mapped(source: Object, shown: str) -> list[_Mapped]:
     return [(item.get("path", ""), shown) for item in source.get("items") or ()]
 
 
+_CERTIFICATE_PATHS: Final = (
+    ("certificateChainPath", "chain"),
+    ("keyPath", "key"),
+    ("credentialBundlePath", "credential bundle"),
+)
+
+
 def _projected(source: Object) -> list[_Mapped]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if (source.get(kind) or {}).get("items"):
@@ -204,6 +211,13 @@ def _projected(source: Object) -> list[_Mapped]:
         return _mapped(source["downwardAPI"], "DownwardAPI")
     if "serviceAccountToken" in source:
         return [(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
+    if (bundle := source.get("clusterTrustBundle")) is not None:
+        name = bundle.get("name", bundle.get("signerName", ""))
+        return [(bundle.get("path", ""), f"ClusterTrustBundle {go_quote(name)}")]
+    if (certificate := source.get("podCertificate")) is not None:
+        return [
+            (certificate[key], f"PodCertificate {what}") for key, what in _CERTIFICATE_PATHS if certificate.get(key)
+        ]
     return []
 
 

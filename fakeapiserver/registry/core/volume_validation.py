@@ -181,6 +181,8 @@ def _projected_errors(volume: Object, path: Path) -> ErrorList:
                 errors += _place_errors(item.get("path", ""), places, item.get("path", ""), path)
         if "serviceAccountToken" in source:
             errors += _token_errors(source["serviceAccountToken"], at.child("serviceAccountToken"), path)
+        if "clusterTrustBundle" in source:
+            errors += _trust_bundle_errors(source["clusterTrustBundle"], places, at.child("clusterTrustBundle"), path)
         if "podCertificate" in source:
             errors += _pod_certificate_errors(source["podCertificate"], places, at.child("podCertificate"), path)
         if len(source) > 1:
@@ -208,6 +210,20 @@ def _pod_certificate_errors(source: Object, places: set[str], path: Path, volume
     from fakeapiserver.registry.core.pod_certificate_validation import pod_certificate_errors
 
     return pod_certificate_errors(source, path, lambda place: _place_errors(place, places, place, volume))
+
+
+def _trust_bundle_errors(source: Object, places: set[str], path: Path, volume: Path) -> ErrorList:
+    from fakeapiserver.registry.core.trust_bundle_validation import trust_bundle_errors
+
+    return trust_bundle_errors(source, path, lambda place: _repeated_errors(place, places, volume))
+
+
+def _repeated_errors(place: str, places: set[str], path: Path) -> ErrorList:
+    """As _place_errors, of a place that may be empty, too."""
+    if place not in places:
+        places.add(place)
+        return []
+    return [field.invalid(path, place, _CONFLICT)]
 
 
 def _token_errors(token: Object, path: Path, volume: Path) -> ErrorList:

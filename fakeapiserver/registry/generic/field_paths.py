@@ -5,6 +5,7 @@ A path is a tuple of field names. Some steps have marks:
     "*"     every item of a list or map
     "x?"    x, which is removed as well if it is left empty
     "x!v"   x, unless its value is v
+    "x=v"   x, which becomes v instead
     "*~x"   every item of a list that has an x
 
 ("spec", "containers", "*", "resizePolicy") is the resizePolicy of each container. Objects are changed in place.
@@ -12,6 +13,7 @@ A path is a tuple of field names. Some steps have marks:
 Upstream has a function for each feature, named dropDisabled…, in the strategies and in pkg/api/pod/util.go.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ from fakeapiserver.apimachinery.meta import FieldPath, Object
 # The names in some paths, without marks and nested: {"spec": {"containers": {"*": {"resizePolicy": {}}}}}.
 FieldTree = dict[str, "FieldTree"]
 _ITEMS_WITH: Final = "*~"
+_MARKS: Final = re.compile("[?!=]")
 
 
 def drop_disabled_fields(obj: Object, old: Object | None, disabled: Sequence[Sequence[FieldPath]]) -> None:
@@ -50,7 +53,7 @@ def tree_of(disabled: Sequence[Sequence[FieldPath]]) -> FieldTree:
 def _names(step: str) -> tuple[str, ...]:
     if step.startswith(_ITEMS_WITH):
         return "*", step[len(_ITEMS_WITH) :]
-    return (step.rstrip("?").partition("!")[0],)
+    return (_MARKS.split(step, maxsplit=1)[0],)
 
 
 def touches(value: object, tree: FieldTree) -> bool:
@@ -110,7 +113,11 @@ def _drop(value: object, path: FieldPath) -> None:
     if rest:
         _drop(found, rest)
     if not rest or (head[-1] == "?" and had and not found):
-        del value[head.rstrip("?").partition("!")[0]]  # type: ignore[attr-defined]
+        name, instead, becomes = head.partition("=")
+        if instead:
+            value[name] = becomes  # type: ignore[index]
+        else:
+            del value[_MARKS.split(head, maxsplit=1)[0]]  # type: ignore[attr-defined]
 
 
 def _items(value: object) -> Iterable[Any]:
@@ -125,6 +132,6 @@ def _named(value: object, step: str) -> object:
         return None
     if step in value:
         return value[step]
-    name, _, kept = step.rstrip("?").partition("!")
+    name, *kept = _MARKS.split(step, maxsplit=1)
     found = value.get(name)
-    return None if kept and found == kept else found
+    return None if [found] == kept else found

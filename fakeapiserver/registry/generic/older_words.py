@@ -45,6 +45,7 @@ _WORDS: Final = (
     _Words("v1.33", re.compile(r"(may not be more than 1 byte|must have at most 1 item)$"), r"\1s"),
     _Words("v1.35", re.compile("when pod `restartPolicy` is"), "when `restartPolicy` is"),
     _Words("v1.35", re.compile("is invalid: use"), "will be considered invalid in a future Kubernetes release: use"),
+    _Words("v1.35", re.compile('(?<=supported values: "Restart"), "RestartAllContainers"$'), ""),
     _Words("v1.34", re.compile('(?<="Equal", "Exists"), "Lt", "Gt"$'), ""),
     _Words("v1.33", re.compile("^when `hostUsers` is"), "when `pod.Spec.HostUsers` is"),
     _Words("v1.33", re.compile(re.escape("_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?")), "[a-z0-9]([-a-z0-9]*[a-z0-9])?"),
@@ -128,6 +129,14 @@ _SAID: Final = (
         re.compile(r"^status\.devices\[\d+\]$"),
         lambda error: _at_key("deviceID", _without_names(error)),
         reason="FieldValueDuplicate",
+    ),
+    # What is wrong with a key was reported at the key.
+    _Said(
+        "v1.35",
+        re.compile(r"\.counters$"),
+        lambda error: [replace(error, field=f"{error.field}[{error.value}]")],
+        reason="FieldValueInvalid",
+        detail=_NO_LABEL,
     ),
     # A duplicate was reported at its key.
     *(

@@ -23,6 +23,7 @@ from fakeapiserver.registry.resource.device_fields import (
     MAX_REQUESTS,
     SPEC,
     driver_errors,
+    effects_of,
     fully_qualified_errors,
     label_key_errors,
     list_errors,
@@ -59,7 +60,7 @@ def device_features(features: FeatureGates) -> DeviceFeatures:
         features.enabled("DRAConsumableCapacity"),
         features.enabled("DRAListTypeAttributes"),
         not features.at_least("v1.35"),
-        EFFECTS if features.at_least("v1.35") else EFFECTS[:2],
+        effects_of(features),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.registry.core.field_formats import name_errors
 
 Check = Callable[[Any, Path], ErrorList]
@@ -25,6 +26,13 @@ MAX_IDENTIFIER: Final = 32
 _MAX_BINDING_CONDITIONS: Final = 4
 _SHORTEST_KEY: Final = 16
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+
+
+def effects_of(features: FeatureGates) -> Sequence[str]:
+    """None came with 1.35."""
+    return EFFECTS if features.at_least("v1.35") else EFFECTS[:2]
+
+
 _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _IS_C_IDENTIFIER: Final = re.compile(_C_IDENTIFIER)
 _C_IDENTIFIER_RULE: Final = names.regex_error(
@@ -34,7 +42,9 @@ _C_IDENTIFIER_RULE: Final = names.regex_error(
 )
 
 
-def taint_errors(taint: Object, path: Path, known_effect: str | None = None) -> ErrorList:
+def taint_errors(
+    taint: Object, path: Path, known_effect: str | None = None, effects: Sequence[str] = EFFECTS
+) -> ErrorList:
     """`known_effect`: that of before, which isn't judged again."""
     value, effect = taint.get("value", ""), taint.get("effect", "")
     errors = label_key_errors(taint.get("key", ""), path.child("key"))
@@ -43,8 +53,8 @@ def taint_errors(taint: Object, path: Path, known_effect: str | None = None) -> 
         return errors
     if not effect:
         errors.append(field.required(path.child("effect")))
-    elif effect not in EFFECTS:
-        errors.append(field.not_supported(path.child("effect"), effect, EFFECTS))
+    elif effect not in effects:
+        errors.append(field.not_supported(path.child("effect"), effect, effects))
     return errors
 
 

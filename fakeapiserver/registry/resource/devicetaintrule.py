@@ -3,6 +3,7 @@
 Upstream: pkg/registry/resource/devicetaintrule/strategy.go, pkg/apis/resource/validation/validation.go.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
-from fakeapiserver.registry.resource.device_fields import driver_errors, pool_name_errors, taint_errors
+from fakeapiserver.registry.resource.device_fields import driver_errors, effects_of, pool_name_errors, taint_errors
 
 _SPEC: Final = Path("spec")
 _CONDITIONS: Final = Path("status").child("conditions")
@@ -45,10 +46,10 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
             obj["spec"] = {**obj["spec"], "taint": {**taint, "timeAdded": rfc3339(self.clock.now())}}
 
     def validate(self, obj: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], {})
+        return _spec_errors(obj["spec"], {}, effects_of(self.features))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], old["spec"])
+        return _spec_errors(obj["spec"], old["spec"], effects_of(self.features))
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         conditions = (obj.get("status") or {}).get("conditions") or ()
@@ -64,7 +65,7 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), *shown, added, age(obj, now)]
 
 
-def _spec_errors(spec: Object, old: Object) -> ErrorList:
+def _spec_errors(spec: Object, old: Object, effects: Sequence[str]) -> ErrorList:
     """An effect that is there already may stay, whatever it is."""
     selector, path = spec.get("deviceSelector") or {}, _SPEC.child("deviceSelector")
     errors: ErrorList = []
@@ -76,4 +77,4 @@ def _spec_errors(spec: Object, old: Object) -> ErrorList:
         errors += name_errors(device, names.is_dns1123_label, path.child("device"))
     taint, before = spec.get("taint") or {}, old.get("taint") or {}
     known = before.get("effect") if before else None
-    return errors + taint_errors(taint, _SPEC.child("taint"), known_effect=known)
+    return errors + taint_errors(taint, _SPEC.child("taint"), known_effect=known, effects=effects)

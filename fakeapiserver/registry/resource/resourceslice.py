@@ -8,6 +8,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
+from fakeapiserver.registry.resource.device_fields import effects_of
 from fakeapiserver.registry.resource.slice_validation import slice_errors
 
 
@@ -23,10 +24,14 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
                 taint.setdefault("timeAdded", now)
 
     def validate(self, obj: Object) -> ErrorList:
-        return slice_errors(obj["spec"], one_kind=self.features.at_least("v1.35"))
+        return self._spec_errors(obj["spec"], None)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return slice_errors(obj["spec"], old["spec"], one_kind=self.features.at_least("v1.35"))
+        return self._spec_errors(obj["spec"], old["spec"])
+
+    def _spec_errors(self, spec: Object, old: Object | None) -> ErrorList:
+        one_kind, effects = self.features.at_least("v1.35"), effects_of(self.features)
+        return slice_errors(spec, old, one_kind=one_kind, effects=effects)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         driver = obj["spec"].get("driver", "")

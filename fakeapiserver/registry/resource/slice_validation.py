@@ -5,6 +5,7 @@ Upstream: pkg/apis/resource/validation/validation.go.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.node_selector_validation import node_selector_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.resource.device_fields import (
+    EFFECTS,
     MAX_IDENTIFIER,
     SPEC,
     binding_errors,
@@ -58,8 +60,11 @@ _IS_VERSION: Final = re.compile(
 )
 
 
-def slice_errors(spec: Object, old: Object | None = None, *, one_kind: bool = True) -> ErrorList:
-    """`old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35."""
+def slice_errors(
+    spec: Object, old: Object | None = None, *, one_kind: bool = True, effects: Sequence[str] = EFFECTS
+) -> ErrorList:
+    """`old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35; `effects`:
+    those of taints."""
     pool, driver = spec.get("pool") or {}, spec.get("driver", "")
     errors = driver_errors(driver, SPEC.child("driver")) + _pool_errors(pool, SPEC.child("pool"))
     if old is not None:
@@ -76,7 +81,8 @@ def slice_errors(spec: Object, old: Object | None = None, *, one_kind: bool = Tr
 
     def check(device: Object, path: Path) -> ErrorList:
         known = before.get(device.get("name", ""))
-        return _device_errors(device, known, path, per_device=bool(spec.get("perDeviceNodeSelection")))
+        per_device = bool(spec.get("perDeviceNodeSelection"))
+        return _device_errors(device, known, path, per_device=per_device, effects=effects)
 
     limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
     errors += set_errors(devices, limit, check, SPEC.child("devices"), lambda row: row.get("name", ""))
@@ -135,7 +141,9 @@ def _shown_terms(terms: Sequence[Object] | None) -> Any:
     return None if terms is None else [internal_form(term, "NodeSelectorTerm") for term in terms]
 
 
-def _device_errors(device: Object, old: Object | None, path: Path, *, per_device: bool) -> ErrorList:
+def _device_errors(
+    device: Object, old: Object | None, path: Path, *, per_device: bool, effects: Sequence[str]
+) -> ErrorList:
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     errors = name_errors(device.get("name", ""), names.is_dns1123_label, path.child("name"))
     if (count := len(attributes) + len(capacity)) > _MAX_PROPERTIES:
@@ -152,7 +160,7 @@ def _device_errors(device: Object, old: Object | None, path: Path, *, per_device
     errors += map_errors(capacity, -1, _MAX_QUALIFIED, qualified_errors, amounts, path.child("capacity"))
     taints = device.get("taints")
     if old is None or (old.get("taints") or []) != (taints or []):
-        errors += list_errors(taints, _MAX_TAINTS, taint_errors, path.child("taints"))
+        errors += list_errors(taints, _MAX_TAINTS, partial(taint_errors, effects=effects), path.child("taints"))
     errors += set_errors(
         device.get("consumesCounters"),
         _MAX_CONSUMPTIONS,

@@ -53,6 +53,10 @@ class PodGroupStrategy(Strategy, kw_only=True):
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         copy_field("status", old, obj)
 
+    def canonicalize(self, obj: Object) -> None:
+        """A mode that was dropped with its gate is filled in again as the object is read."""
+        obj["spec"].setdefault("disruptionMode", "Pod")
+
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]
         errors: ErrorList = []

@@ -14,6 +14,7 @@ RESOURCES: dict[str, Strategy] = {
         returns_deleted_object=True,
         gated_fields={
             "MutableCSINodeAllocatableCount": [("spec", "nodeAllocatableUpdatePeriodSeconds")],
+            "SELinuxMountReadWriteOncePod": [("spec", "seLinuxMount")],
             "VolumeLimitScaling": [("spec", "preventPodSchedulingIfMissing")],
         },
     ),

@@ -14,7 +14,7 @@ from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, UNSET, age
 
-_FLAGS = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
+_FLAGS = ("podInfoOnMount", "storageCapacity", "requiresRepublish")
 _POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES: Final = ("Persistent", "Ephemeral")
 _LEAST_PERIOD: Final = 10
@@ -35,6 +35,8 @@ class CSIDriverStrategy(Strategy, kw_only=True):
         spec.setdefault("attachRequired", True)
         for name in _FLAGS:
             spec.setdefault(name, False)
+        if self.features.enabled("SELinuxMountReadWriteOncePod"):
+            spec.setdefault("seLinuxMount", False)
         if self.features.enabled("VolumeLimitScaling"):
             spec.setdefault("preventPodSchedulingIfMissing", False)
         spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")

@@ -1,0 +1,51 @@
+"""Projected volumes with a signer's certificates (`clusterTrustBundle`, the gate ClusterTrustBundleProjection).
+
+Upstream: pkg/apis/core/validation/validation.go (validateProjectionSources).
+"""
+
+from collections.abc import Callable
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.internal_form import internal_form, selector_form
+from fakeapiserver.registry.certificates.clustertrustbundle import bundle_name_problems
+from fakeapiserver.registry.certificates.signer_name import signer_name_errors
+from fakeapiserver.registry.core.field_formats import local_path_errors
+from fakeapiserver.registry.generic.label_selector import label_selector_errors
+
+
+def trust_bundle_errors(source: Object, path: Path, taken: Callable[[str], ErrorList]) -> ErrorList:
+    """`taken` says what is wrong with a place in the volume that another source fills."""
+    place, at = source.get("path", ""), path.child("path")
+    errors = _choice_errors(source, path)
+    if not place:
+        errors.append(field.required(at))
+    return errors + local_path_errors(place, at) + taken(place)
+
+
+def _choice_errors(source: Object, path: Path) -> ErrorList:
+    """Of the bundle's name, or of its signer's."""
+    name, signer, selector = (source.get(key) for key in ("name", "signerName", "labelSelector"))
+    if name is not None and signer is not None:
+        shown = internal_form(source, "ClusterTrustBundleProjection")
+        return [field.invalid(path, shown, "only one of name and signerName may be used")]
+    at = path.child("labelSelector")
+    if name is not None:
+        errors = _name_errors(name, path.child("name"))
+        if selector is not None:
+            shown = selector_form(selector)
+            errors.append(field.invalid(at, shown, "labelSelector must be unset if name is specified"))
+        return errors
+    if signer is not None:
+        place = path.child("signerName")
+        errors = [] if signer else [field.required(place, "must be a valid signer name")]
+        return errors + signer_name_errors(signer, place) + label_selector_errors(selector, at)
+    return [field.required(path, "either name or signerName must be specified")]
+
+
+def _name_errors(name: str, path: Path) -> ErrorList:
+    errors = [] if name else [field.required(path, "must be a valid object name")]
+    signer = name.rpartition(":")[0].replace(":", "/")
+    problems = bundle_name_problems(name, False, signer)
+    return errors + [field.invalid(path, name, f"not a valid clustertrustbundlename: {text}") for text in problems]

@@ -1,4 +1,4 @@
-"""Bindings: a scheduler puts a pod on a node, by pods/binding or by the older resource `bindings`.
+"""Bindings: a scheduler assigns a pod to a node, through pods/binding or the older resource `bindings`.
 
 Upstream: pkg/registry/core/pod/storage/storage.go (BindingREST), pkg/apis/core/validation (ValidatePodBinding).
 """
@@ -22,7 +22,7 @@ _PODS: Final = GroupResource("", "pods")
 
 
 async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """`scope` is that of pods or of bindings. 201 with a Status; StatusError 400, 404, 409."""
+    """Answers 201 with a Status. `scope` is the one of pods or of bindings. StatusError 400, 404, 409."""
     store = scopes.store_for(_PODS)
     bindings = scopes.lookup("", "v1", "bindings")
     assert store is not None
@@ -32,7 +32,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
     binding = attributes.object or binding
     meta = metadata(binding)
     name = request.info.name or str(meta.get("name", ""))
-    # Of what is created under its own name, upstream forgets the uid that the client has given it.
+    # Upstream ignores the client's uid in an object that is created by its own name.
     expected = meta if request.info.subresource else {key: value for key, value in meta.items() if key != "uid"}
     if meta.get("name", "") != name:
         raise new_bad_request("name in URL does not match name in Binding object")
@@ -67,7 +67,7 @@ def _binding_errors(binding: Object) -> ErrorList:
 
 
 def _check_preconditions(pod: Object, key: str, wanted: Object, name: str) -> None:
-    """A binding's own uid and resourceVersion are what it expects of the pod."""
+    """Checks the binding's uid and resourceVersion, which are preconditions on the pod. StatusError 409."""
     for what, expected, found in (
         ("UID", wanted.get("uid"), uid(pod)),
         ("ResourceVersion", wanted.get("resourceVersion"), resource_version(pod)),

@@ -1,4 +1,4 @@
-"""From a body's bytes to an object of the wanted kind, with every complaint worded as upstream words it.
+"""Decodes a body's bytes into an object of the expected kind, with errors in upstream's words.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}, k8s.io/apiserver/pkg/endpoints/handlers/create.go.
 """
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class KnownKind(Struct, frozen=True):
-    """A kind that the server knows, of whatever path: a definition, or nothing but that there is one, whose bodies are taken as
-    they are. ValueError in Go's words for what doesn't fit it."""
+    """A kind that the server knows, though it may not be the path's: its definition, or none if bodies of the kind are accepted as
+    they are. ValueError in Go's words for a body that doesn't fit."""
 
     definitions: Definitions = field(default_factory=dict)
     name: str = ""
 
     def decode(self, obj: Object) -> list[str]:
-        """The texts of unknown fields; the object is brought into the kind's form."""
+        """Brings the object into the kind's form, in place, and returns the texts of unknown fields."""
         from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 
         return compile_builtin(self.definitions, self.name).decode(obj) if self.name else []
 
     def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
-        """What strict decoding has to say about a body in CBOR."""
+        """The complaints of strict decoding about a body in CBOR."""
         from fakeapiserver.apimachinery.schema import from_cbor
 
         complaint = from_cbor.decode(data, self.definitions, self.name, strict=strict).complaint if self.name else ""
@@ -55,7 +55,7 @@ GO_TYPE_META: Final = (
 GO_NAMES: Final[Mapping[type, str]] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _FRACTION: Final = re.compile(rb"\d[.eE]")
 _LONG_NUMBER: Final = re.compile(rb"\d{19}")
-# What JSON takes and YAML refuses or reads otherwise: a tab in front, some characters, as they are or escaped, and long keys.
+# What JSON accepts, but YAML refuses or reads differently: a leading tab, some characters, plain or escaped, and long keys.
 _NO_YAML: Final = re.compile(rb"^\s*\t|\x7f|\\u[dD][89a-fA-F]|\"[^\"]{1024,}\"\s*:")
 _NO_YAML_TEXT: Final = re.compile("[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SHOWN_BYTES: Final = 30
@@ -64,7 +64,7 @@ INTERNAL: Final = "__internal"
 """The version in which upstream works with an object of any version."""
 _TYPE_FIELDS: Final = {"kind": "kind", "apiversion": "apiVersion"}
 _ALWAYS_KNOWN: Final = ("apiVersion", "kind", "metadata")
-# Where it isn't the group's first word: kinds that moved are the same type inside.
+# Groups whose package isn't their first word: kinds that moved to another group have one internal type.
 _INTERNAL_PACKAGES: Final = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
 # Kinds whose internal type is in another group's package: they moved, or are an older group's version of the Scale.
@@ -75,7 +75,7 @@ _MOVED_KINDS: Final[Mapping[tuple[str, str], str]] = {
     **dict.fromkeys((("extensions", kind) for kind in ("Ingress", "NetworkPolicy")), "networking"),
 }
 
-# What JSON's decoder says of a number that no float64 holds.
+# The error of our JSON decoder for a number beyond float64.
 _TOO_LARGE: Final = "json: cannot unmarshal number "
 
 
@@ -94,7 +94,7 @@ def decode_body(data: bytes, media_type: str, *, exactly: bool = False) -> tuple
 
 
 def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
-    """Clients send JSON as YAML: what begins like an object is tried as such first, being so much faster."""
+    """Clients send JSON as YAML: a body that begins like an object is first tried as JSON, which is much faster."""
     from fakeapiserver.apimachinery.serializer import yaml
 
     if not exactly and data.lstrip().startswith(b"{") and _is_yaml_too(data):
@@ -109,7 +109,7 @@ def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
 
 
 def _is_yaml_too(data: bytes) -> bool:
-    """If it is JSON, then it is YAML of the same meaning."""
+    """Whether a body, if it is JSON, means the same as YAML."""
     if _NO_YAML.search(data):
         return False
     try:
@@ -119,7 +119,7 @@ def _is_yaml_too(data: bytes) -> bool:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """YAML's way leads through JSON without exponents and zero fractions, so that 1.0 becomes 1."""
+    """Upstream turns YAML into JSON without exponents and zero fractions, so that 1.0 becomes 1."""
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -145,8 +145,8 @@ def decode_object(
     empties: "Empties | None" = None,
 ) -> Object:
     """A create's or update's object, decoded and defaulted. `validation` is Strict, Warn or Ignore; unknown and duplicate
-    fields are added to `warnings` or refused (400). `recognizes` tells kinds that the server knows from others, `empties` get
-    the empty lists and maps that are lost."""
+    fields are added to `warnings` or refused (400). `recognizes` finds the kinds that the server knows; the empty
+    lists and maps that decoding drops are added to `empties`."""
     if media_type == CBOR and not kind.custom:
         obj = _decode_cbor(data, kind, validation, warnings, recognizes, empties)
     else:
@@ -179,7 +179,7 @@ def _decode(
         obj = checked_type_meta(document, any_case=not kind.custom)
         if kind.custom and not obj.get("kind"):
             why = f"Object 'Kind' is missing in '{data.decode(errors='replace')}'"
-            # With Ignore the decoder takes the kind for the one that is expected, before it finds that there is none.
+            # With Ignore the decoder first assumes the expected kind, and then finds that the body names none.
             raise cannot_be_handled(obj, kind, why) if validation == "Ignore" else ValueError(why)
     except ValueError as error:
         if str(error).startswith(_TOO_LARGE) and (head := _head(data)) is not None:
@@ -201,7 +201,7 @@ def _decode(
         if kind.custom and media_type != CBOR:
             report_strictly(duplicates + unserved_fields(obj, kind), kind, validation, warnings, obj)
         raise
-    # A quantity is made of a number's text.
+    # Quantities are made from the text of a number.
     texts = media_type == JSON and not kind.custom and json.has_unusual_numbers(data)
     if texts and in_order is None:
         obj = _as_written(data, obj)
@@ -224,7 +224,7 @@ def _decode(
 
 
 def _of_known(complaints: list[str], kind: Kind) -> list[str]:
-    """Nobody looks into what is kept as text."""
+    """The complaints without those about fields that are kept as raw text."""
     if not complaints or kind.custom:
         return complaints
     kept = (*kind.raw_fields, _OWNED_FIELDS)
@@ -232,7 +232,7 @@ def _of_known(complaints: list[str], kind: Kind) -> list[str]:
 
 
 def _as_written(data: bytes, obj: Object) -> Object:
-    """A body with its numbers as they were written, where the fast decoder reads it."""
+    """The body with its numbers as they were written, if the fast decoder can read it."""
     try:
         exact: Object = json.decode_exactly(data)
     except ValueError:
@@ -241,7 +241,7 @@ def _as_written(data: bytes, obj: Object) -> Object:
 
 
 def _told_as_written(data: bytes, kind: Kind) -> str:
-    """What is wrong with a body, where that shows a number as it was written."""
+    """The error in a body, if it shows a number as it was written."""
     try:
         kind.decode(json.decode_as_written(data))
     except ValueError as error:
@@ -250,7 +250,7 @@ def _told_as_written(data: bytes, kind: Kind) -> str:
 
 
 def _head(data: bytes) -> Object | None:
-    """The type that a JSON body names which has a number beyond all floats: upstream reads it before the numbers."""
+    """The type that a JSON body names although it has a number beyond float64: upstream reads the type before the numbers."""
     from json import loads
 
     try:
@@ -271,7 +271,7 @@ def _decode_cbor(
     recognizes: Recognizes,
     empties: "Empties | None",
 ) -> Object:
-    """A body of a built-in kind: its type first, then the whole of it as that type. StatusError 400."""
+    """Decodes a CBOR body of a built-in kind: first its type, then the whole body as that type. StatusError 400."""
     from fakeapiserver.apimachinery.schema import from_cbor
     from fakeapiserver.apimachinery.serializer import cbor
 
@@ -299,7 +299,7 @@ def _decode_cbor(
 
 
 def _decode_custom_cbor(data: bytes, kind: Kind) -> Object:
-    """A body of a custom resource. StatusError 400, which names the type where one can be made out."""
+    """Decodes a CBOR body of a custom resource. StatusError 400, which names the type if it can be read."""
     from fakeapiserver.apimachinery.schema import from_cbor
     from fakeapiserver.apimachinery.serializer import cbor
 
@@ -326,7 +326,7 @@ def _decode_custom_cbor(data: bytes, kind: Kind) -> Object:
 
 
 def _decode_protobuf(data: bytes, kind: Kind) -> Object:
-    """The enveloped object; one that names no type is of the wanted kind. StatusError 400."""
+    """The object in a protobuf envelope; one without a type is of the expected kind. StatusError 400."""
     from fakeapiserver.apimachinery.serializer import protobuf
     from fakeapiserver.apis.protobuf import message_finder, messages
 
@@ -356,8 +356,8 @@ _DECODERS: Final[Mapping[str, Callable[[bytes, Kind], Object]]] = {
 
 
 def unserved_fields(obj: Object, kind: Kind) -> list[str]:
-    """What is unknown in an object of another version of a custom kind: metadata is checked as ever (StatusError 400). A
-    version that its definition hasn't got has no schema, so none of its fields are known."""
+    """The unknown fields of a custom object that names another version than the path's. A version that its definition doesn't have has no
+    schema, so that all fields but metadata are unknown. StatusError 400 for invalid metadata."""
     found = _named_type(obj, kind)
     is_kind = (found.group, found.kind) == (kind.gvk.group, kind.gvk.kind)
     other = kind.versions.get(found.version) if is_kind else None
@@ -374,7 +374,7 @@ def unserved_fields(obj: Object, kind: Kind) -> list[str]:
 
 
 def about_metadata(unknown: list[str]) -> list[str]:
-    """The texts of unknown fields that every kind would have."""
+    """Those of the texts that are about metadata, which every kind has."""
     return [text for text in unknown if text.startswith('unknown field "metadata.')]
 
 
@@ -446,7 +446,7 @@ def check_type(
 
 
 def _named_type(obj: Object, kind: Kind) -> GroupVersionKind:
-    """The type that the body names, with the path's in place of what it doesn't say (upstream: gvkWithDefaults)."""
+    """The type that the body names, completed by the path's (upstream: gvkWithDefaults)."""
     gvk = kind.gvk
     group, version = GroupVersion.parse(obj.get("apiVersion", ""))
     if not kind.custom and not version and group in ("", gvk.group):
@@ -507,7 +507,7 @@ def _unrecognized(kind: Kind, data: bytes, why: str) -> StatusError:
 
 
 def type_meta_error(why: str) -> str:
-    """What upstream puts in front of a complaint of the decoder that looks for kind and apiVersion only."""
+    """An error of the decoder that reads only kind and apiVersion, with upstream's prefix."""
     if why.startswith(
         ("unexpected GroupVersion", "Object 'Kind'", "yaml: ", "json: unsupported value", "unsupported map")
     ):

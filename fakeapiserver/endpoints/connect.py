@@ -1,5 +1,5 @@
-"""What a kubelet answers: logs, exec, attach, port-forward. Simulated nodes have one in this process; others are asked at their
-addresses (server/kubelet_client.py).
+"""What a kubelet answers: logs, exec, attach, port-forward. Kubelets of simulated nodes are in this process; others are called at
+their addresses (server/kubelet_client.py).
 
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
 """
@@ -36,14 +36,14 @@ from fakeapiserver.transport.pipe import Pipe
 _PODS: Final = GroupResource("", "pods")
 _NODES: Final = GroupResource("", "nodes")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-# All of a container's output, or one stream of it.
+# The streams of a container's log: all output, or one of the two.
 _STREAMS: Final = ("All", "Stdout", "Stderr")
 # A gate, and what a node declares whose kubelet needs nobody to translate.
 _KUBELETS_WEBSOCKETS: Final = "ExtendWebSocketsToKubelet"
 
 
 async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """Nothing (204) for a pod without a node."""
+    """Answers a container's log; 204 for a pod without a node."""
     respond.accepted(request, scope)
     streams = scopes.table.scheme.features.enabled("PodLogsQuerySplitStreams")
     if errors := log_option_errors(request, streams=streams):
@@ -94,7 +94,7 @@ async def attach(request: Request, scope: RequestScope, scopes: RequestScopes) -
 
 
 async def _at_kubelet(request: Request, scopes: RequestScopes, node: Object, path: str, options: Object) -> Response:
-    """A process at a kubelet in another process."""
+    """Streams to and from a kubelet in another process."""
     if not (
         remote_command.closes_streams(request)
         and _stands_between(scopes, node, "TranslateStreamCloseWebsocketRequests")
@@ -108,7 +108,8 @@ async def _at_kubelet(request: Request, scopes: RequestScopes, node: Object, pat
 
 
 def _stands_between(scopes: RequestScopes, node: Object, gate: str) -> bool:
-    """Whether this server speaks SPDY with a kubelet for who speaks WebSockets; kubelets that can do it themselves say so."""
+    """Whether this server translates between a client's WebSocket and a kubelet's SPDY. Nodes declare it if their kubelet can do that
+    itself."""
     features = scopes.table.scheme.features
     declared = (node.get("status") or {}).get("declaredFeatures") or ()
     return features.enabled(gate) and not (features.enabled(_KUBELETS_WEBSOCKETS) and _KUBELETS_WEBSOCKETS in declared)
@@ -173,7 +174,7 @@ async def _into_pod(
 
 
 async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
-    """A WebSocket is asked for by GET, and does what SPDY does by POST: it takes the right to create (upstream: rest/authorize.go)."""
+    """A WebSocket begins with GET and does what SPDY does with POST, so it needs the right to create (upstream: rest/authorize.go)."""
     info = request.info
     if info.verb == "create" or scopes.authorizer is None:
         return
@@ -197,7 +198,7 @@ async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
 
 
 def _stream_path(kind: str, pod: Object, container: str, options: Object) -> str:
-    """What the kubelet is asked for (upstream: streamLocation)."""
+    """The path at the kubelet (upstream: streamLocation)."""
     metadata = pod["metadata"]
     names = (("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty"))
     query = [*(("command", word) for word in options.get("command") or ())]
@@ -212,7 +213,7 @@ async def found_object(request: Request, scope: RequestScope, name: str) -> Obje
 
 
 def _container(pod: Object, wanted: str) -> str:
-    """The one that is asked for, or the only one. StatusError 400."""
+    """The requested container, or the only one. StatusError 400."""
     name = pod["metadata"]["name"]
     found = list(container_names(pod["spec"]))
     if wanted and wanted not in found:
@@ -230,7 +231,7 @@ def container_names(spec: Object) -> Iterator[str]:
 
 
 async def found_node(name: str, scopes: RequestScopes, told: GroupResource) -> Object:
-    """StatusError 404 where it isn't there; upstream says of a pod's node that the pod isn't."""
+    """The node. StatusError 404, in which upstream names the pod instead of its node."""
     nodes = scopes.store_for(_NODES)
     assert nodes is not None
     found = await nodes.storage.get(nodes.key("", name))
@@ -251,7 +252,7 @@ def _log_path(request: Request, pod: Object, container: str, *, streams: bool) -
 
 
 def log_options(request: Request, now: float) -> LogOptions:
-    """What was found valid."""
+    """The options of a log, after `log_option_errors` found none."""
     seconds, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
     since = now - seconds if seconds is not None else seconds_of(since_time) if since_time else None
     return LogOptions(

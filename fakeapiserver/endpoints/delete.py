@@ -28,13 +28,13 @@ async def delete(request: Request, scope: RequestScope) -> Response:
         return respond.encoded(
             request, _success(scope.resource.gvr.group_resource, store.decode(written.value)), accept
         )
-    # Accepted only where the client uses the old way to ask for dependents' deletion.
+    # Accepted only with the older option orphanDependents.
     waits = not written.deleted and options.orphan_dependents is False
     return respond.stored_object(request, scope, written.value, 202 if waits else 200)
 
 
 def _no_corrupt_object(scope: RequestScope, options: DeleteOptions, name: str) -> StatusError:
-    """What is stored here can always be read, so nothing may be deleted unread (upstream: corrupt_obj_deleter.go)."""
+    """StatusError for a deletion of an unreadable object: here, objects can always be read (upstream: corrupt_obj_deleter.go)."""
     if errors := unsafe_deletion_errors(options):
         return new_invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", errors)
     detail = "is exclusively used to delete corrupt object(s), try again by removing this option"
@@ -43,7 +43,7 @@ def _no_corrupt_object(scope: RequestScope, options: DeleteOptions, name: str) -
 
 
 def warn_of_orphans(request: Request, scope: RequestScope, options: DeleteOptions) -> None:
-    """Where a kind's dependents stay by default, those who don't say that they should are told."""
+    """Adds a warning if the kind's dependents are orphaned by default and the client hasn't said what to do with them."""
     assert scope.store is not None
     warning = scope.store.strategy.deletion_warning
     if warning and options.propagation_policy is None and options.orphan_dependents is None:

@@ -17,9 +17,9 @@ from fakeapiserver.endpoints.request import Request
 
 _DEFINITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _META_V1: Final = "meta.k8s.io/v1"
-# What audit shows them as.
+# The type under which audit logs the options.
 _INTERNAL: Final = "meta.k8s.io/__internal"
-# The other kinds that upstream's decoder of options knows: of any version, and of one.
+# Other kinds that upstream's decoder of options knows, in any version and in one.
 _UNVERSIONED: Final = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
 _TABLES: Final = ("PartialObjectMetadata", "PartialObjectMetadataList", "Table", "TableOptions")
 _OPTIONS: Final = ("CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent")

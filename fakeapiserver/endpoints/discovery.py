@@ -1,4 +1,4 @@
-"""The documents that tell clients what is served, built from the resource table.
+"""The discovery documents, built from the resource table.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/discovery, .../discovery/aggregated, k8s.io/kube-aggregator/pkg/apiserver/handler_apis.go
 """
@@ -67,12 +67,12 @@ class RowCache:
         )
 
     def retain(self, keys: Collection[object]) -> None:
-        """Forgets all other keys."""
+        """Drops all other keys."""
         for key in self._kept.keys() - set(keys):
             del self._kept[key]
 
 
-# Pages that are there while a gate is on.
+# Pages that exist while a gate is on.
 GATED_PAGES: Final = {"/flagz": "ComponentFlagz", "/statusz": "ComponentStatusz"}
 
 

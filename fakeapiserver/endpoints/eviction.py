@@ -41,12 +41,12 @@ _ENDED: Final = ("Succeeded", "Failed")
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SECONDS: Final = 10
 _MAX_DISRUPTED: Final = 2000
-# Two evictions at once meet in the budget's status, and the later one looks again.
+# Two evictions at the same time conflict in the budget's status; the later one tries again.
 _ATTEMPTS: Final = 20
 
 
 async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """201 with a Status; StatusError 429 where a budget has nothing left, 400, 404, 409, 422."""
+    """Answers 201 with a Status. StatusError 429 if a budget allows no more disruptions; 400, 404, 409, 422."""
     info, store = request.info, scope.store
     assert store is not None
     kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, lambda obj, version: None, scope.kind.reword)
@@ -64,14 +64,14 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
         if (pod.get("status") or {}).get("phase") not in _ENDED and not is_terminating(pod):
             expected = expected or resource_version(pod)
     else:
-        # An unready pod that costs its budget nothing must be the very one that was looked at, whatever the client says.
+        # An unready pod that costs its budget nothing must still be in the state that was checked, whatever the client's preconditions.
         expected = await _ask_budget(pod, scopes, scope, deletion.dry_run) or expected
     await _delete(store, scope, pod, replace(deletion, resource_version=expected), refusal)
     return success(request, scope)
 
 
 def _delete_options(eviction: Object, name: str, dry_run: bool) -> tuple[DeleteOptions, StatusError | None]:
-    """How to delete, and why that is going to be refused."""
+    """The options of the deletion, and the error that refuses them later, if any."""
     body = eviction.get("deleteOptions")
     if body and body.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
         path = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -85,7 +85,7 @@ def _delete_options(eviction: Object, name: str, dry_run: bool) -> tuple[DeleteO
 
 
 def _past_budgets(pod: Object) -> bool:
-    """What has ended, or never ran, disrupts nothing when it goes."""
+    """Whether a pod has ended or never ran, so that its deletion disrupts nothing."""
     return is_terminating(pod) or (pod.get("status") or {}).get("phase") in (*_ENDED, "Pending")
 
 
@@ -111,7 +111,7 @@ async def _ask_budget(pod: Object, scopes: RequestScopes, scope: RequestScope, d
 
 
 def _budgets(pod: Object, scopes: RequestScopes) -> list[Object]:
-    """Those of the pod's namespace that select it."""
+    """The budgets in the pod's namespace that select it."""
     meta = metadata(pod)
     store = scopes.store_for(GroupResource("policy", "poddisruptionbudgets"))
     assert store is not None
@@ -123,7 +123,8 @@ def _budgets(pod: Object, scopes: RequestScopes) -> list[Object]:
 
 
 def _spares_unready(budget: Object) -> bool:
-    """An unready pod doesn't count as healthy, so its end costs nothing where the policy or the others allow it."""
+    """Whether evicting an unready pod costs the budget nothing: it isn't counted as healthy, and the policy or enough other pods
+    allow it."""
     status = budget.get("status") or {}
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -172,7 +173,7 @@ def _refused(cause: str, retry_after: int = 0) -> StatusError:
 
 
 def _set_disruption_allowed(status: Object, generation: int, now: str) -> None:
-    """The condition of a budget that has nothing left (upstream: pdbhelper.UpdateDisruptionAllowedCondition)."""
+    """Sets the condition of a budget that allows no more disruptions (upstream: pdbhelper.UpdateDisruptionAllowedCondition)."""
     condition = {
         "type": "DisruptionAllowed",
         "status": "False",
@@ -189,7 +190,7 @@ def _set_disruption_allowed(status: Object, generation: int, now: str) -> None:
 
 
 async def _write_status(budget: Object, status: Object, scopes: RequestScopes) -> bool:
-    """False when somebody else has written the budget meanwhile."""
+    """Writes the budget's status; False if it lost a race."""
     scope = scopes.lookup("policy", "v1", "poddisruptionbudgets")
     assert scope is not None
     assert scope.store is not None
@@ -214,7 +215,7 @@ async def _write_status(budget: Object, status: Object, scopes: RequestScopes) -
 async def _delete(
     store: Store, scope: RequestScope, pod: Object, options: DeleteOptions, refusal: StatusError | None
 ) -> None:
-    """Marks the pod as a target of disruption, then deletes it; options that are refused are so only then."""
+    """Marks the pod as a target of disruption, then deletes it. Invalid options are refused only then."""
     meta, now, deletion = metadata(pod), rfc3339(scope.clock.now()), deletion_of(options)
 
     def mark(current: Object) -> Object:

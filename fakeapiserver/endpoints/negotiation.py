@@ -1,4 +1,4 @@
-"""Which media type a client gets, and which it sent.
+"""Negotiates the media types of answers and checks those of bodies.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go.
 """
@@ -19,11 +19,11 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PROTOBUF_STREAM: Final = PROTOBUF + ";stream=watch"
 CBOR: Final = "application/cbor"
 CBOR_SEQUENCE: Final = "application/cbor-seq"
-# What every server speaks, and one that has CBOR as well.
+# The media types of every server, and those of a server with CBOR.
 SUPPORTED: Final[tuple[str, ...]] = (JSON, YAML, PROTOBUF)
 WITH_CBOR: Final[tuple[str, ...]] = (*SUPPORTED, CBOR)
 _META: Final = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
-# What an object may be asked for as -> the group versions of that form.
+# The forms that a client may ask for -> their group versions.
 _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "Table": _META,
     "PartialObjectMetadata": _META,
@@ -71,7 +71,7 @@ def negotiate(
 
 @lru_cache(maxsize=256)
 def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept:
-    """How discovery is answered: StatusError 406."""
+    """The media type for a discovery document. StatusError 406."""
     accepted = _plain_form(header, supported)
     if accepted is None:
         raise new_not_acceptable(supported)
@@ -86,7 +86,7 @@ def negotiate_aggregated(header: str) -> Accept | None:
 
 @lru_cache(maxsize=256)
 def negotiate_status(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept | None:
-    """How a Status is answered; None to a client that takes no form of it."""
+    """The media type for a Status; None if the client accepts none."""
     return _plain_form(header, supported)
 
 
@@ -149,7 +149,7 @@ def _accepted(header: str, supported: tuple[str, ...] = SUPPORTED, server_versio
 
 
 def _form(parameters: Mapping[str, str]) -> tuple[str, str] | None:
-    """(kind, version) that is asked for, empty for the object itself; None for a form that nothing is served in."""
+    """The requested (kind, version), empty for the object itself; None for an unknown form."""
     kind, group, version = (parameters.get(name, "") for name in ("as", "g", "v"))
     if not (kind or group or version):
         return "", ""

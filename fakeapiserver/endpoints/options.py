@@ -33,7 +33,7 @@ IGNORE_READ_ERRORS: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class DeleteOptions(Struct):
-    """`propagation_policy` and `orphan_dependents` are None where the client said nothing."""
+    """`propagation_policy` and `orphan_dependents` are None if they aren't given."""
 
     dry_run: bool = False
     grace_period_seconds: int | None = None
@@ -45,7 +45,7 @@ class DeleteOptions(Struct):
 
 
 class ListOptions(Struct):
-    """Selectors are None where they select everything."""
+    """Selectors are None if they select everything."""
 
     label_selector: labels.Selector | None = None
     field_selector: fields.Selector | None = None
@@ -145,7 +145,7 @@ def delete_options(query: Query, body: Object | None) -> DeleteOptions:
 
 
 def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOptions, StatusError | None]:
-    """As `delete_options`, with why they are refused, for who looks at that later."""
+    """As `delete_options`, but returns the error that refuses them, for callers that raise it later."""
     options = _delete_options_of_body(body) if body is not None else _delete_options_of_query(query)
     dry_run = options.pop("dry_run_values")
     result = DeleteOptions(dry_run=bool(dry_run), **options)
@@ -163,7 +163,7 @@ def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOpti
 
 
 def unsafe_deletion_errors(options: DeleteOptions) -> ErrorList:
-    """What doesn't go with ignoring read errors (ValidateIgnoreStoreReadError)."""
+    """The errors for options that contradict ignoreStoreReadErrorWithClusterBreakingPotential (ValidateIgnoreStoreReadError)."""
     given = {
         ".dryRun": options.dry_run or None,
         ".propagationPolicy": options.propagation_policy,
@@ -245,7 +245,7 @@ def _label_selector(text: str) -> labels.Selector | None:
 
 
 def field_selector(text: str) -> fields.Selector | None:
-    """StatusError 400 for what is no selector."""
+    """The parsed field selector. StatusError 400."""
     if not text:
         return None
     try:
@@ -256,7 +256,7 @@ def field_selector(text: str) -> fields.Selector | None:
 
 
 def _set_list_options_defaults(options: ListOptions) -> None:
-    """A watch from no revision in particular begins with what there is."""
+    """A watch without a resourceVersion begins with the existing objects."""
     if options.send_initial_events is not None or options.resource_version_match:
         return
     if options.watch and options.resource_version in ("", "0"):

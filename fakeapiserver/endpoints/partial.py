@@ -1,4 +1,4 @@
-"""Stored objects as PartialObjectMetadata, of which nothing but the metadata is looked at.
+"""Stored objects as PartialObjectMetadata, made from nothing but their metadata.
 
 Garbage collectors and quotas watch every kind like this. Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go.
 """

@@ -1,6 +1,6 @@
 """PATCH: JSON patch, merge patch, strategic merge patch and server-side apply.
 
-Each becomes a transform of the current object; the store's write loop runs it, again where a write was lost to a race.
+Each becomes a transform of the current object, which the store's write loop runs, and runs again if the write loses a race.
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
 
@@ -73,9 +73,9 @@ async def patch(request: Request, scope: RequestScope) -> Response:
 
 
 async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tuple[WriteOptions, Transform, bool]:
-    """A patch's options, what it does to the current object, and whether it is an apply, which settles managedFields itself.
+    """A patch's options, its transform, and whether it is an apply, which updates managedFields itself.
 
-    The body is looked at when there is an object to patch: a bad patch of nothing is a 404.
+    The transform reads the body, so that an invalid patch of an object that doesn't exist is a 404.
     """
     media_type = patch_type(request, custom)
     require_name(request)
@@ -91,24 +91,24 @@ async def prepared(request: Request, scope: RequestScope, *, custom: bool) -> tu
 
 
 def patch_type(request: Request, custom: bool) -> str:
-    """Strategic merge patch needs Go types, so custom resources don't have it. StatusError 415."""
-    # Upstream takes off what follows a semicolon, and nothing else.
+    """The media type of the patch. Custom resources have no strategic merge patch, which needs Go types. StatusError 415."""
+    # Upstream only cuts off what follows a semicolon.
     media_type = request.header(b"content-type").partition(";")[0]
     allowed = patch_types(request.supported, custom=custom)
     if media_type in allowed:
         return media_type
-    # The router, which custom resources don't have, lets pass what the handler doesn't know: spaces around it, and lists.
+    # The router of built-in resources accepts what the handler doesn't know: surrounding spaces, and lists.
     if custom or takes_body_type(request.header(b"content-type"), allowed):
         named = ", ".join(allowed)
         message = f"the body of the request was in an unknown format - accepted media types include: {named}"
         raise status_error(415, "UnsupportedMediaType", message)
-    # The router doesn't know what the resource speaks.
+    # The router doesn't know the resource's media types.
     request.supported = SUPPORTED
     raise status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
 def patch_types(supported: Sequence[str], *, custom: bool) -> list[str]:
-    """The media types of patches where objects have these."""
+    """The media types of patches for resources with these media types."""
     allowed = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] if custom else [*_PATCHES, APPLY_PATCH]
     return [*allowed, APPLY_CBOR_PATCH] if CBOR in supported else allowed
 
@@ -142,8 +142,8 @@ def _patcher(
 
 
 class _Change(Struct, frozen=True):
-    """A patch: a function of the current object, and the texts of its duplicate fields. `strategic`: a strategic merge itself;
-    `operations` those of a JSON patch; `merged` the text of a merge patch."""
+    """A patch: a function of the current object, and the texts of its duplicate fields. `strategic` is a strategic merge
+    patch, `operations` are those of a JSON patch, `merged` is the text of a merge patch."""
 
     apply: Patcher
     complaints: list[str]
@@ -214,7 +214,8 @@ def _change(scope: RequestScope, options: WriteOptions, media_type: str, data: b
 def _decode(
     patched: Any, scope: RequestScope, change: _Change, ordered: Callable[[], Any], empties: "Empties"
 ) -> list[str]:
-    """The patched document back into its kind; the unknown fields' texts. What can't be is a 422 that shows the document."""
+    """Decodes the patched document into its kind and returns the texts of unknown fields. StatusError 422, which shows the document, if
+    it can't be decoded."""
     kind = scope.kind
     if not isinstance(patched, dict):  # the patch was a list, which replaces the document
         why = type_meta_error("json: cannot unmarshal array into Go value of type " + GO_TYPE_META)
@@ -231,7 +232,7 @@ def _decode(
         if elsewhere is not None:
             unknown = elsewhere
         elif len(unknown) > 1:
-            # Told in the order of the document that upstream decodes.
+            # Reported in the order of the document that upstream decodes.
             unknown = (
                 sorted(unknown) if change.strategic is not None or kind.custom else kind.decode(_read_again(ordered))
             )
@@ -244,7 +245,7 @@ def _decode(
 
 
 def _first_problem(error: ValueError, kind: Kind, change: _Change, ordered: Callable[[], Any]) -> str:
-    """What Go meets first in the text of the document."""
+    """The error that Go meets first in the text of the document."""
     if change.strategic is None and not kind.custom:
         try:
             kind.decode(_read_again(ordered))
@@ -254,12 +255,12 @@ def _first_problem(error: ValueError, kind: Kind, change: _Change, ordered: Call
 
 
 def _read_again(ordered: Callable[[], Any]) -> Any:
-    """The document out of its text, as upstream decodes it."""
+    """The document, decoded again from its text, as upstream does."""
     return json.decode_as_written(go_text(ordered()))
 
 
 def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callable[[], Any]) -> list[str]:
-    """Gives the object its type. The texts of unknown fields, where it says no version: nothing is known of what it is then.
+    """Sets the object's type, and returns the texts of its unknown fields: all of them, if the patch has removed the version.
     StatusError 422 for an object of another kind."""
     gvk = kind.gvk
     try:
@@ -287,7 +288,7 @@ def _builtin_type(patched: Object, kind: Kind, change: _Change, ordered: Callabl
 
 
 def _custom_type(patched: Object, change: _Change, ordered: Callable[[], Any]) -> GroupVersionKind:
-    """The type that a custom resource says it is after the patch. StatusError 400, 422."""
+    """The type that a custom resource names after the patch. StatusError 400, 422."""
     null = patched.get("apiVersion", "") is None
     why = ""
     try:
@@ -304,7 +305,7 @@ def _custom_type(patched: Object, change: _Change, ordered: Callable[[], Any]) -
 
 
 def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestScope) -> list[str]:
-    """The unknown fields of a custom resource that says it is of another type."""
+    """The unknown fields of a custom resource that names another type."""
     if found.group_kind != scope.gvk.group_kind:
         return sorted(about_metadata(scope.kind.decode(json.decode(json.encode(patched)))))
     assert scope.store is not None
@@ -371,14 +372,14 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
             if (unread := metadata(applied).get("managedFields")) is not None:
                 scope.kind.decode({"metadata": {"managedFields": unread}})
             changes = current is None or not managedfields.same_content(current, result)
-            # An apply that changes nothing brings no defaults either, to what another version has stored without them.
+            # An apply that changes nothing adds no defaults to what another version has stored without them, either.
             if changes or not scope.kind.custom:
                 scope.kind.settle(result, request.empties)
             if changes:
                 raw_text.keep(result, scope.kind.raw_fields, b"")
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
-        # Unknown fields aren't complained about: the merge itself refuses them.
+        # Unknown fields need no report: the merge itself refuses them.
         if duplicates and options.field_validation == "Strict":
             raise new_bad_request(f"error strict decoding YAML: error converting YAML to JSON: {', '.join(duplicates)}")
         if options.field_validation != "Ignore":

@@ -38,7 +38,7 @@ def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> P
 
 
 def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":
-    """The shard that is asked for. StatusError 400 for what selects none, where upstream answers 500."""
+    """The requested shard. StatusError 400 for an invalid shard selector, where upstream answers 500."""
     if not options.shard_selector or scope.store is None:
         return None
     if not scope.store.strategy.features.enabled("ShardedListAndWatch"):
@@ -69,7 +69,7 @@ def _fields(options: ListOptions, info: RequestInfo, scope: RequestScope) -> fie
 
 
 def _converted(selector: fields.Selector, scope: RequestScope) -> fields.Selector:
-    """With the labels of this version as the stored object's own."""
+    """The selector with this version's field labels replaced by those of the stored object."""
     known = scope.field_labels
     for requirement in selector.requirements:
         if requirement.field not in known:

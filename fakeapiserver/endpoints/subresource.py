@@ -110,6 +110,6 @@ async def mutated(
 
 
 def success(request: Request, scope: RequestScope) -> Response:
-    """201 with a Status that says no more than that it worked."""
+    """201 with a Status `Success`."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return respond.encoded(request, status, respond.accepted(request, scope), 201)

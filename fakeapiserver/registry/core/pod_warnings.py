@@ -51,12 +51,12 @@ def pod_warnings(pod: Object) -> list[str]:
 
 
 def pod_template_warnings(template: Object, path: Path) -> list[str]:
-    """A template's; `path` is its own: `spec.template` of a deployment."""
+    """Warnings about a template at `path` (`spec.template` of a deployment)."""
     return _warnings(template, path)
 
 
 def updated_template_warnings(obj: Object, old: Object, template: Object, path: Path) -> list[str]:
-    """A template's, where an update has raised the generation."""
+    """Warnings about a template, if the update has raised the generation."""
     if metadata(obj).get("generation") == metadata(old).get("generation"):
         return []
     return pod_template_warnings(template, path)
@@ -287,8 +287,8 @@ def _profiles(spec: Object, container: Object, annotations: Object, path: Path, 
 
 
 def deprecated_profiles(pod: Object) -> Iterator[tuple[str, Object, Object | None]]:
-    """AppArmor annotations that stand for fields which a new pod doesn't have: their key, the container, and the profile that it is to
-    get; None where the annotation doesn't say a good one (upstream: applyAppArmorVersionSkew)."""
+    """The AppArmor annotations of a new pod whose fields it doesn't set: key, container, and the profile to set; None if the
+    annotation has no valid one (upstream: applyAppArmorVersionSkew)."""
     spec, annotations = pod["spec"], (pod.get("metadata") or {}).get("annotations") or {}
     if not any(key.startswith(_APPARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
         return

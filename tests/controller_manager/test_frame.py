@@ -250,7 +250,7 @@ def test_a_controller_that_is_switched_off_before_it_was_started_is_not_started(
             running = asyncio.ensure_future(manager.run())
             await manager.set_mode("serviceaccount", "off")
             await manager.set_mode("namespace", "step")
-            assert await manager.step("namespace", timeout=20) >= 0  # though its turn hasn't come
+            await manager.step("namespace", timeout=20)  # answers, though its turn to start has not come
             while len(manager.started) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await client_of(rest).resource(NAMESPACES).create({"metadata": {"name": "shop"}})

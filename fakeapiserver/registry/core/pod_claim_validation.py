@@ -1,7 +1,7 @@
 """What a pod may say of the devices that it claims, and what its status may say of them.
 
 Upstream: pkg/apis/core/validation/validation.go (validatePodResourceClaims, validatePodResourceClaimStatuses,
-validatePodExtendedResourceClaimStatus).
+validatePodExtendedResourceClaimStatus, validateNodeAllocatableResourceClaimStatus).
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
 from fakeapiserver.registry.core.mirror_pod import NOWHERE
+from fakeapiserver.registry.core.resource_list import quantity
 
 _SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 _BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
@@ -95,3 +96,29 @@ def extended_claim_status_errors(status: Object | None, spec: Object, path: Path
     if not name:
         return [*errors, field.required(path.child("resourceClaimName"))]
     return errors + name_errors(name, names.is_dns1123_subdomain, path.child("resourceClaimName"))
+
+
+def node_allocatable_status_errors(status: Object, claims: Sequence[Object], path: Path) -> ErrorList:
+    """Of what claims take of a node's own resources. A claim is the pod's, or was made for it from a template."""
+    known = [claim.get("resourceClaimName") for claim in (*claims, *(status.get("resourceClaimStatuses") or ()))]
+    errors: ErrorList = []
+    for i, row in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
+        at, name = path.index(i), row.get("resourceClaimName", "")
+        if not name:
+            errors.append(field.required(at.child("resourceClaimName"), "must not be empty"))
+        if name not in known:
+            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
+        errors += [
+            field.required(at.child(told), "must not be empty")
+            for told in ("containers", "resources")
+            if not row.get(told)
+        ]
+        for resource, amount in sorted((row.get("resources") or {}).items()):
+            place = at.child("resources").key(resource)
+            if "/" in resource and "kubernetes.io/" not in resource:
+                errors.append(
+                    field.invalid(place, field.json_text(resource), "must be a node allocatable resource name")
+                )
+            if quantity(str(amount)) < 0:
+                errors.append(field.invalid(place, amount, "must be non-negative"))
+    return errors

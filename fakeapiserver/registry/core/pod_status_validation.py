@@ -11,7 +11,11 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import unzoned_address
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import duplicate_errors, ip_errors, name_errors
-from fakeapiserver.registry.core.pod_claim_validation import claim_status_errors, extended_claim_status_errors
+from fakeapiserver.registry.core.pod_claim_validation import (
+    claim_status_errors,
+    extended_claim_status_errors,
+    node_allocatable_status_errors,
+)
 from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.pod_security_validation import id_errors
 
@@ -55,6 +59,7 @@ def status_update_errors(status: Object, old: Object, spec: Object, options: Pod
     )
     extended = status.get("extendedResourceClaimStatus")
     errors += extended_claim_status_errors(extended, spec, _STATUS.child("extendedResourceClaimStatus"))
+    errors += node_allocatable_status_errors(status, claims, _STATUS.child("nodeAllocatableResourceClaimStatuses"))
     errors += _addresses_errors(status.get("podIPs") or (), old.get("podIPs") or (), _STATUS.child("podIPs"))
     if host_ips := status.get("hostIPs"):
         first, path = host_ips[0].get("ip", ""), _STATUS.child("hostIPs")

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
+from fakeapiserver.client.wait import poll_until
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.controller_manager import manager as manager_module
@@ -150,6 +151,11 @@ def test_who_waits_for_what_can_not_be_read_is_told_why() -> None:
         informers.for_resource(GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"))
         informers.start()
         why = r"^still moving after 0.5 s: .*tokenreviews.authentication.k8s.io can't be read: the server does not allow this method"
+
+        async def has_been_refused() -> bool:
+            return any("can't be read" in what for what in manager.moving())
+
+        await poll_until(has_been_refused, interval=0.01, timeout=60)
         with pytest.raises(TimeoutError, match=why):
             await manager.settle(timeout=0.5)
 
@@ -178,10 +184,10 @@ def test_what_is_not_served_is_not_waited_for_and_found_by_the_clock_when_it_is(
         informers = manager._shared.informers
         informer = informers.for_resource(WIDGETS)
         informers.start()
-        await manager.settle(timeout=5)
+        await manager.settle()
         assert informer.unserved
         await client.resource(DEFINITIONS).create(WIDGET_DEFINITION)
-        await manager.settle(timeout=5)
+        await manager.settle()
         assert not informer.has_synced
         await manager.clock.advance(60, manager.settle)
         assert informer.has_synced

@@ -377,6 +377,8 @@ def _applier(request: Request, scope: RequestScope, options: WriteOptions, media
                 scope.kind.settle(result, request.empties)
             if changes:
                 raw_text.keep(result, scope.kind.raw_fields, b"")
+            else:
+                raw_text.take(result, scope.kind.raw_fields, current)
         except ValueError as error:
             raise _not_converted(applied, scope, str(error)) from None
         # Unknown fields need no report: the merge itself refuses them.

@@ -54,6 +54,16 @@ def keep_stored(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) ->
         _at(obj, path, data, lambda value, text: RawText(_read(text, dict[str, Any]) or value, ""))
 
 
+def take(obj: dict[str, Any], paths: Sequence[FieldPath], same: dict[str, Any] | None) -> None:
+    """Gives the object what `same`, which says the same in another order, has at the paths, in place."""
+    for path in paths:
+        for steps, value in found(same, path):
+            target: Any = obj
+            for step in steps[:-1]:
+                target = target[step]
+            target[steps[-1]] = value
+
+
 def found(obj: Any, path: FieldPath, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
     """What is at a path, and where."""
     if not path:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.apimachinery.schema.raw_text import RawText, found, inside, keep, marshalled, rebuilt
+from fakeapiserver.apimachinery.schema.raw_text import RawText, found, inside, keep, marshalled, rebuilt, take
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,10 @@ def test_nobody_looks_into_texts(name: str, within: bool) -> None:
 
 def test_it_is_a_map_all_the_same() -> None:
     assert RawText({"a": 1}, '{"a": 1}') == {"a": 1}
+
+
+def test_an_object_that_says_the_same_takes_its_texts() -> None:
+    kept = {"b": 1, "a": 2}
+    obj = {"list": [{"data": {"a": 2, "b": 1}, "name": "n"}]}
+    take(obj, [("list", "*", "data")], {"list": [{"data": kept, "name": "n"}]})
+    assert obj["list"][0]["data"] is kept

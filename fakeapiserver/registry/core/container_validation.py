@@ -71,7 +71,7 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
         if (name := container.get("name", "")) or "" in seen:
             errors += duplicate_errors(name, seen, at.index(i).child("name"))
         # Upstream validates each as the only item of a list.
-        errors += _host_port_errors([container], at) + _init_errors(container, grace, system, at.index(i))
+        errors += _host_port_errors([container], at) + _init_errors(container, grace, system, at.index(i), options)
     at, others = path.child("ephemeralContainers"), set(seen)
     for i, container in enumerate(spec.get("ephemeralContainers") or ()):
         errors += _container_errors(container, spec, volumes, at.index(i), options)
@@ -112,12 +112,14 @@ def _is_set(struct: Object | None) -> bool:
     return any(value is not None for value in (struct or {}).values())
 
 
-def _init_errors(container: Object, grace: int | None, system: str | None, path: Path) -> ErrorList:
+def _init_errors(
+    container: Object, grace: int | None, system: str | None, path: Path, options: PodOptions
+) -> ErrorList:
     if container.get("restartPolicy") == "Always":
         return lifecycle_errors(container, grace, system, path)
     detail = "may not be set for init containers without restartPolicy=Always"
     errors = [field.forbidden(path.child(name), detail) for name in ("lifecycle", *PROBES) if name in container]
-    return errors + init_resize_policy_errors(container, path)
+    return errors + init_resize_policy_errors(container, path) if options.version >= "v1.36" else errors
 
 
 def _container_errors(

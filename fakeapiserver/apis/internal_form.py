@@ -3,7 +3,7 @@
 Upstream: pkg/apis/core/types.go, pkg/apis/core/v1/conversion.go. The layout is recorded (conformance/record_internal_types.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -118,7 +118,7 @@ def _value(found: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
     if kind == "wire" and isinstance(found, dict):
         return selector_form(found)
     if kind == "wire" and isinstance(found, list):
-        return [{key: condition[key] for key in _CONDITION if key in condition} for condition in found]
+        return conditions_form(found)
     name = kind.lstrip("[]*")
     if name not in rows and isinstance(found, dict):
         return dict(sorted(found.items()))
@@ -127,6 +127,11 @@ def _value(found: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
     if kind.startswith("[]"):
         return None if found is None else [_form(item, name, rows) for item in found]
     return None if found is None and kind.startswith("*") else _form(found or {}, name, rows)
+
+
+def conditions_form(conditions: Sequence[Object]) -> list[Object]:
+    """Conditions, in the order of their fields, which are named as on the wire."""
+    return [{key: condition[key] for key in _CONDITION if key in condition} for condition in conditions]
 
 
 def selector_form(selector: Object) -> InternalForm:

@@ -24,6 +24,8 @@ from fakeapiserver.registry.generic.older_words import reworded_errors
 
 # In the order of Go's type, as messages show it.
 _MAPS: Final = frozenset({"annotations", "labels"})
+_OWNER: Final = ("apiVersion", "kind", "name", "uid")
+_OWNS: Final = ("controller", "blockOwnerDeletion")
 # In the order of Go's type.
 _FIRST_METADATA: Final = (
     *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
@@ -180,6 +182,11 @@ def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
         return []
     shown: Object = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
     shown |= found
+    if owners := shown.get("ownerReferences"):
+        shown["ownerReferences"] = [
+            {**{name: owner.get(name, "") for name in _OWNER}, **{name: owner[name] for name in _OWNS if name in owner}}
+            for owner in owners
+        ]
     for name in _MAPS & shown.keys():
         shown[name] = dict(sorted(shown[name].items()))  # as Go prints a map
     return [field.invalid("metadata", shown, detail)]

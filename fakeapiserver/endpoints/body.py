@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema import raw_text
+from fakeapiserver.apimachinery.schema.decoders import is_read_apart
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation import CBOR, JSON, PROTOBUF, YAML, body_media_type, unknown_format
@@ -228,7 +229,8 @@ def _of_known(complaints: list[str], kind: Kind) -> list[str]:
     if not complaints or kind.custom:
         return complaints
     kept = (*kind.raw_fields, _OWNED_FIELDS)
-    return [text for text in complaints if not raw_text.inside(text.partition('"')[2][:-1], kept)]
+    paths = {text: text.partition('"')[2][:-1] for text in complaints}
+    return [text for text, path in paths.items() if not raw_text.inside(path, kept) and not is_read_apart(path)]
 
 
 def _as_written(data: bytes, obj: Object) -> Object:

@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, k8s.io/apiserver
 
 from fakeapiserver.apimachinery.cel.checker import Declared
 from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import Program, compile_expression
+from fakeapiserver.apimachinery.cel.program import Program, check
 from fakeapiserver.apimachinery.cel.types import Type
 
 
@@ -16,12 +16,13 @@ class InstantiationError(ValueError):
 def compile_typed(expression: str, declared: Declared, *wanted: Type) -> Program:
     """An expression of one of these types, or of any if none is given. ValueError with upstream's text."""
     try:
-        program = compile_expression(expression, declared)
+        tree, checker = check(expression, declared)
     except CompileError as error:
         raise ValueError(f"compilation failed: {error}") from None
+    if wanted and tree.type not in wanted and not checker.undefined:
+        shown = wanted[0].declared_name if len(wanted) == 1 else f"one of [{' '.join(t.full_name for t in wanted)}]"
+        raise ValueError(f"must evaluate to {shown} but got {tree.type.declared_name}")
+    try:
+        return Program(tree, checker, declared)
     except CelError as error:
         raise InstantiationError(f"program instantiation failed: {error}") from None
-    if wanted and program.type not in wanted:
-        shown = wanted[0].declared_name if len(wanted) == 1 else f"one of [{' '.join(t.full_name for t in wanted)}]"
-        raise ValueError(f"must evaluate to {shown} but got {program.type.declared_name}")
-    return program

@@ -4,6 +4,7 @@ Upstream: sigs.k8s.io/json (internal/golang/encoding/json/decode.go), the Unmars
 """
 
 import base64
+import re
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -223,6 +224,18 @@ def _decode_byte(value: Any, state: State) -> int:
     if value is not None:
         state.save(value, "uint8", exact=True)
     return 0
+
+
+# Fields inside a JSONSchemaPropsOr* or a JSON of a definition, by their paths.
+_INSIDE_SCHEMA_OR: Final = re.compile(
+    r"spec\.versions\[\d+\]\.schema\.openAPIV3Schema(?:\.(?:properties|patternProperties|definitions)\.[^.]+|\.(?:allOf|anyOf|oneOf)\[\d+\]|\.not)*"
+    r"\.(?:items|additionalItems|additionalProperties|dependencies\.[^.]+|default|example|enum\[\d+\])[.\[]"
+)
+
+
+def is_read_apart(path: str) -> bool:
+    """Whether a field of a definition is read by a type's own UnmarshalJSON, which tells nobody of unknown or repeated fields."""
+    return _INSIDE_SCHEMA_OR.match(path) is not None
 
 
 def schema_or(kind: str, schema: Callable[[], GoType]) -> GoType:

@@ -13,11 +13,14 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.registry.certificates import der
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import duplicate_errors
@@ -66,6 +69,11 @@ _USAGES: Final = (
 
 
 class CertificateSigningRequestStrategy(Strategy, kw_only=True):
+    clock: Clock = SystemClock()
+
+    def for_server(self, clock: Clock) -> "CertificateSigningRequestStrategy":
+        return replace(self, clock=clock)
+
     def record_user(self, obj: Object, user: UserInfo) -> None:
         """The server sets the user who requests the certificate."""
         spec = {name: value for name, value in obj["spec"].items() if name not in _REQUESTER}
@@ -104,12 +112,6 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
             errors.append(field.invalid(_CERTIFICATE, "<certificate data>", problem))
         return errors
 
-    def default_times(self, obj: Object, now: str) -> None:
-        for condition in (obj.get("status") or {}).get("conditions") or ():
-            for name in ("lastUpdateTime", "lastTransitionTime"):
-                if not condition.get(name):
-                    condition[name] = now
-
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Decisions that are there already stay as they are."""
         super().prepare_for_status_update(obj, old)
@@ -119,13 +121,35 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
             if len(kept) == len(places):
                 for i, condition in zip(places, kept, strict=True):
                     conditions[i] = condition
+        self._fill_times(obj, old)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         """An approval changes the conditions alone."""
+        self._fill_times(obj, old)
         conditions = (obj.get("status") or {}).get("conditions")
         obj["spec"] = old["spec"]
         status = {name: value for name, value in (old.get("status") or {}).items() if name != "conditions"}
         obj["status"] = status | ({"conditions": conditions} if conditions else {})
+
+    def _fill_times(self, obj: Object, old: Object) -> None:
+        """A condition has changed now, unless it says when, or was there with the same status (populateConditionTimestamps)."""
+        status, now = obj.get("status") or {}, rfc3339(self.clock.now())
+        if not status.get("conditions"):
+            return
+        since: dict[tuple[str, str], str] = {}
+        for row in (old.get("status") or {}).get("conditions") or ():
+            if row.get("lastTransitionTime"):
+                since.setdefault((row.get("type", ""), row.get("status", "")), row["lastTransitionTime"])
+        filled = [
+            {
+                **row,
+                "lastUpdateTime": row.get("lastUpdateTime") or now,
+                "lastTransitionTime": row.get("lastTransitionTime")
+                or since.get((row.get("type", ""), row.get("status", "")), now),
+            }
+            for row in status["conditions"]
+        ]
+        obj["status"] = {**status, "conditions": filled}
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
         return ("spec", "status.certificate") if subresource == "approval" else super().reset_paths(subresource)

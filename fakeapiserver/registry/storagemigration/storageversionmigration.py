@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import conditions_form
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -55,11 +56,11 @@ class StorageVersionMigrationStrategy(Strategy, kw_only=True):
             errors.append(field.invalid(path, revision, IMMUTABLE))
         if _is_true(status, "Succeeded") and _is_true(status, "Failed"):
             detail = "Both success and failed conditions cannot be true at the same time"
-            errors.append(field.invalid(_CONDITIONS, conditions, detail))
+            errors.append(field.invalid(_CONDITIONS, conditions_form(conditions or ()), detail))
         for state, word in (("Succeeded", "Success"), ("Failed", "Failed")):
             if _is_true(before, state) and not _is_true(status, state):
                 detail = f"{word} condition cannot be set to false once it is true"
-                errors.append(field.invalid(_CONDITIONS, conditions, detail))
+                errors.append(field.invalid(_CONDITIONS, conditions_form(conditions or ()), detail))
         return errors
 
     def table_row(self, obj: Object, now: float) -> Cells:

@@ -209,7 +209,8 @@ class Store:
         raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     async def _create(self, request: WriteRequest, obj: Object) -> Written:
-        for name in _NEVER_POSTED if not request.name else ("selfLink",):
+        # What a PUT or an apply makes loses its link only on its way into storage.
+        for name in _NEVER_POSTED if not request.name else () if request.dry_run else ("selfLink",):
             obj["metadata"].pop(name, None)
         if not request.applied:
             sent = obj

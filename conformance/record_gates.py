@@ -29,7 +29,7 @@ _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.MULTILINE)
 _CONSTANT: Final = re.compile(r'^\s*(\w+)\s+featuregate\.Feature = "(\w+)"$', re.MULTILINE)
 _SPECS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): \{\n((?:\t\t.*\n)+)\t\},$", re.MULTILINE)
-_NEEDS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([\w., \n\t]+?),?\s*\},$", re.MULTILINE)
+_NEEDS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([\w., \n\t]+?),?\s*\},(?: *//.*)?$", re.MULTILINE)
 
 Json = Any
 State = tuple[set[str], dict[tuple[str, str, str], Json]]

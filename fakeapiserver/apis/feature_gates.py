@@ -83,11 +83,23 @@ def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
             of_stage = (gate for gate, row in known.items() if row["stage"] == stage and gate not in _STAGES)
             switched = dict.fromkeys(of_stage, switches[all_of]) | switched
     gates = FeatureGates(version, switched)
+    problems = []
     for gate, row in known.items():
         lacking = [needed for needed in row.get("needs", ()) if gates.enabled(gate) and not gates.enabled(needed)]
         if lacking:
-            raise ValueError(f"{gate} is enabled, but depends on features that are disabled: [{' '.join(lacking)}]")
+            problems.append(f"{gate} is enabled, but depends on features that are disabled: [{' '.join(lacking)}]")
+    if problems:
+        raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     return gates
+
+
+def leaving_warnings(version: str, switches: Mapping[str, bool]) -> Iterator[str]:
+    """What upstream warns of where gates are switched that won't stay."""
+    said = {"GA": "GA", "DEPRECATED": "deprecated"}
+    for gate, on in switches.items():
+        if (row := _recorded(version).get(gate)) is not None and row["stage"] in said:
+            what = f"{said[row['stage']]} feature gate {gate}={str(on).lower()}"
+            yield f"Setting {what}. It will be removed in a future release."
 
 
 @lru_cache(maxsize=8)

@@ -171,10 +171,16 @@ def read_feature_gates(text: str) -> dict[str, bool]:
     """`A=true,kube:B=false`: each gate may have the name of its component in front."""
     gates = {}
     for item in read_list(text):
-        name, equals, value = item.partition("=")
+        component, colon, gate = item.rpartition(":")
+        if colon and component.strip() != "kube":
+            raise UsageError(f"component not registered: {component.strip()}")
+        name, equals, value = (part.strip() for part in gate.partition("="))
         if not equals:
-            raise UsageError(f"--feature-gates needs gates such as {FEATURE_GATES[0]}=true, not {item!r}")
-        gates[name.removeprefix("kube:").strip()] = read_boolean(value.strip())
+            raise UsageError(f"missing bool value for {name}")
+        try:
+            gates[name] = parse_bool(value)
+        except ValueError as problem:
+            raise UsageError(f"invalid value of {name}={value}, err: {problem}") from None
     return gates
 
 
@@ -351,6 +357,12 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
+    if parsed.config.feature_gates:
+        from fakeapiserver.apis.feature_gates import leaving_warnings
+
+        parsed.warnings += leaving_warnings(
+            minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates
+        )
     if unheeded or "runtime-config" in parsed.given:
         _check_unheeded(parsed, unheeded)
     return parsed

@@ -44,6 +44,15 @@ def test_a_gate_is_as_switched_or_as_recorded(switches: dict[str, bool], gate: s
             {"WorkloadWithJob": True},
             "WorkloadWithJob is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
+        (
+            {"DRADeviceTaintRules": True, "DRADeviceTaints": False},
+            "DRADeviceTaintRules is enabled, but depends on features that are disabled: [DRADeviceTaints]",
+        ),
+        (
+            {"AllAlpha": False, "GenericWorkload": False, "WorkloadWithJob": True, "GangScheduling": True},
+            "[GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload], "
+            "WorkloadWithJob is enabled, but depends on features that are disabled: [GenericWorkload]]",
+        ),
     ],
 )
 def test_what_cannot_be_switched_is_refused(switches: dict[str, bool], message: str) -> None:

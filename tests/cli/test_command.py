@@ -140,6 +140,28 @@ def test_upstreams_other_flags_are_accepted_with_a_warning() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("gates", "complaint"),
+    [
+        ("AllAlpha", "missing bool value for AllAlpha"),
+        ("kube:AllAlpha", "missing bool value for AllAlpha"),
+        ("AllAlpha=x", 'invalid value of AllAlpha=x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+        ("other:AllAlpha=true", "component not registered: other"),
+    ],
+)
+def test_gates_are_refused_in_upstreams_words(gates: str, complaint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse([f"--feature-gates={gates}"])
+    assert str(refused.value) == complaint
+
+
+def test_gates_that_will_be_removed_are_warned_of() -> None:
+    parsed = parse(["--kubernetes-version=1.34", "--feature-gates=DynamicResourceAllocation=false"])
+    assert parsed.warnings == [
+        "Setting GA feature gate DynamicResourceAllocation=false. It will be removed in a future release."
+    ]
+
+
 def test_gates_that_change_nothing_are_accepted_with_a_warning() -> None:
     parsed = parse(["--feature-gates=CBORServingAndStorage=true,AllAlpha=false,GangScheduling=false"])
     assert parsed.warnings == ["--feature-gates: GangScheduling has no effect here"]

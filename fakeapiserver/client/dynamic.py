@@ -193,7 +193,7 @@ class RawList:
         self.body = body
 
     def json(self) -> Object:
-        """The whole list object. ValueError when it is none."""
+        """The whole list object. ValueError if it isn't a list."""
         found: Object = _decoded(self.body, _decode_any)
         return found
 
@@ -204,7 +204,7 @@ class RawList:
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
-    """Of which revision a list is, and how it goes on."""
+    """A list's revision, and the token for its next page."""
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")

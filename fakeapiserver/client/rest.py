@@ -31,14 +31,14 @@ from fakeapiserver.transport.round_trip import Connection, Target, Transport, Tr
 Object = dict[str, Any]
 # A query's values; a bool becomes true or false, None, False and empty ones are left out. A sequence may name a key again.
 Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]
-# Told the headers of an answer, with names in lower case.
+# Called with the headers of an answer, whose names are in lower case.
 OnAnswer = Callable[[Mapping[str, str]], None]
 JSON: Final = "application/json"
 _MAX_RETRIES: Final = 10
 _MAX_REDIRECTS: Final = 10
-# Upstream acts as if a broken connection had said Retry-After: 1.
+# Upstream treats a broken connection as a Retry-After of one second.
 _BROKEN_SECONDS: Final = 1.0
-# What no line of a request's head may hold: another line.
+# Line breaks, which no line of a request's head may have.
 _BREAK: Final = re.compile(r"[\r\n\0]")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _decode: Final = msgspec.json.Decoder().decode
@@ -338,7 +338,7 @@ class RESTClient:
             await answer.finish()
 
     async def _ask(self, asked: "_Request", *, retries_broken: bool) -> Answer:
-        """The answer to the first try, or to the last of several. TransportError."""
+        """The answer to the only or to the last try. TransportError."""
         for attempt in range(_MAX_RETRIES + 1):
             try:
                 answer, credential = await self._follow(asked)
@@ -359,7 +359,7 @@ class RESTClient:
         raise AssertionError("unreachable: the last attempt answers or raises")
 
     async def _follow(self, asked: "_Request") -> tuple[Answer, Credential]:
-        """One try, to where redirects lead within the server: nobody else is told who asks."""
+        """One try, following redirects within the server only, so that no other server gets the credentials."""
         target = asked.target
         for _ in range(_MAX_REDIRECTS):
             answer, credential = await self._send(asked, target)
@@ -452,7 +452,7 @@ def _retry_after(answer: Answer) -> int | None:
 
 
 def _seconds(text: str) -> int | None:
-    """Dates aren't understood, as upstream understands none."""
+    """The seconds in a Retry-After header. Dates are ignored, as upstream does."""
     return int(text) if _INTEGER.fullmatch(text) else None
 
 

@@ -183,7 +183,7 @@ class Client:
     def request(
         self, method: str, path: str, *, body: Object | None = None, params: Mapping[str, str] | None = None
     ) -> Object:
-        """Any path, `/version` say."""
+        """Sends a request for any path, such as `/version`."""
         return self._loop.call(self._rest.request(method, path, body=body, params=params)).json()
 
     def logs(

@@ -22,7 +22,7 @@ _PAUSE_SECONDS: Final = 0.1
 
 @asynccontextmanager
 async def _told(why: str) -> AsyncGenerator[None, None]:
-    """A time limit says nothing by itself."""
+    """Gives a TimeoutError a message."""
     try:
         yield
     except TimeoutError as error:
@@ -41,7 +41,8 @@ async def poll_until(
 async def retry_on_conflict(
     work: Callable[[], Awaitable[T]], *, tries: int = _TRIES, sleep: Sleep = asyncio.sleep
 ) -> T:
-    """Does it again where somebody else wrote in between; `work` reads the object anew each time. The last StatusError (409)."""
+    """Runs `work`, which reads an object and writes it, again after each conflict. After `tries` runs it raises the last
+    StatusError (409)."""
     backoff = Backoff(0.01, 1.0, 1.0, 0.1)
     for left in reversed(range(tries)):
         try:
@@ -62,10 +63,10 @@ async def until(
     sleep: Sleep = asyncio.sleep,
     **selection: Unpack[ListOptions],
 ) -> Object | None:
-    """Watches the object called `name` until `condition` holds for it (None when it isn't there), and answers it.
+    """Watches the object called `name` until `condition` holds for it (None: it doesn't exist), and returns it.
 
-    No event is missed and nothing is polled; a watch that breaks off is begun anew. TimeoutError after `timeout` seconds, StatusError
-    and TransportError where the object can't be looked at, what `condition` raises."""
+    No event is missed and nothing is polled; a watch that breaks off is started again. TimeoutError after `timeout` seconds,
+    StatusError and TransportError if the object can't be read, and whatever `condition` raises."""
     selection["field_selector"] = f"metadata.name={name}"
     async with _told(f"the condition didn't hold for {name} within {timeout:g} seconds"), asyncio.timeout(timeout):
         while True:

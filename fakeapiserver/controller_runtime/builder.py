@@ -61,12 +61,12 @@ class Builder:
         return self
 
     def watches(self, kind: Kind, handler: EventHandler, *predicates: Predicate) -> Self:
-        """Another kind, of whose events `handler` makes requests."""
+        """Watches another kind; `handler` turns its events into requests."""
         self._watches.append(_Watch(gvk_for(kind), handler, predicates, False))
         return self
 
     def watches_metadata(self, kind: Kind, handler: EventHandler, *predicates: Predicate) -> Self:
-        """`watches`, of the objects' metadata only: cheaper where nothing else is read."""
+        """As `watches`, but gets only the objects' metadata, which is cheaper."""
         self._watches.append(_Watch(gvk_for(kind), handler, predicates, True))
         return self
 
@@ -76,7 +76,7 @@ class Builder:
         return self
 
     def with_event_filter(self, predicate: Predicate) -> Self:
-        """Of all that is watched, only what it wants."""
+        """Drops the events of all watches that the predicate rejects."""
         self._filters.append(predicate)
         return self
 

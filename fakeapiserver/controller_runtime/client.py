@@ -218,7 +218,7 @@ class Client:
     # ------------------------------------------------------------------------ writes
 
     async def create(self, obj: T) -> T:
-        """What was stored. StatusError."""
+        """Creates an object and returns what was stored. StatusError."""
 
         async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
             return await source.create(found, **options)

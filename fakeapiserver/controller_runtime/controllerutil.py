@@ -1,4 +1,4 @@
-"""What reconcilers do all the time (upstream: sigs.k8s.io/controller-runtime/pkg/controller/controllerutil)."""
+"""Functions that most reconcilers need (upstream: sigs.k8s.io/controller-runtime/pkg/controller/controllerutil)."""
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
@@ -10,7 +10,7 @@ from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.client import Client
 from fakeapiserver.controller_runtime.scheme import gvk_for, to_object
 
-# Makes an object what it is to be, in place; may be an `async def`.
+# Changes an object in place into what it should be; may be an `async def`.
 Mutate = Callable[[Object], Awaitable[None] | None]
 
 
@@ -28,7 +28,7 @@ class AlreadyOwnedError(ValueError):
 
 
 class OperationResult(StrEnum):
-    """What create_or_update did."""
+    """What create_or_update has done."""
 
     NONE = "unchanged"
     CREATED = "created"
@@ -54,7 +54,7 @@ def set_owner_reference(owner: Any, owned: Object, *, block_owner_deletion: bool
 
 
 def remove_owner_reference(owner: Any, owned: Object) -> None:
-    """Makes `owner` none of the owners. ValueError: it is none."""
+    """Removes `owner` from the owners. ValueError if it isn't one."""
     if not _references(owned):
         raise ValueError(f"{_kind(owned)} does not have any owner references")
     reference = _named(owner)

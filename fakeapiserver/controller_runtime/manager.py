@@ -45,7 +45,7 @@ class Runnable(Protocol):
     leadership is won, and goes on without it."""
 
     def run(self) -> Coroutine[Any, Any, None]:
-        """Until it is cancelled. What it raises ends the manager; to return is fine."""
+        """Runs until it is cancelled or done. An exception ends the manager."""
 
 
 class _Order(IntEnum):
@@ -157,7 +157,7 @@ class Manager:
         self._names.add(name)
 
     def add_metrics_server_extra_handler(self, path: str, application: Application) -> None:
-        """Another page of the metrics server, an ASGI application. ValueError: the path is taken."""
+        """Adds a page, an ASGI application, to the metrics server. ValueError if the path is taken."""
         if path in self._pages:
             raise ValueError(f"can't register extra handler for duplicate path {path!r} on metrics http server")
         self._pages[path] = application

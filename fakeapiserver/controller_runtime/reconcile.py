@@ -1,4 +1,4 @@
-"""What a controller is asked to do, and what it answers (upstream: sigs.k8s.io/controller-runtime/pkg/reconcile)."""
+"""A reconciler's interface: Request in, Result out (upstream: sigs.k8s.io/controller-runtime/pkg/reconcile)."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Request(NamedTuple):
-    """The object that is to be looked at. `namespace` is "" for what is in none."""
+    """The object to reconcile. `namespace` is "" for cluster-scoped objects."""
 
     namespace: str
     name: str

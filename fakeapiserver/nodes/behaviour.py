@@ -1,4 +1,4 @@
-"""What the containers of simulated pods do, as a test scripts it."""
+"""What the containers of simulated pods do: a test's scripts."""
 
 import asyncio
 import inspect
@@ -17,14 +17,14 @@ from fakeapiserver.nodes.commands import Run, run_of
 
 
 class Writable(Protocol):
-    """A stream to a client. BrokenPipeError when it is gone."""
+    """A stream to a client. BrokenPipeError if the client has disconnected."""
 
     def write(self, data: str | bytes) -> int: ...
 
 
 class Call(Struct, frozen=True):
-    """What a scripted command is called with, as a program is: it reads `stdin` and writes to `stdout` and `stderr`. `command` is empty
-    for who attaches. `size`: columns and rows of the terminal, once they are known."""
+    """The argument of a scripted command, which reads `stdin` and writes to `stdout` and `stderr` as a program does. `command` is
+    empty for attach. `size` returns the columns and rows of the terminal, None as long as they aren't known."""
 
     namespace: str
     pod: str
@@ -38,19 +38,19 @@ class Call(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """What a command prints, and how it ends."""
+    """What a command prints, and its exit code."""
 
     stdout: str | bytes = ""
     stderr: str | bytes = ""
     exit_code: int = 0
 
 
-# Answers an exit code (None: 0), what it prints, or both. Runs in a thread of its own; SystemExit is its exit code.
+# Returns an exit code (None: 0), what the command prints, or both. Runs in a thread of its own; SystemExit sets the exit code.
 Command = Callable[[Call], int | str | bytes | Output | None]
-# Lines and when they are printed, in seconds after the container's start, in order.
+# Lines with the time at which they are printed, in seconds after the container's start and in order.
 Lines = Iterable[tuple[float, str]]
 Log = str | Sequence[tuple[float, str]] | Callable[[int], str | Lines]
-# A port answers: these bytes once something was said, whoever listens at "host:port", or a function that has the connection.
+# What answers at a port: bytes, sent when the client has sent something; a server at "host:port"; or a function that gets the connection.
 Port = (
     bytes
     | str
@@ -60,8 +60,8 @@ Port = (
 
 
 class Failing(Struct, frozen=True):
-    """A probe says no: from `after` until `until` (seconds after the container's start; None: for good), no more than so many times.
-    message: what is told of it; "": what a probe of its kind says."""
+    """When a probe fails: from `after` until `until`, in seconds after the container's start (None: for ever), at most `times` times.
+    `message` is in its events; "": the message that such a probe has by default."""
 
     after: float = 0.0
     until: float | None = None
@@ -70,35 +70,37 @@ class Failing(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """What a lifecycle hook does: it takes so many seconds, and fails where it has an error."""
+    """What a lifecycle hook does: it takes `seconds`, and fails if it has an `error`."""
 
     seconds: float = 0.0
     error: str = ""
 
 
 class ContainerBehaviour(Struct, frozen=True):
-    """One container's. Times in seconds of the cluster's clock.
+    """What one container does. Times are in seconds of the cluster's clock.
 
-    starts_after: the image is pulled and the container made.
-    pull_error: the image never comes, with this message; "" it does.
-    runs_for: until it ends by itself; None: it runs until it is stopped.
-    exit_codes: of its first run, its second …; the last goes for all further ones.
-    message: its termination message.
-    ready_after: its start, when its readiness probe says yes; None: never. Where no probe is defined it is ready at once.
-    started_after: its start, when its startup probe says yes; None: never.
-    unhealthy_after: its start, when its liveness probe begins to say no; None: never.
-    probes: how its probes fail, by their kinds: startup, readiness, liveness.
-    pre_stop, post_start: its hooks; None: as their handlers plainly say (sleep, exec of a plain command), else at once and well.
-    stops_after: being told to stop, at most the grace period.
-    stop_exit_code: then; 143 is SIGTERM's.
-    resizes_after: being given other resources, it has them.
-    resize_error: it never has, with this message; resize_infeasible: its node never gives them.
-    admission_error: the node refuses its pod, with this message.
-    usage: what it uses of its node's resources (memory, ephemeral-storage, pids), for evictions.
-    log: what it prints: text at its start, or lines with the seconds after it; or a function of the number of restarts that gives either.
-    exec: a function, or what commands (their words with a blank between) print. "": any other command.
-    attach: a function; None: who attaches sees the log, and what is typed is echoed.
-    ports: who answers at a port of the pod; 0: at any other.
+    - starts_after: how long pulling the image and making the container take.
+    - pull_error: pulling the image fails with this message; "": it succeeds.
+    - runs_for: how long it runs; None: until it is stopped.
+    - exit_codes: of its first run, its second, and so on; the last one is for all further runs.
+    - message: its termination message.
+    - ready_after: when its readiness probe succeeds, counted from its start; None: never. Without a probe it is ready at once.
+    - started_after: when its startup probe succeeds, counted from its start; None: never.
+    - unhealthy_after: when its liveness probe begins to fail, counted from its start; None: never.
+    - probes: how its probes fail, by kind: startup, readiness, liveness.
+    - pre_stop, post_start: its hooks; None: simple handlers (sleep, exec of a simple command) do what they say, all others succeed at
+      once.
+    - stops_after: how long it takes to stop, at most the grace period.
+    - stop_exit_code: its exit code when it is stopped; 143 is SIGTERM's.
+    - resizes_after: how long it takes to get other resources.
+    - resize_error: its resize fails with this message; resize_infeasible: its node refuses the resize with this message.
+    - admission_error: the node refuses its pod with this message.
+    - usage: what it uses of its node's resources (memory, ephemeral-storage, pids), for evictions.
+    - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of restarts that returns
+      either.
+    - exec: a function, or a table from commands (words joined by blanks) to what they print; "" is for all other commands.
+    - attach: a function; None: the client sees the log, and its input is echoed.
+    - ports: what answers at each port of the pod; 0 is for all other ports.
     """
 
     starts_after: float = 0.0
@@ -125,7 +127,7 @@ class ContainerBehaviour(Struct, frozen=True):
     ports: Mapping[int, Port] = field(default_factory=dict)
 
     def exit_code(self, restarts: int) -> int:
-        """Of the run after so many restarts."""
+        """The exit code of the run after so many restarts."""
         return self.exit_codes[min(restarts, len(self.exit_codes) - 1)]
 
 
@@ -152,7 +154,7 @@ class _Rule(Struct, frozen=True):
 
 
 class Behaviours:
-    """The scripts of a cluster: of those that match, each says what it names, the last one last."""
+    """The scripts of a cluster. Each that matches a container sets the fields that it names; later ones override earlier ones."""
 
     def __init__(self) -> None:
         self._rules: list[_Rule] = []
@@ -160,9 +162,8 @@ class Behaviours:
     def add(
         self, *, namespace: str = "", name: str = "", selector: str = "", container: str = "", **changes: Any
     ) -> None:
-        """Changes what containers do, by fields of ContainerBehaviour: of pods in `namespace`, called `name`, selected by
-        `selector`, of containers called `container`; what isn't said is any. ValueError for what is no selector, TypeError for
-        a field there isn't."""
+        """Sets fields of ContainerBehaviour for containers called `container`, in pods called `name` in `namespace` whose labels match
+        `selector`; what is left empty matches any. ValueError for an invalid selector or value, TypeError for an unknown field."""
         replace(_RUNS, **changes)
         if any(inspect.iscoroutinefunction(changes.get(name)) for name in ("exec", "attach")):
             raise ValueError("exec and attach take plain functions: they run in a thread of their own")
@@ -173,12 +174,13 @@ class Behaviours:
         self._rules.append(_Rule(namespace, name, labels.parse(selector), container, changes))
 
     def clear(self) -> None:
-        """Nothing is scripted any more."""
+        """Removes all scripts."""
         self._rules.clear()
 
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
-        """`main`: it is no init container. Unscripted it does what its command plainly says; else it ends at once with success where
-        something waits for its end (init containers, jobs), and runs until it is stopped elsewhere."""
+        """What a container of the pod does; `main`: it is no init container. An unscripted container does what its command says, if that
+        is simple. Otherwise it succeeds at once if something waits for its end (init containers, jobs), and else runs until it is
+        stopped."""
         found = _unscripted(pod, container, main=main)
         for rule in self._rules:
             if rule.matches(pod, container):

@@ -93,7 +93,9 @@ class CustomKind:
         self.structural.default(obj)
 
     def default(self, obj: Object) -> None:
-        self.structural.default(obj)
+        """What says that it is of another kind gets none: it is refused."""
+        if obj.get("kind") == self.gvk.kind:
+            self.structural.default(obj)
 
     def type_errors(self, obj: Object) -> ErrorList:
         """An object of another kind."""

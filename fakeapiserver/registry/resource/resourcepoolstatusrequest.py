@@ -9,7 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.internal_form import conditions_form, internal_form
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.declarative import (
     list_errors,
@@ -100,7 +100,8 @@ def _status_errors(status: Object, old: Object) -> ErrorList:
         return [*errors, field.too_many(path, len(conditions), _MAX_CONDITIONS)]
     kinds = [row.get("type", "") for row in conditions]
     twice = (i for i, kind in enumerate(kinds) if kind in kinds[:i])
-    return errors + [field.duplicate(path.index(i), conditions[i]) for i in twice]
+    shown = conditions_form(conditions)
+    return errors + [field.duplicate(path.index(i), shown[i]) for i in twice]
 
 
 def _pool_errors(pool: Object, path: Path) -> ErrorList:

@@ -68,7 +68,7 @@ def guards(
         if resource.group == "resource.k8s.io" and resource.resource in ("resourceclaims", "resourceclaimtemplates"):
             from fakeapiserver.registry.resource.claim_access import ClaimAccess
 
-            return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None)
+            return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None, features.version)
         if resource.group == "certificates.k8s.io" and resource.resource == "podcertificaterequests":
             from fakeapiserver.registry.certificates.signer_access import SignerAccess
 

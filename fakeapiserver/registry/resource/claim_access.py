@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
@@ -19,16 +20,18 @@ from fakeapiserver.registry.resource.claim_status_validation import device_id
 GROUP: Final = "resource.k8s.io"
 _STATUS: Final = Path("status")
 _LABEL: Final = "resource.kubernetes.io/admin-access"
-_DETAIL: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
+_LABEL_OF_1_33: Final = "resource.k8s.io/admin-access"
 _ACCOUNT: Final = "system:serviceaccount:"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 
 
 class ClaimAccess(Guard):
-    """The guard of claims and their templates. `authorizer` is asked who may tell of devices; None: everybody may."""
+    """The guard of claims and their templates. `authorizer` is asked who may tell of devices; None: everybody may. `version`
+    is the server's."""
 
-    def __init__(self, objects: Getter, authorizer: Authorizer | None) -> None:
+    def __init__(self, objects: Getter, authorizer: Authorizer | None, version: str = NEWEST) -> None:
         self._objects, self._authorizer = objects, authorizer
+        self._label = _LABEL if version >= "v1.34" else _LABEL_OF_1_33
 
     async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
         of_status = request.subresource == "status"
@@ -46,7 +49,10 @@ class ClaimAccess(Guard):
             return []
         namespace = self._objects.get("namespaces", "", metadata(obj).get("namespace", ""))
         labels = metadata(namespace).get("labels") if namespace is not None else None
-        return [] if (labels or {}).get(_LABEL) == "true" else [forbidden(path, _DETAIL)]
+        if (labels or {}).get(self._label) == "true":
+            return []
+        detail = f"admin access to devices requires the `{self._label}: true` label on the containing namespace"
+        return [forbidden(path, detail)]
 
     async def _binding_errors(
         self, request: WriteRequest, authorizer: Authorizer, status: Object, old: Object

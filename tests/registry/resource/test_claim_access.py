@@ -51,3 +51,18 @@ def test_what_else_is_wrong_is_told_too() -> None:
     request: Any = Request("")
     errors = asyncio.run(ClaimAccess(plain, None).errors(request, CLAIM, None, [required("x")]))
     assert [error.field for error in errors] == ["spec.devices.requests[1].adminAccess", "x"]
+
+
+@pytest.mark.parametrize(
+    ("version", "label", "allowed"),
+    [
+        ("v1.33", "resource.k8s.io/admin-access", True),
+        ("v1.33", "resource.kubernetes.io/admin-access", False),
+        ("v1.34", "resource.k8s.io/admin-access", False),
+    ],
+)
+def test_the_label_had_another_domain(version: str, label: str, allowed: bool) -> None:
+    namespaces: Any = Namespaces({label: "true"})
+    request: Any = Request("")
+    errors = asyncio.run(ClaimAccess(namespaces, None, version).errors(request, CLAIM, None, []))
+    assert (not errors) == allowed

@@ -37,7 +37,7 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
 
 def _code_point(char: str) -> str:
     """Go's %#U."""
-    return f"U+{ord(char):04X} '{char}'"
+    return f"U+{ord(char):04X} '{char}'" if char.isprintable() else f"U+{ord(char):04X}"
 
 
 class _Parser:

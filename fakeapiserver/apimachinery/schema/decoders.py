@@ -22,6 +22,8 @@ class DecodeError(ValueError):
 
 
 _MAX_STRICT_ERRORS: Final = 100
+_EXACT: Final = 1 << 53
+"""Whole numbers up to this are what they are as float64, too."""
 _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
@@ -151,7 +153,7 @@ def number(go_type: str) -> GoType:
 
     def decode(value: Any, state: State) -> Any:
         if isinstance(value, int | float) and type(value) is not bool:
-            return value
+            return value if -_EXACT <= value <= _EXACT else float(value)
         if value is not None:
             state.save(value, go_type)
         return 0

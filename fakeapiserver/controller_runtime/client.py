@@ -76,10 +76,10 @@ class APIReader:
 
 
 class Interceptor(Protocol):
-    """Stands before every write: looks at it, changes it, refuses it by raising, or does something else.
+    """Intercepts every write: it may inspect or change it, refuse it by raising, or do something else instead.
 
-    `write` does what was asked; `verb` is create, update, patch, apply, delete or deletecollection. Who wants to stand before reads
-    gives the client another Reader: `client.with_options(reader=Mine(client.reader))`."""
+    `write` does the write; `verb` is create, update, patch, apply, delete or deletecollection. To intercept reads, give the client
+    another Reader: `client.with_options(reader=Mine(client.reader))`."""
 
     async def __call__(
         self, verb: str, obj: Object, subresource: str, write: Callable[[Object], Awaitable[Object]]
@@ -87,10 +87,10 @@ class Interceptor(Protocol):
 
 
 class Client:
-    """Objects are dicts, or of types that `scheme.kind` decorates: what goes in as one comes out as one.
+    """Reads and writes objects. They are dicts, or of types that `scheme.kind` decorates; answers have the type of the argument.
 
-    reader: the manager's cache, or an APIReader. What was written shows in the cache a moment later only.
-    namespace: the only one of namespaced objects; they needn't name it. "" is any.
+    reader: the manager's cache, or an APIReader. The cache shows a write only a moment later.
+    namespace: the only namespace that it works in, which objects needn't name; "": any.
     field_owner: the fieldManager of every write.
     field_validation: Strict, Warn or Ignore, for every write.
     dry_run: nothing is stored.

@@ -17,11 +17,11 @@ class Request(NamedTuple):
 
 
 class Result(Struct, frozen=True):
-    """What is to happen next with the request.
+    """What happens next with the request.
 
-    requeue_after: seconds until it is looked at again; 0: when something changes.
-    requeue: look again soon, later with each time in a row.
-    priority: of that; None: the one it had.
+    requeue_after: seconds until it is reconciled again; 0: when something changes.
+    requeue: reconcile it again soon, with a delay that grows with each time in a row.
+    priority: the priority of that; None: the same as before.
     """
 
     requeue_after: float = 0.0
@@ -34,13 +34,13 @@ class Reconciler(Protocol):
     """Brings the world closer to what the object wants."""
 
     async def reconcile(self, request: Request) -> Result | None:
-        """None is Result(). What it raises is logged, and the request tried again, later each time; not after TerminalError.
+        """None means Result(). An exception is logged, and the request is retried with a growing delay, except after TerminalError.
 
-        The object may be gone; nothing is told of what changed: look at how things are."""
+        The object may be gone. A request doesn't say what has changed: look at the present state."""
 
 
 class TerminalError(Exception):
-    """Trying again is of no use until something changes. Another exception that is raised `from` one is terminal too."""
+    """Raised if a retry is useless until something changes. An exception that is raised `from` one is terminal, too."""
 
     def __str__(self) -> str:
         return f"terminal error: {super().__str__()}"

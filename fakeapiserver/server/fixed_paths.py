@@ -188,10 +188,14 @@ class FixedPaths:
         features = self._table.scheme.features
         absent = {path for path, gate in discovery.GATED_PAGES.items() if not features.enabled(gate)}
         paths = [path for path in status_pages.PATHS if path not in absent]
+        if not (features.at_least("v1.35") or status_pages.takes_text(request)):
+            return status_pages.text_only()
         return status_pages.statusz(request, self._version_facts, started=server.started, now=server.now(), paths=paths)
 
     def _flagz(self, request: Request) -> Response:
         request.supported = self._server.media_types
+        if not (self._table.scheme.features.at_least("v1.35") or status_pages.takes_text(request)):
+            return status_pages.text_only()
         return status_pages.flagz(request, self._server.flags)
 
     @property

@@ -16,6 +16,7 @@ from fakeapiserver.endpoints.request import Request, Response
 COMPONENT: Final = "apiserver"
 PATHS: Final = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
 _TEXT: Final = "text/plain"
+_TEXT_PARAMETERS: Final[tuple[dict[str, str], ...]] = ({}, {"charset": "utf-8"})
 _WARNING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees"
     " and is for debugging purposes only."
@@ -59,6 +60,20 @@ def statusz(
     }
     text = "\n" + "".join(f"{name}  {value}\n" for name, value in lines.items())
     return _page(request, "Statusz", document, text, component)
+
+
+def text_only() -> Response:
+    """What those who don't ask for text got until 1.34 (upstream: k8s.io/component-base/zpages/httputil)."""
+    return Response(406, b"media type not acceptable, must be: text/plain\n", "text/plain; charset=utf-8")
+
+
+def takes_text(request: Request) -> bool:
+    """Whether the client asks for plain text, or for anything."""
+    clauses = accept.parse(request.header(b"accept") or "")
+    return any(
+        clause.takes(_TEXT) and {name: value.lower() for name, value in clause.parameters.items()} in _TEXT_PARAMETERS
+        for clause in clauses
+    )
 
 
 def flagz(request: Request, flags: Mapping[str, object], component: str = COMPONENT) -> Response:

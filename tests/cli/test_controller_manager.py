@@ -92,7 +92,7 @@ def test_a_wrong_command_line_is_refused(arguments: list[str], message: str) -> 
 async def _account(config: str, name: str, namespace: str) -> None:
     async with RESTClient(kubeconfig.load(config)) as rest:
         accounts = DynamicClient(rest).resource(ACCOUNTS, namespace)
-        await wait.until(accounts, lambda account: account is not None, name=name)
+        await wait.until(accounts, lambda account: account is not None, name=name, timeout=120)
 
 
 def _table() -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def _pod(config: str, condition: str) -> Object:
             statuses = (pod or {}).get("status", {}).get("containerStatuses") or ()
             return any(condition in json.dumps(status["state"]) for status in statuses)
 
-        found = await wait.until(pods, holds, name="web")
+        found = await wait.until(pods, holds, name="web", timeout=120)
         assert found is not None
         return found
 
@@ -134,4 +134,4 @@ def test_the_server_asks_their_kubelets() -> None:
 async def _node(config: str) -> None:
     async with RESTClient(kubeconfig.load(config)) as rest:
         found = DynamicClient(rest).resource(GroupVersionResource("", "v1", "nodes"))
-        await wait.until(found, lambda node: node is not None, name="node-1")
+        await wait.until(found, lambda node: node is not None, name="node-1", timeout=120)

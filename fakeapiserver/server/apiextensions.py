@@ -382,6 +382,7 @@ class CustomResources:
         stored_schema = _schema_of(next(other for other in spec["versions"] if other["name"] == stored.gvk.version))
         indexed = [path for other in spec["versions"] if other.get("served") for path in _selectable(other)]
         strategy = CustomResourceStrategy(
+            features=self._scopes.table.scheme.features,
             kind=kind,
             namespaced=spec["scope"] == "Namespaced",
             scale=subresources.get("scale") or {},

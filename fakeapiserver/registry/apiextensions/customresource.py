@@ -36,10 +36,8 @@ class CustomResourceStrategy(Strategy, kw_only=True):
     create_checks: tuple[MetaCheck, ...] = ("spec",)
     update_meta_checks: tuple[MetaCheck, ...] = ()
     status_meta_checks: tuple[MetaCheck, ...] = ()
-
-    def reset_paths(self, subresource: str) -> tuple[str, ...]:
-        """A status write can't own spec nor anything of metadata."""
-        return ("spec", "metadata") if subresource == "status" else super().reset_paths(subresource)
+    status_reset_fields: tuple[str, ...] = ("spec", "metadata")
+    status_disowned_until: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"v1.35": ("spec",)})
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         ignored = ("metadata", "kind", "apiVersion")

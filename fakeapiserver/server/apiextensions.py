@@ -268,7 +268,8 @@ class CustomResources:
         if "True" not in (condition(obj, "NamesAccepted"), condition(obj, "Established")):
             self._unpublish(name)
             return
-        spec = hashlib.sha256(msgspec.msgpack.encode(obj["spec"])).digest()
+        # in the order of names: a merge patch changes that of the fields
+        spec = hashlib.sha256(msgspec.msgpack.encode(obj["spec"], order="deterministic")).digest()
         state = _State(spec, obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
         known = self._states.get(name)
         if known == state:

@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.quantity_fields import POD_TEMPLATE, same
 from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
@@ -66,7 +67,7 @@ class DaemonSetStrategy(WithPods, kw_only=True):
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
-        changed = obj["spec"]["template"] != old["spec"]["template"]
+        changed = not same(obj["spec"]["template"], old["spec"]["template"], POD_TEMPLATE)
         _set_template_generation(obj, _template_generation(old) + changed)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.quantity_fields import CLAIM, IN_STATEFUL_SET, QuantityFields, same
 from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
@@ -48,6 +49,8 @@ _NEGATIVE_LIMIT: Final = (
 
 
 class StatefulSetStrategy(WithPods, kw_only=True):
+    quantity_fields: QuantityFields = IN_STATEFUL_SET
+
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
@@ -87,7 +90,7 @@ class StatefulSetStrategy(WithPods, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"], self._options_beside(old["spec"]["template"]))
-        if _immutable_part(obj["spec"]) != _immutable_part(old["spec"]):
+        if not same(_immutable_part(obj["spec"]), _immutable_part(old["spec"]), {"volumeClaimTemplates": {"*": CLAIM}}):
             errors.append(field.forbidden(SPEC, _IMMUTABLE))
         return errors
 

@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import cron, field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
+from fakeapiserver.apis.quantity_fields import IN_CRON_JOB, QuantityFields
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.batch.job import default_failure_policy, default_job_spec
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
@@ -35,6 +36,7 @@ _ZONE_IN_SCHEDULE: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone f
 
 class CronJobStrategy(WithPods, kw_only=True):
     pod_spec_path: FieldPath = ("spec", "jobTemplate", "spec", "template", "spec")
+    quantity_fields: QuantityFields = IN_CRON_JOB
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.quantity_fields import POD_SPEC, POD_TEMPLATE, same
 from fakeapiserver.registry.batch.job_policy_validation import (
     pod_failure_policy_errors,
     shown_failure_policy,
@@ -110,8 +111,10 @@ def _template_update_errors(
         expected = _with_scheduling_of(expected, template)
     if not (waits and resources):
         shown = internal_form(template, "PodTemplateSpec")
-        return [] if template == expected else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
-    if _with_resources_of(expected["spec"], template["spec"]) == template["spec"]:
+        return (
+            [] if same(template, expected, POD_TEMPLATE) else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
+        )
+    if same(_with_resources_of(expected["spec"], template["spec"]), template["spec"], POD_SPEC):
         return []
     return [field.invalid(_SPEC.child("template.spec"), internal_form(template["spec"], "PodSpec"), IMMUTABLE)]
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import FieldPath, Object, annotations, metadata
+from fakeapiserver.apis.quantity_fields import IN_POD, QuantityFields
 from fakeapiserver.registry.core import pod_qos
 from fakeapiserver.registry.core.apparmor_annotations import add_apparmor_annotations
 from fakeapiserver.registry.core.mirror_pod import mirror_update_errors
@@ -43,6 +44,7 @@ _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephem
 
 class PodStrategy(WithPods, kw_only=True):
     pod_spec_path: FieldPath = ("spec",)
+    quantity_fields: QuantityFields = IN_POD
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})

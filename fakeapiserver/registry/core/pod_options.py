@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import FieldPath, Object
 from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.apis.quantity_fields import IN_WORKLOAD, QuantityFields
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.core.pod_template import CONTAINER_LISTS, containers_of, drop_mounts, volume_names
 from fakeapiserver.registry.generic.strategy import Strategy
@@ -76,6 +77,7 @@ class WithPods(Strategy, kw_only=True):
     gated_since: Mapping[str | FieldPath, str] = field(default_factory=lambda: {"ContainerRestartRules": "v1.34"})
     # The path of the object's PodSpec.
     pod_spec_path: FieldPath = ("spec", "template", "spec")
+    quantity_fields: QuantityFields = IN_WORKLOAD
 
     def __post_init__(self) -> None:
         self.pod_options = pod_options(self.features)

@@ -10,6 +10,7 @@ from fakeapiserver.admission.tolerations import toleration_errors
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.quantity_fields import CONTAINER, POD_SPEC, same
 from fakeapiserver.apis.spec_difference import difference
 from fakeapiserver.registry.core.affinity_validation import (
     affinity_errors,
@@ -228,12 +229,12 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
     if final:
         return errors
     errors += _tolerations_update_errors(spec, before, options) + _gate_errors(spec, before)
-    if spec == before:
+    if same(spec, before, POD_SPEC):
         return errors
     if before.get("schedulingGates"):
         errors += narrowed_errors(spec, before, SPEC)
     munged = _with_what_may_change(spec, before)
-    if munged != before:
+    if not same(munged, before, POD_SPEC):
         told = f"pod updates may not change fields other than {_UPDATABLE}"
         detail = difference(told, before, munged, "PodSpec")
         errors.append(field.forbidden(SPEC, detail))
@@ -270,7 +271,7 @@ def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) 
         start, now = f"existing ephemeral containers {field.go_quote(container['name'])}", known.get(container["name"])
         if now is None:
             errors.append(field.forbidden(path, f"{start} may not be removed\n"))
-        elif now != container:
+        elif not same(now, container, CONTAINER):
             detail = difference(f"{start} may not be changed", container, now, "EphemeralContainer")
             errors.append(field.forbidden(path, detail))
     return errors

@@ -5,6 +5,7 @@ Upstream: pkg/registry/core/podtemplate/strategy.go.
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
+from fakeapiserver.apis.quantity_fields import IN_POD_TEMPLATE, QuantityFields
 from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod_template import default_pod_template
 from fakeapiserver.registry.core.pod_validation import pod_template_errors
@@ -15,6 +16,7 @@ from fakeapiserver.registry.generic.table_cells import container_cells, format_l
 
 class PodTemplateStrategy(WithPods, kw_only=True):
     pod_spec_path: FieldPath = ("template", "spec")
+    quantity_fields: QuantityFields = IN_POD_TEMPLATE
 
     def default(self, obj: Object, version: str) -> None:
         default_pod_template(obj.setdefault("template", {}), image_volumes=self.pod_options.image_volumes)

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
+from fakeapiserver.apis.quantity_fields import NO_QUANTITIES, QuantityFields, same
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
@@ -59,6 +60,8 @@ class Strategy(Struct, kw_only=True):
     allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
+    # Where the object has quantities: one that is only written otherwise is no change.
+    quantity_fields: QuantityFields = NO_QUANTITIES
     # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
     # The rules for updates tell an empty list or map from an absent one (where upstream compares with nil).
@@ -265,7 +268,7 @@ class Strategy(Struct, kw_only=True):
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
         """Whether an update raises metadata.generation."""
-        return self.has_generation and spec_changed(obj, old)
+        return self.has_generation and spec_changed(obj, old, quantity_fields=self.quantity_fields)
 
     def shows_more_than_stored(self, obj: Object) -> bool:
         """Whether reading a new object fills in what its creation didn't store: the first update stores it then, whatever it is."""
@@ -354,8 +357,15 @@ def _value_at(obj: Object, path: str) -> str:
 
 
 def spec_changed(
-    obj: Object, old: Object, ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion")
+    obj: Object,
+    old: Object,
+    ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion"),
+    quantity_fields: QuantityFields = NO_QUANTITIES,
 ) -> bool:
     """Whether anything but metadata and status differs, which raises the generation."""
     keys = obj.keys() | old.keys()
-    return any(obj.get(key) != old.get(key) for key in keys if key not in ignored)
+    return any(
+        not same(obj.get(key), old.get(key), quantity_fields.get(key, NO_QUANTITIES))
+        for key in keys
+        if key not in ignored
+    )

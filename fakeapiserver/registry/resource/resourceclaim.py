@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apis.conversion_resource import OLDER_VERSIONS
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.quantity_fields import CLAIM_OF_DEVICES, same
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts, TextKeepingStrategy
 from fakeapiserver.registry.generic.strategy import Cells
@@ -41,16 +42,16 @@ class ResourceClaimStrategy(TextKeepingStrategy, kw_only=True):
         return claim_spec_errors(obj["spec"], SPEC, device_features(self.features))
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
+        if same(obj["spec"], old["spec"], CLAIM_OF_DEVICES) and not self.texts.differ(obj, old, "spec"):
             return []
         errors = [field.invalid(SPEC, internal_form(obj["spec"], "ResourceClaimSpec"), IMMUTABLE)]
         return errors if self.features.at_least("v1.35") else errors + self.validate(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, before = obj.get("status") or {}, old.get("status") or {}
-        same = status.get("allocation") == before.get("allocation")
-        same = same and not self.texts.differ(obj, old, "status", "allocation")
-        return claim_status_errors(obj, status, before, allocates=not same)
+        same_allocation = status.get("allocation") == before.get("allocation")
+        same_allocation = same_allocation and not self.texts.differ(obj, old, "status", "allocation")
+        return claim_status_errors(obj, status, before, allocates=not same_allocation)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)

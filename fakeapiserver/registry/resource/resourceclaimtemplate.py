@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.quantity_fields import CLAIM_OF_DEVICES, same
 from fakeapiserver.registry.core.template_metadata import template_meta_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.raw_texts import RawTexts, TextKeepingStrategy
@@ -36,7 +37,7 @@ class ResourceClaimTemplateStrategy(TextKeepingStrategy, kw_only=True):
         )
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        if obj["spec"] == old["spec"] and not self.texts.differ(obj, old, "spec"):
+        if same(obj["spec"], old["spec"], {"spec": CLAIM_OF_DEVICES}) and not self.texts.differ(obj, old, "spec"):
             return []
         errors = [field.invalid(SPEC, internal_form(obj["spec"], "ResourceClaimTemplateSpec"), IMMUTABLE)]
         return errors if self.features.at_least("v1.35") else errors + self.validate(obj)

@@ -6,6 +6,7 @@ Upstream: pkg/registry/resource/resourceslice/strategy.go; what is valid is in s
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.quantity_fields import IN_RESOURCE_SLICE, QuantityFields
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.resource.device_fields import effects_of
@@ -13,6 +14,8 @@ from fakeapiserver.registry.resource.slice_validation import slice_errors
 
 
 class ResourceSliceStrategy(Strategy, kw_only=True):
+    quantity_fields: QuantityFields = IN_RESOURCE_SLICE
+
     def default(self, obj: Object, version: str) -> None:
         for device in obj["spec"].get("devices") or ():
             for mapping in (device.get("basic", device).get("nodeAllocatableResourceMappings") or {}).values():

@@ -104,7 +104,7 @@ _SAID: Final = (
     ),
     _Said(
         "v1.33",
-        re.compile(r"\.ownerReferences\[\d+\]\.(?:kind|name|uid)$"),
+        re.compile(r"\.ownerReferences\.(?:kind|name|uid)$"),
         lambda error: [replace(error, detail=f"{error.field.rpartition('.')[2]} must not be empty")],
         reason="FieldValueInvalid",
         detail="must not be empty",

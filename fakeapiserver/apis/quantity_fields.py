@@ -69,11 +69,12 @@ def same(new: Any, old: Any, fields: QuantityFields | None) -> bool:
         return True
     if fields is None:
         return amount(new) == amount(old)
-    below = fields
+    if not fields:
+        return False  # the values differ, and nothing below them is a quantity
     if isinstance(new, dict) and isinstance(old, dict):
-        every = below.get("*", NO_QUANTITIES)
-        return new.keys() == old.keys() and all(same(new[key], old[key], below.get(key, every)) for key in new)
+        every = fields.get("*", NO_QUANTITIES)
+        return new.keys() == old.keys() and all(same(new[key], old[key], fields.get(key, every)) for key in new)
     if isinstance(new, list) and isinstance(old, list):
-        every = below.get("*", NO_QUANTITIES)
+        every = fields.get("*", NO_QUANTITIES)
         return len(new) == len(old) and all(same(now, then, every) for now, then in zip(new, old, strict=True))
     return False

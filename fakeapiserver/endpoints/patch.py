@@ -316,7 +316,8 @@ def _unknown_elsewhere(patched: Object, found: GroupVersionKind, scope: RequestS
 
 
 def _by_name(value: Any) -> Any:
-    """A copy with the members of objects in the order of their names: a merge patch's result takes a way through text and Go's maps."""
+    """A copy with the members of objects in the order of their names, since a merge patch's result goes through text and Go's maps.
+    An object with repeated names (json.Repeated, no plain dict) stays as it is, for the decoder to report them."""
     if type(value) is dict:
         return {key: _by_name(value[key]) for key in sorted(value)}
     return [_by_name(item) for item in value] if type(value) is list else value

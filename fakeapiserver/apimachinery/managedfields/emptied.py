@@ -20,19 +20,23 @@ def emptied(schema: TypedSchema, old: Any, new: Any, empties: Empties) -> FieldS
     out: FieldSet = {}
     for steps in empties:
         path = _leaf(schema.root, schema.empty if old is None else old, new, steps)
-        if path and not _at(new, steps):
+        if path and is_empty(new, steps):
             insert(out, path)
     return out
 
 
-def _at(value: Any, steps: Steps) -> Any:
-    """What is there by now: defaults may have filled it."""
+def is_empty(obj: Any, steps: Steps) -> bool:
+    """Whether the value that was sent empty is still empty: defaulting may have filled it."""
     for step in steps:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return value
+        obj = step_into(obj, step)
+    return not obj
+
+
+def step_into(value: Any, step: str | int) -> Any:
+    """The field or item of a value; None if there is no such."""
+    if isinstance(value, list):
+        return value[step] if isinstance(step, int) and step < len(value) else None
+    return value.get(step) if isinstance(value, dict) else None
 
 
 def _leaf(node: Node, old: Any, new: Any, steps: Steps) -> tuple[str, ...] | None:

@@ -6,10 +6,11 @@ Decoding drops them from an object and keeps them beside it, by their steps: {("
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from fakeapiserver.apimachinery.managedfields.emptied import step_into
 from fakeapiserver.apimachinery.meta import Object
 
 if TYPE_CHECKING:
-    from fakeapiserver.apimachinery.schema.decoders import Empties, Steps
+    from fakeapiserver.apimachinery.schema.decoders import Empties
 
 
 def restore_empties(obj: Object, empties: "Empties") -> None:
@@ -28,21 +29,7 @@ def as_sent(obj: Object, empties: "Empties") -> Object:
     for steps, empty in empties.items():
         target: Any = found
         for step in steps[:-1]:
-            target = _at(target, step)
+            target = step_into(target, step)
         if isinstance(target, dict) and target.get(str(steps[-1])) is None:
             target[str(steps[-1])] = empty
     return found
-
-
-def is_empty(obj: Object, steps: "Steps") -> bool:
-    """Whether the value that was sent empty is still empty: defaulting may have filled it."""
-    target: Any = obj
-    for step in steps:
-        target = _at(target, step)
-    return not target
-
-
-def _at(value: Any, step: str | int) -> Any:
-    if isinstance(value, list):
-        return value[step] if isinstance(step, int) and step < len(value) else None
-    return value.get(step) if isinstance(value, dict) else None

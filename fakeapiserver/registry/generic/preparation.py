@@ -7,8 +7,8 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,meta}.go.
 
 import uuid
 
+from fakeapiserver.apimachinery.managedfields.emptied import is_empty
 from fakeapiserver.apimachinery.meta import Object, ensure_namespace, metadata
-from fakeapiserver.registry.generic.empties import is_empty
 from fakeapiserver.registry.generic.interfaces import NameGenerator
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.write_request import WriteRequest

@@ -162,10 +162,14 @@ class Channels:
         self._base64 = "base64." in socket.protocol
 
     async def write(self, channel: int, data: bytes) -> None:
-        if self._base64:
-            await self._socket.send(b"%d" % channel + base64.b64encode(data), text=True)
-        else:
-            await self._socket.send(bytes([channel]) + data, text=False)
+        await self._socket.send(self._message(channel, data), text=self._base64)
+
+    async def finish(self, channel: int, data: bytes) -> None:
+        """Sends the last message together with the close frame."""
+        await self._socket.finish(self._message(channel, data), text=self._base64)
+
+    def _message(self, channel: int, data: bytes) -> bytes:
+        return b"%d" % channel + base64.b64encode(data) if self._base64 else bytes([channel]) + data
 
     async def messages(self) -> AsyncGenerator[tuple[int, bytes], None]:
         """What can't be decoded is left out."""
@@ -214,7 +218,7 @@ async def _over_websocket(socket: WebSocket, options: Mapping[str, Any], process
     async def run() -> None:
         status = await _status(process, streams, socket.protocol)
         if told := _told(status, socket.protocol):
-            await channels.write(_ERROR, told)
+            await channels.finish(_ERROR, told)
 
     await first_of(asyncio.ensure_future(listen()), asyncio.ensure_future(run()))
 
@@ -261,6 +265,7 @@ async def _over_spdy(session: Session, protocol: str, options: Mapping[str, Any]
     )
     async with _sizes(found.get("resize"), streams):
         status = await _status(process, streams, protocol)
+    session.hold()
     if told := _told(status, protocol):
         await found["error"].write(told)
     for stream in found.values():

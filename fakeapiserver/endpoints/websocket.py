@@ -90,6 +90,7 @@ class WebSocket:
         self._receive = receive
         self._send = send
         self._received = bytearray()
+        self._closed = False
 
     async def send(self, message: bytes, *, text: bool) -> None:
         """One message. ConnectionError when the client is gone."""
@@ -117,9 +118,16 @@ class WebSocket:
             elif opcode != _PONG:
                 yield payload
 
+    async def finish(self, message: bytes, *, text: bool) -> None:
+        """Sends the last message and the close frame in one write, as golang's server does, and ends the connection.
+
+        A client that closes as soon as it has the message must not leave a close frame behind that arrives later."""
+        frames = _frame(_TEXT if text else _BINARY, message) + _frame(_CLOSE, _NORMAL.to_bytes(2))
+        await self._put(frames, last=True)
+
     async def close(self) -> None:
-        """Says goodbye and ends the connection."""
-        await self._write(_CLOSE, _NORMAL.to_bytes(2), last=True)
+        """Sends the close frame and ends the connection; does nothing after `finish`."""
+        await self._put(_frame(_CLOSE, _NORMAL.to_bytes(2)), last=True)
 
     async def _reaches(self, size: int) -> bool:
         """So many bytes have come; False when the client is gone before."""
@@ -130,17 +138,21 @@ class WebSocket:
             self._received += received.get("body", b"")
         return True
 
-    async def _write(self, opcode: int, payload: bytes, *, last: bool = False) -> None:
-        size = len(payload)
-        length = (
-            bytes([size])
-            if size < 126
-            else b"\x7e" + size.to_bytes(2)
-            if size < 1 << 16
-            else b"\x7f" + size.to_bytes(8)
-        )
-        frame = bytes([128 | opcode]) + length + payload
-        await self._send({"type": "http.response.body", "body": frame, "more_body": not last})
+    async def _write(self, opcode: int, payload: bytes) -> None:
+        await self._put(_frame(opcode, payload), last=False)
+
+    async def _put(self, frames: bytes, *, last: bool) -> None:
+        if not self._closed:
+            self._closed = last
+            await self._send({"type": "http.response.body", "body": frames, "more_body": not last})
+
+
+def _frame(opcode: int, payload: bytes) -> bytes:
+    size = len(payload)
+    length = (
+        bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2) if size < 1 << 16 else b"\x7f" + size.to_bytes(8)
+    )
+    return bytes([128 | opcode]) + length + payload
 
 
 def _unmasked(payload: bytearray, mask: bytearray) -> bytes:

@@ -111,6 +111,7 @@ class Session:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
         self._writing = asyncio.Lock()
+        self._held: bytearray | None = None
         self._received = bytearray()
 
     async def run(self) -> None:
@@ -172,10 +173,18 @@ class Session:
             stream.received.drop()
             self._streams.pop(stream.number, None)
 
+    def hold(self) -> None:
+        """Keeps all further frames back until `go_away`, which sends them in one write."""
+        self._held = bytearray()
+
     async def go_away(self) -> None:
-        """Tells the other side that this is the end."""
+        """Announces the end of the connection, after the frames that are held."""
+        if self._held is None:
+            self.hold()
         with suppress(ConnectionError):
             await self.send_control(_GOAWAY, 0, struct.pack(">II", max(self._streams, default=0), 0))
+            held, self._held = self._held or b"", None
+            await self._send(bytes(held))
 
     async def send_control(
         self, kind: int, flags: int, payload: bytes, headers: Mapping[str, str] | None = None
@@ -185,11 +194,17 @@ class Session:
             if headers is not None:
                 payload += self._deflated(headers)
             head = struct.pack(">HHI", 0x8000 | _VERSION, kind, flags << 24 | len(payload))
-            await self._send(head + payload)
+            await self._put(head + payload)
 
     async def send_data(self, number: int, flags: int, data: bytes) -> None:
         async with self._writing:
-            await self._send(struct.pack(">II", number, flags << 24 | len(data)) + data)
+            await self._put(struct.pack(">II", number, flags << 24 | len(data)) + data)
+
+    async def _put(self, frame: bytes) -> None:
+        if self._held is None:
+            await self._send(frame)
+        else:
+            self._held += frame
 
     async def _control(self, kind: int, flags: int, payload: bytes) -> None:
         if kind == _SYN_STREAM:

@@ -412,6 +412,29 @@ def test_the_python_client_runs_commands_and_forwards_ports(cluster: Cluster) ->
     assert api.read_namespaced_pod_log("web", "default", tail_lines=1) == "three\n"
 
 
+def test_a_python_client_that_closes_first_reads_every_exit_code(cluster: Cluster) -> None:
+    """The client leaves as soon as it has read the status: what the server sends later would reach its next connection."""
+    kubernetes = pytest.importorskip("kubernetes")
+    from kubernetes.stream import stream
+
+    api = kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config(cluster.kubeconfig))
+    codes = set()
+    for _ in range(200):
+        call = stream(
+            api.connect_get_namespaced_pod_exec,
+            "web",
+            "default",
+            command=["fail"],
+            stdout=True,
+            stderr=True,
+            _preload_content=False,
+        )
+        call.run_forever(timeout=60)
+        codes.add((call.returncode, call.read_stdout()))
+        call.close()
+    assert codes == {(3, "so far\n")}
+
+
 def test_scripts_come_over_http(cluster: Cluster, client: synchronous.Client) -> None:
     script = {
         "name": "scripted",

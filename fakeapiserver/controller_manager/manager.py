@@ -98,10 +98,17 @@ class ControllerManager:
         self._in_flight = in_flight
         self._revision = revision
         self._start_interval = start_interval
+        # While controllers are being started: the revision at which the server became ready for users; "" otherwise.
+        self._begun_at = ""
         root = DynamicClient(clients.client(""))
         discovery = DiscoveryClient(root.rest.with_turns_of_its_own())
         by_clock = partial(sleep, self.clock)
-        make_informers = partial(SharedInformerFactory, transform=strip_managed_fields, sleep_unserved=by_clock)
+        make_informers = partial(
+            SharedInformerFactory,
+            transform=strip_managed_fields,
+            sleep_unserved=by_clock,
+            since=lambda: self._begun_at,
+        )
         self._shared = Shared(
             informers=make_informers(root),
             # they are many, and nobody's work waits for them: nor is it to wait behind them (upstream: shared-informers,
@@ -132,24 +139,34 @@ class ControllerManager:
         self._settled_at = -1
 
     async def begin(self) -> None:
-        """Starts those without which nobody can make a pod, and waits until the namespaces that are there have what they give."""
+        """Starts the controllers without which no pod can be created, and waits until the existing namespaces have what these make.
+
+        Afterwards users may write. The other controllers, which `run` starts, first see the state of this moment and then every
+        change since: an object that is written before its controller runs is treated as if the controller had been there."""
         for name in _FIRST:
             if name in self._modes:
-                self._start(name)
+                self._make(name)
+                self._launch(name)
         if self._running:
             with suppress(NotSettled):  # they may do nothing (whatever the reason), which is no reason not to begin
                 await self.settle(_FIRST_SECONDS)
+        self._begun_at = str(self._revision() or "")
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Starts the controllers and runs them until it is cancelled. No informer starts before each controller has added its
+        handlers (upstream: BuildControllers, InformerFactory.Start, RunControllers)."""
         try:
             self._to_start = [*self._modes]
+            for name in self._modes:
+                if name not in self._running and self._modes[name] != "off":
+                    self._make(name)
+                    await asyncio.sleep(0)  # requests that the server gets meanwhile are answered
             while self._to_start:
                 name, *self._to_start = self._to_start
-                if name not in self._running and self._modes[name] != "off":
-                    self._start(name)
-                    # even without an interval, what is asked of the server meanwhile is answered
+                if self._launch(name):
                     await asyncio.sleep(self._start_interval)
+            await asyncio.sleep(0)  # every informer has begun, and knows where
+            self._begun_at = ""
             await asyncio.Event().wait()
         finally:
             self._to_start = ()
@@ -196,7 +213,8 @@ class ControllerManager:
         if mode == "off":
             return
         if name not in self._running:
-            self._start(name)
+            self._make(name)
+            self._launch(name)
         else:
             for controller in self._running[name].controllers:
                 if mode == "step":
@@ -333,7 +351,8 @@ class ControllerManager:
 
     # --------------------------------------------------------------------- start, stop
 
-    def _start(self, name: str) -> None:
+    def _make(self, name: str) -> None:
+        """Creates the controller, whose handlers its informers know from now on."""
         extra = self._extra.get(name)
         user = extra.user if extra is not None else AVAILABLE[name].account
         client = self._client_of(user)
@@ -342,11 +361,18 @@ class ControllerManager:
         if self._modes[name] == "step":
             for controller in controllers:
                 controller.queue.pause()
+        self._running[name] = _Running(context, controllers)
+
+    def _launch(self, name: str) -> bool:
+        """Starts a controller that was made, and the informers. Returns False if it runs already or was switched off meanwhile."""
+        running = self._running.get(name)
+        if running is None or running.tasks:
+            return False
         self._shared.informers.start()
         self._shared.metadata_informers.start()
-        tasks = [asyncio.create_task(self._run(context, controller)) for controller in controllers]
-        self._running[name] = _Running(context, controllers, tasks)
+        running.tasks = [asyncio.create_task(self._run(running.context, found)) for found in running.controllers]
         log.info("started %s", name)
+        return True
 
     async def _run(self, context: ControllerContext, controller: Controller) -> None:
         try:

@@ -9,10 +9,12 @@ from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient
+from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.wait import poll_until
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.component_helpers.controller_context import ControllerContext
+from fakeapiserver.component_helpers.objects import ENDPOINTS
 from fakeapiserver.controller_manager import manager as manager_module
 from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, canonical, selected
@@ -21,6 +23,7 @@ from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controllers import serviceaccount
 from fakeapiserver.controllers.serviceaccount import ServiceAccountsController
+from fakeapiserver.server.in_process import InProcessClients
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
@@ -344,3 +347,28 @@ def test_only_what_is_in_mode_step_is_stepped() -> None:
             await manager.step("serviceaccount-controller")
 
     run(scenario, controllers=("serviceaccount-controller",))
+
+
+def test_what_is_written_before_a_controller_starts_is_treated_as_if_it_had_been_there() -> None:
+    """Endpoints without a service are left over when they were there before their controller, and somebody's own when not."""
+
+    async def scenario() -> None:
+        async with Cluster() as cluster:  # the server is ready, and this coroutine goes on before any controller starts
+            api, manager = cluster.server.api, cluster.server.controllers
+            assert api is not None
+            assert manager is not None
+            clients = InProcessClients(api.application, cluster.url, cluster.server.clock)
+            endpoints = DynamicClient(clients.client("endpoint-controller")).resource(ENDPOINTS, "default")
+            assert "endpoints-controller" not in manager.started
+            await endpoints.create({"metadata": {"name": "mine"}, "subsets": []})
+            await manager.settle()
+            assert "endpoints-controller" in manager.started
+            assert (await endpoints.get("mine"))["metadata"]["name"] == "mine"
+            await manager.set_mode("endpoints-controller", "off")
+            await manager.set_mode("endpoints-controller", "run")
+            await manager.settle()
+            with pytest.raises(StatusError, match='endpoints "mine" not found'):
+                await endpoints.get("mine")
+            clients.close()
+
+    asyncio.run(scenario())

@@ -315,6 +315,7 @@ def test_caches_that_do_not_come_in_time_end_the_manager(fake_cluster: Cluster) 
     asyncio.run(scenario())
 
 
+@pytest.mark.fake_cluster(controllers=())  # the owner does not exist: the garbage collector would delete what it owns
 def test_owners_without_a_namespace_are_asked_for_without_one(fake_cluster: Cluster) -> None:
     async def scenario() -> None:
         manager = managed(fake_cluster)

@@ -31,6 +31,7 @@ from fakeapiserver.clock import Clock, SystemClock
 log = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
+Since = Callable[[], str]
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _MIN_WATCH_SECONDS: Final = 300
 # Beyond what the server was told to end a watch after, it counts as hung.
@@ -39,6 +40,11 @@ _TURN: Final = 256  # so many objects are decoded before others of the event loo
 _SHORT_SECONDS: Final = 1.0
 # Names an object of the cluster's own state (priority and fairness), whose uid no other cluster has.
 _FLOW_SCHEMA: Final = "x-kubernetes-pf-flowschema-uid"
+
+
+def newest() -> str:
+    """The default of `since`: no revision in particular."""
+    return ""
 
 
 class ListerWatcher(Protocol):
@@ -86,6 +92,8 @@ class Reflector:
     resync_period: seconds between calls of the store's `resync`; 0: never.
     page_size: of lists that aren't served from the server's cache; 0: everything at once.
     use_watch_list: the first state is streamed as a watch's events (KEP-3157), where the server can.
+    since: returns the revision whose state is listed first, so that everything after it arrives as an event; "" is the newest.
+    The newest is listed as well if the server no longer has that revision.
     sleep: how it waits after a failure; sleep_unserved: while the server has no such resource, by default the same.
     """
 
@@ -100,6 +108,7 @@ class Reflector:
         resync_period: float = 0.0,
         page_size: int = PAGE_SIZE,
         use_watch_list: bool = True,
+        since: Since = newest,
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
         sleep_unserved: Sleep | None = None,
@@ -120,6 +129,8 @@ class Reflector:
         self._resync_period = resync_period
         self._page_size = page_size
         self._use_watch_list = use_watch_list
+        self._since = since
+        self._first_version = ""
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._sleep_unserved = sleep_unserved or sleep
@@ -131,6 +142,7 @@ class Reflector:
 
     async def run(self) -> None:
         """Never returns by itself; what goes wrong is logged and tried again, later each time."""
+        self._first_version = self._since()
         resync = asyncio.ensure_future(self._resync()) if self._resync_period else None
         try:
             while True:
@@ -161,7 +173,8 @@ class Reflector:
     async def _list_and_watch(self) -> str:
         """Why to wait before the next time; "": there is no reason to."""
         try:
-            if not (self._use_watch_list and await self._watch_list()):
+            listed = await self._list_since() or (self._use_watch_list and await self._watch_list())
+            if not listed:
                 await self._list()
             await self._watch_on()
         except _Relist as reason:
@@ -181,6 +194,20 @@ class Reflector:
 
     # --------------------------------------------------------------- the first state
 
+    async def _list_since(self) -> bool:
+        """Lists the state of the revision that `since` named. Returns False if it named none, or the server has forgotten it."""
+        if not self._first_version or self.last_sync_resource_version:
+            return False
+        exactly = ListOptions(**self._selection, resource_version=self._first_version, resource_version_match="Exact")
+        try:
+            page = (await self._source.list_raw(**exactly)).split()
+        except StatusError as error:
+            if not (_too_old(error) or _too_new(error)):
+                raise
+            return False
+        await self._replace_with(page)
+        return True
+
     async def _list(self) -> None:
         try:
             page = await self._listed(self._relist_version())
@@ -189,6 +216,9 @@ class Reflector:
                 raise
             self._unavailable = True
             page = await self._listed("")
+        await self._replace_with(page)
+
+    async def _replace_with(self, page: ListShape) -> None:
         objects = []
         for obj in items(page):
             objects.append(self._kept(obj))

@@ -28,7 +28,7 @@ from fakeapiserver.client.cache.indexer import (
     namespace_index,
 )
 from fakeapiserver.client.cache.lister import Lister
-from fakeapiserver.client.cache.reflector import ListerWatcher, Reflector, Sleep
+from fakeapiserver.client.cache.reflector import ListerWatcher, Reflector, Since, Sleep, newest
 from fakeapiserver.client.dynamic import DynamicClient, ListOptions
 from fakeapiserver.client.pager import PAGE_SIZE
 from fakeapiserver.clock import Clock
@@ -189,7 +189,7 @@ class SharedInformer:
 
     resync_period: seconds after which handlers that ask for it are told of everything again, as updates; 0: never.
     transform: what is kept of an object; `strip_managed_fields` saves about half of it.
-    page_size, use_watch_list: see Reflector.
+    page_size, use_watch_list, since: see Reflector.
     """
 
     def __init__(
@@ -203,6 +203,7 @@ class SharedInformer:
         transform: TransformFunc | None = None,
         page_size: int = PAGE_SIZE,
         use_watch_list: bool = True,
+        since: Since = newest,
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
         sleep_unserved: Sleep | None = None,
@@ -218,6 +219,7 @@ class SharedInformer:
             resync_period=resync_period,
             page_size=page_size,
             use_watch_list=use_watch_list,
+            since=since,
             clock=clock,
             sleep=sleep,
             sleep_unserved=sleep_unserved,
@@ -397,6 +399,7 @@ class SharedInformerFactory:
         transform: TransformFunc | None = None,
         metadata_only: bool = False,
         use_watch_list: bool = True,
+        since: Since = newest,
         sleep_unserved: Sleep | None = None,
     ) -> None:
         self._client = client
@@ -406,6 +409,7 @@ class SharedInformerFactory:
         self._transform = transform
         self._metadata_only = metadata_only
         self._use_watch_list = use_watch_list
+        self._since = since
         self._sleep_unserved = sleep_unserved
         self._informers: dict[GroupVersionResource, SharedInformer] = {}
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
@@ -424,6 +428,7 @@ class SharedInformerFactory:
                 resync_period=self._resync_period,
                 transform=self._transform,
                 use_watch_list=self._use_watch_list,
+                since=self._since,
                 sleep_unserved=self._sleep_unserved,
             )
         return self._informers[gvr]

@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct, field
+
+# Upstream's constant: other API servers have to notice that the namespace takes nothing more.
+NAMESPACE_DELETION_GRACE: Final = 5.0
 
 
 class KubeControllerManagerConfiguration(Struct, frozen=True):
@@ -32,6 +36,7 @@ class KubeControllerManagerConfiguration(Struct, frozen=True):
     concurrent_validating_admission_policy_status_syncs: int = 5
     mirroring_concurrent_service_endpoint_syncs: int = 5
     namespace_sync_period: float = 300.0
+    namespace_deletion_grace: float = NAMESPACE_DELETION_GRACE
     resource_quota_sync_period: float = 300.0
     endpoint_updates_batch_period: float = 0.0
     endpointslice_updates_batch_period: float = 0.0

@@ -142,7 +142,10 @@ class LocalServer:
         extra = self._local_components(api)
         if not selected(self.config.controllers) and not extra:
             return
-        from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
+        from fakeapiserver.component_helpers.configuration import (
+            NAMESPACE_DELETION_GRACE,
+            KubeControllerManagerConfiguration,
+        )
         from fakeapiserver.controller_manager.manager import ControllerManager
         from fakeapiserver.server.in_process import InProcessClients
 
@@ -151,7 +154,11 @@ class LocalServer:
             clients,
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
-            configuration=KubeControllerManagerConfiguration(feature_gates=self.config.feature_gates),
+            configuration=KubeControllerManagerConfiguration(
+                feature_gates=self.config.feature_gates,
+                # With simulated nodes people wait for namespaces, and no other API server has to notice anything.
+                namespace_deletion_grace=0.0 if self._simulates else NAMESPACE_DELETION_GRACE,
+            ),
             extra=extra,
             clock=self.clock,
             root_ca=self.ca,

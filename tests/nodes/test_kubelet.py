@@ -94,6 +94,22 @@ def test_what_a_dead_node_was_told_waits_for_it() -> None:
         assert client.ask("GET", PODS)["items"] == []
 
 
+def test_a_namespace_with_running_pods_goes_without_time_passing() -> None:
+    with Cluster(nodes=1) as cluster:
+        client = PodClient(cluster)
+        cluster.settle()
+        cluster.clock.stop()
+        client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        cluster.settle()
+        for name in ("a", "b", "c"):
+            body = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+            client.ask("POST", "/api/v1/namespaces/shop/pods", body)
+        cluster.settle()
+        client.ask("DELETE", "/api/v1/namespaces/shop")
+        cluster.settle()
+        assert "shop" not in [item["metadata"]["name"] for item in client.ask("GET", "/api/v1/namespaces")["items"]]
+
+
 def test_what_there_is_not_is_told() -> None:
     with Cluster(nodes=1) as cluster, pytest.raises(ValueError, match="there is no simulated node node-2"):
         cluster.nodes.stop("node-2")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.discovery import APIResource, check_complete, preferred_resources
 from fakeapiserver.client.errors import (
     StatusError,
@@ -33,8 +33,6 @@ from fakeapiserver.controllers.namespace.conditions import Findings, with_findin
 
 log = logging.getLogger(__name__)
 
-# Seconds for other servers' admission to notice that the namespace takes nothing more.
-_GRACE: Final = 5.0
 # What is thought to be needed by whoever owns a finalizer, in seconds.
 _FINALIZER_ESTIMATE: Final = 15
 _FINALIZER: Final = "kubernetes"
@@ -57,8 +55,10 @@ class NamespaceController:
         self._client = context.client
         self._discovery = context.discovery
         self._clock = context.clock
+        self._grace = context.configuration.namespace_deletion_grace
         self._namespaces = context.client.resource(NAMESPACES)
         self.namespaces = context.informer(NAMESPACES)
+        self.pods = context.informer(PODS)
 
     def namespace_changed(self, event: Event, queue: Queue) -> None:
         """Some seconds after its deletion was asked for."""
@@ -66,7 +66,18 @@ class NamespaceController:
             return
         obj = object_of(event)
         if is_terminating(obj):
-            queue.add_after(Request("", obj["metadata"]["name"]), _GRACE)
+            queue.add_after(Request("", obj["metadata"]["name"]), self._grace)
+
+    def pod_changed(self, event: Event, queue: Queue) -> None:
+        """The rest of a terminating namespace can go once its last pod is gone."""
+        if not isinstance(event, DeleteEvent):
+            return
+        name = object_of(event)["metadata"]["namespace"]
+        namespace = self.namespaces.indexer.get_by_key(name)
+        if namespace is None or not is_terminating(namespace) or self.pods.indexer.by_index(NAMESPACE_INDEX, name):
+            return
+        since = seconds_of(namespace["metadata"]["deletionTimestamp"]) or 0.0
+        queue.add_after(Request("", name), max(0.0, since + self._grace - self._clock.now()))
 
     async def reconcile(self, request: Request) -> Result | None:
         if self.namespaces.indexer.get_by_key(request.name) is None:
@@ -255,4 +266,5 @@ def new(context: ControllerContext) -> Sequence[Controller]:
     workers = context.configuration.concurrent_namespace_syncs
     controller = context.controller(reconciler, workers=workers, rate_limiter=limiter)
     controller.add_source(Informer(reconciler.namespaces, reconciler.namespace_changed))
+    controller.add_source(Informer(reconciler.pods, reconciler.pod_changed))
     return [controller]

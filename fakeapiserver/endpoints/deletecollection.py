@@ -1,13 +1,13 @@
 """DELETE of a collection (upstream: handlers/delete.go DeleteCollection, registry/generic/registry/store.go)."""
 
-from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.delete import delete_request, deletion_of, warn_of_orphans
 from fakeapiserver.endpoints.delete_options import read_delete_options
 from fakeapiserver.endpoints.list import answer, find
-from fakeapiserver.endpoints.options import list_options
+from fakeapiserver.endpoints.options import DeleteOptions, list_options
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.registry.generic.write_request import WriteRequest
 
 
 async def deletecollection(request: Request, scope: RequestScope) -> Response:
@@ -20,13 +20,16 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     deletion = await read_delete_options(request, scope.kind.definitions)
     warn_of_orphans(request, scope, deletion)
     found = await find(request, scope, options, pages=True)
-    for item in found.items:
-        namespace, _, name = item.key.removeprefix(store.prefix).rpartition("/")
-        wanted = delete_request(request, scope, deletion, name)
-        wanted.namespace, wanted.of_collection = namespace, True
-        try:
-            await store.delete(wanted, deletion_of(deletion))
-        except StatusError as error:
-            if error.code != 404:
-                raise
+    requests = [
+        _deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in found.items
+    ]
+    await store.delete_collection(requests, deletion_of(deletion))
     return await answer(request, scope, accept, found, options)
+
+
+def _deletion_request(request: Request, scope: RequestScope, deletion: DeleteOptions, path: str) -> WriteRequest:
+    """The deletion of one object; `path` is its `namespace/name`, or its name."""
+    namespace, _, name = path.rpartition("/")
+    wanted = delete_request(request, scope, deletion, name)
+    wanted.namespace, wanted.of_collection = namespace, True
+    return wanted

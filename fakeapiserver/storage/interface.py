@@ -157,6 +157,10 @@ class Storage(Protocol):
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
         """A watcher that gets every event after `revision` (None: now) once and in order. Compacted if that is forgotten."""
 
+    async def delivered(self, key: str) -> None:
+        """Returns when a client that reads its watches promptly has read what was written to the key: some milliseconds from now,
+        or at once if nobody watches it. A write in two steps waits here between them."""
+
     def get_now(self, key: str) -> StoredObject | None:
         """`get` without awaiting, from what this process knows; for authorizers and admission."""
 

@@ -96,6 +96,9 @@ class MemoryStorage:
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
         return self._hub.watch(prefix, revision, predicate)
 
+    async def delivered(self, key: str) -> None:
+        await self._hub.delivered(key)
+
     def get_now(self, key: str) -> StoredObject | None:
         return self._mvcc.get(key)
 

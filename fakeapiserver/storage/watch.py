@@ -23,6 +23,8 @@ _MAX_BURST_DELAY: Final = 0.02
 # Writes that follow each other within this many seconds are a burst.
 _BURST_WINDOW: Final = 0.1
 _BURST_WATCHERS: Final = 8
+# Seconds within which a client that reads its watch promptly has read what was sent; a real server takes about as long for a write.
+_READING: Final = 0.002
 
 
 def unselected_event(change: Change) -> Event:
@@ -197,6 +199,13 @@ class Hub:
                 watcher.offer(event)
         if self.woken:
             self._wake_soon()
+
+    async def delivered(self, key: str) -> None:
+        """See Storage. A burst's watchers are woken later, so they are waited for as well."""
+        if not any(prefix in self._watchers for prefix in _prefixes(key)):
+            return
+        woken_in = 0.0 if self._timer is None else self._timer.when() - asyncio.get_running_loop().time()
+        await asyncio.sleep(max(woken_in, 0.0) + _READING)
 
     def _wake_soon(self) -> None:
         """At once for a lone write or few watchers; a little later, together, in a burst."""

@@ -6,6 +6,7 @@
 Upstream: k8s.io/apiserver/pkg/storage/testing; the watch promises are etcd's (tests/robustness/validate/watch.go).
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -278,6 +279,26 @@ async def run_test_closing_ends_watches_after_what_they_hold(make: MakeStorage) 
     assert first is not None
     assert len(first) == 1
     assert await watcher.next_batch(_SOON) is None
+
+
+async def run_test_what_was_delivered_has_been_handed_to_waiting_watchers(make: MakeStorage) -> None:
+    storage = make()
+    watcher = storage.watch(PODS)
+    reading = asyncio.ensure_future(watcher.next_batch(60))
+    await asyncio.sleep(0)
+    found = await create(storage, "a")
+    await storage.delivered(found.key)
+    assert reading.done()
+    assert [event.object for event in await reading or ()] == [found]
+
+
+async def run_test_what_nobody_watches_is_delivered_at_once(make: MakeStorage) -> None:
+    storage = make()
+    storage.watch("/registry/secrets/")
+    found = await create(storage, "a")
+    delivered = asyncio.ensure_future(storage.delivered(found.key))
+    await asyncio.sleep(0)
+    assert delivered.done()
 
 
 async def run_test_generation_rises_with_writes_to_its_resource_only(make: MakeStorage) -> None:

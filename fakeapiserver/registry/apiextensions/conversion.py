@@ -273,6 +273,9 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         found = self.inner.get_now(key)
         return found and self._at_hand(found)
 
+    async def delivered(self, key: str) -> None:
+        await self.inner.delivered(key)
+
     def list_now(self, prefix: str) -> ListResult:
         found = self.inner.list_now(prefix)
         return replace(found, items=[self._at_hand(item) for item in found.items])

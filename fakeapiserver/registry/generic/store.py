@@ -7,12 +7,13 @@ loses a race starts over.
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update,delete}.go.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
@@ -42,6 +43,7 @@ from fakeapiserver.apimachinery.meta import (
     ensure_namespace,
     is_terminating,
     metadata,
+    uid,
 )
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import Clock
@@ -76,6 +78,8 @@ _NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "self
 _OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
 # A write that loses this many races in a row is answered with a conflict.
 _WRITE_ATTEMPTS: Final = 100
+# So many objects of a collection are marked before the first of them is removed.
+_TOGETHER: Final = 100
 
 
 class Store:
@@ -353,6 +357,24 @@ class Store:
 
     async def delete(self, request: WriteRequest, options: Deletion) -> Written:
         """DELETE: removes the object, or marks it as waiting for its finalizers or its grace period. StatusError 403, 404, 409."""
+        begun = await self._begin_deletion(request, options)
+        return begun if isinstance(begun, Written) else (await self._end_deletions([begun]))[0]
+
+    async def delete_collection(self, requests: Sequence[WriteRequest], options: Deletion) -> None:
+        """Deletes each object as `delete` does; an object that is already gone is no error. StatusError 403, 409: the objects before the
+        refused one are deleted, those after it are not."""
+        for batch in (requests[i : i + _TOGETHER] for i in range(0, len(requests), _TOGETHER)):
+            marked = []
+            try:
+                for request in batch:
+                    with _ignoring_not_found():
+                        begun = await self._begin_deletion(request, options)
+                        if isinstance(begun, _Marked):
+                            marked.append(begun)
+            finally:
+                await self._end_deletions(marked)
+
+    async def _begin_deletion(self, request: WriteRequest, options: Deletion) -> "Written | _Marked":
         why = self.strategy.never_deleted.get(request.name)
         if why is not None and not request.of_collection:
             raise new_forbidden(self.resource, request.name, why)
@@ -364,7 +386,7 @@ class Store:
                 continue
         raise new_conflict(self._named(request), request.name, _MODIFIED)
 
-    async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> Written:
+    async def _delete(self, request: WriteRequest, options: Deletion, current: StoredObject) -> "Written | _Marked":
         old = self.decode(current.value)
         refused = deletion.check_preconditions(old, options, self.strategy, self.resource, self.kind, request.name)
         if refused:
@@ -417,9 +439,11 @@ class Store:
             if refused:
                 raise refused
             try:
-                await self._carry_out(self._plan(old, options), current, old, dry_run, _admitted)
+                begun = await self._carry_out(self._plan(old, options), current, old, dry_run, _admitted)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
+            if isinstance(begun, _Marked):
+                await self._end_deletions([begun])
             return
         raise new_conflict(self.resource, name, _MODIFIED)
 
@@ -444,21 +468,48 @@ class Store:
         old: Object,
         dry_run: bool,
         admit_again: Callable[[Object], Awaitable[None]],
-    ) -> Written:
-        """Marks the object, removes it, or does both: watchers see each step, and admission is asked about each."""
+    ) -> "Written | _Marked":
+        """Marks the object or removes it; an object that is to be marked and then removed is returned in between."""
         if plan.marked is None and not plan.ends:
             return Written(current.value)  # it is being deleted already
         if plan.marked is not None:
             written = Written(current.value) if plan.marked == old else await self._put(current, plan.marked, dry_run)
             if not plan.ends:
                 return written
-            found = None if dry_run else await self.storage.get(current.key)
-            if found is None:
+            if dry_run:
                 return Written(written.value, deleted=True)
-            current, old = found, plan.marked
-            await admit_again(self.decode(found.value))
+            return _Marked(current.key, uid(old), written, admit_again)
         removed = current if dry_run else await self._remove(current, old)
         return Written(removed.value, deleted=True)
+
+    async def _end_deletions(self, marked: "Sequence[_Marked]") -> list[Written]:
+        """Removes marked objects once their watchers have seen them marked; once begun, a deletion is ended even if its request is
+        cancelled. Raises the first StatusError of admission after the others are removed."""
+        ended: list[Written] = []
+        refused: list[StatusError] = []
+        try:
+            if marked:
+                await self.storage.delivered(marked[-1].key)
+        finally:
+            for step in marked:
+                try:
+                    ended.append(await self._end_deletion(step))
+                except StatusError as error:
+                    refused.append(error)
+        if refused:
+            raise refused[0]
+        return ended
+
+    async def _end_deletion(self, marked: "_Marked") -> Written:
+        """Whatever was changed meanwhile, the object goes (upstream compares nothing but the uid)."""
+        while (found := await self.storage.get(marked.key)) is not None:
+            last = self.decode(found.value)
+            if uid(last) != marked.uid:
+                break
+            await marked.admit_again(self.decode(found.value))
+            with suppress(ResourceVersionConflict, KeyNotFound):
+                return Written((await self._remove(found, last)).value, deleted=True)
+        return Written(marked.written.value, deleted=True)  # somebody else was faster
 
     async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
         """Compare-and-swap, or what it would write if this is a dry run."""
@@ -612,6 +663,25 @@ def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
     if found.group_version != wanted.group_version:
         errors.append(field_errors.invalid("apiVersion", str(found.group_version), f"must be {wanted.group_version}"))
     return new_invalid(found.group_kind, str(metadata(obj).get("name", "")), errors) if errors else None
+
+
+class _Marked(Struct, frozen=True):
+    """An object between the two steps of its deletion: `written` has it with its deletionTimestamp, and it is removed next.
+    `admit_again` asks admission about the removal."""
+
+    key: str
+    uid: str
+    written: Written
+    admit_again: Callable[[Object], Awaitable[None]]
+
+
+@contextmanager
+def _ignoring_not_found() -> Iterator[None]:
+    try:
+        yield
+    except StatusError as error:
+        if error.code != 404:
+            raise
 
 
 async def _admitted(marked: Object) -> None:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.errors import StatusError
-    from fakeapiserver.cluster import Cluster
+    from fakeapiserver.cluster import AsyncCluster, Cluster
     from fakeapiserver.server.apiserver import APIServer
 
 __version__: Final = "0.1.0"
-__all__ = ["APIServer", "Cluster", "StatusError", "__version__"]
+__all__ = ["APIServer", "AsyncCluster", "Cluster", "StatusError", "__version__"]
 
 _HOMES: Final = {
     "APIServer": "fakeapiserver.server.apiserver",
+    "AsyncCluster": "fakeapiserver.cluster",
     "Cluster": "fakeapiserver.cluster",
     "StatusError": "fakeapiserver.apimachinery.errors",
 }

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.serve import read_flags
 from fakeapiserver.cluster import Cluster
+from fakeapiserver.server.config import Config
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,16 +23,16 @@ def main(arguments: Sequence[str]) -> int:
         with Cluster.from_config(parsed.config) as cluster:
             if parsed.write_kubeconfig is not None:
                 cluster.write_kubeconfig(parsed.write_kubeconfig)
-            return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(cluster)})
+            return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(parsed.config, cluster)})
     except (OSError, ValueError) as error:
         return complain(str(error), 1)
 
 
-def _webhooks(cluster: Cluster) -> dict[str, str]:
+def _webhooks(config: Config, cluster: Cluster) -> dict[str, str]:
     """Where the command's webhook server is to listen, and with which certificate."""
-    found = cluster.server.webhooks
-    if found is None:
+    if not (config.webhooks or config.crds):
         return {}
+    found = cluster.webhooks
     return {"WEBHOOK_HOST": found.host, "WEBHOOK_PORT": str(found.port), "WEBHOOK_CERT_DIR": found.cert_dir}
 
 

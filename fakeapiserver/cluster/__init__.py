@@ -1,5 +1,6 @@
-"""`Cluster`: an API server in this process. Each file beside `cluster.py` is one of its attributes."""
+"""`Cluster` and `AsyncCluster`: an API server in this process. Each file beside theirs is one of their attributes."""
 
+from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.cluster import Cluster
 
-__all__ = ["Cluster"]
+__all__ = ["AsyncCluster", "Cluster"]

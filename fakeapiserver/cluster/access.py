@@ -4,18 +4,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fakeapiserver.cluster.loop_thread import Call
+from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.server.access_log import AccessLog, Denied, write
 
 
-class Access:
+class AsyncAccess:
     """What clients were allowed and refused."""
 
-    def __init__(self, log: AccessLog, call: Call) -> None:
+    def __init__(self, log: AccessLog) -> None:
         self._log = log
-        self._call = call
 
-    def used(
+    async def used(
         self, user: str = "", *, name: str = "used", names: bool = False, path: str | os.PathLike[str] | None = None
     ) -> list[dict[str, Any]]:
         """The least roles that allow every request that was allowed so far: a ClusterRole and a Role for each namespace, all
@@ -26,7 +25,7 @@ class Access:
         - `names`: restrict rules to the names of the objects that were requested by name.
         - `path`: also write the roles there, as YAML.
         """
-        found = self._call(lambda: self._log.used(user, name, names=names))
+        found = await self._log.used(user, name, names=names)
         if path is not None:
             write(Path(path), found)
         return found
@@ -39,6 +38,21 @@ class Access:
         """
         return self._log.denied()
 
-    def forget(self) -> None:
+    async def forget(self) -> None:
         """Forgets all requests so far."""
         self._log.forget()
+
+
+class Access(Blocking[AsyncAccess]):
+    """What clients were allowed and refused."""
+
+    used = blocking(AsyncAccess.used)
+    forget = blocking(AsyncAccess.forget)
+
+    @property
+    def denied(self) -> list[Denied]:
+        """The refused requests, oldest first. `str()` of each is the message that the client got.
+
+        assert not cluster.rbac.denied, "\\n".join(map(str, cluster.rbac.denied))
+        """
+        return self._core.denied

@@ -1,42 +1,60 @@
 """`cluster.clock`: the time of the server and its controllers."""
 
+import asyncio
+
 from fakeapiserver.clock import AdjustableClock
-from fakeapiserver.cluster.loop_thread import Call, in_loop
-from fakeapiserver.server.local import LocalServer
+from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.server.apiserver import APIServer
 
 
-class ClusterClock:
+class AsyncClusterClock:
     """The clock of the server and its controllers."""
 
-    def __init__(self, server: LocalServer, call: Call) -> None:
-        self._server = server
-        self._call = call
+    def __init__(self, api: APIServer) -> None:
+        self._api = api
 
     def now(self) -> float:
         """Seconds since the Unix epoch."""
-        return self._clock.now()
+        return self._api.clock.now()
 
-    def advance(self, time: float | str, timeout: float = 300.0) -> None:
+    async def advance(self, time: float | str, timeout: float = 300.0) -> None:
         """Moves the time forward by seconds or by a duration such as "30m". Whatever is due meanwhile happens at its time, and
-        after each such moment the controllers come to rest. NotSettled if they don't, ValueError if `time` is no duration."""
+        after each such moment the controllers come to rest. NotSettled if they don't, TimeoutError after `timeout` real seconds,
+        ValueError if `time` is no duration."""
         from fakeapiserver.apimachinery.duration import parse_duration
 
         seconds = parse_duration(time) if isinstance(time, str) else time
-        api = self._server.api
-        assert api is not None
-        self._call(lambda: api.advance(seconds), timeout)
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                await self._api.advance(seconds)
+        except TimeoutError as error:
+            if not limit.expired():  # NotSettled
+                raise
+            raise TimeoutError(f"the clock wasn't moved by {time} within {timeout:g} seconds") from error
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Stops the time: only `advance` moves it then."""
-        self._call(in_loop(self._clock.stop))
+        self._clock.stop()
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Lets the time go on."""
-        self._call(in_loop(self._clock.start))
+        self._clock.start()
 
     @property
     def _clock(self) -> AdjustableClock:
-        clock = self._server.clock
+        clock = self._api.clock
         if not isinstance(clock, AdjustableClock):
             raise ValueError("this cluster's clock can't be turned")
         return clock
+
+
+class ClusterClock(Blocking[AsyncClusterClock]):
+    """The clock of the server and its controllers."""
+
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        return self._core.now()
+
+    advance = blocking(AsyncClusterClock.advance)
+    stop = blocking(AsyncClusterClock.stop)
+    start = blocking(AsyncClusterClock.start)

@@ -1,37 +1,32 @@
-"""`Cluster`: an API server in this process, in a thread of its own or in the running event loop.
+"""`Cluster`: an API server in a thread of this process.
 
 with Cluster() as cluster:
     subprocess.run(["kubectl", "get", "namespaces"], env={**os.environ, "KUBECONFIG": cluster.kubeconfig})
 
-async with Cluster() as cluster: ...       # in the running event loop, no thread
+async with Cluster() as cluster: ...       # an AsyncCluster: in the running event loop, no thread
 """
 
-import tempfile
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeVar, Unpack
 
-from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.cluster.access import Access
+from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
 from fakeapiserver.cluster.controllers import Controllers
-from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread, T
+from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
-from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.manifests import Sources
-from fakeapiserver.storage.mvcc import Snapshot
-from fakeapiserver.transport import kubeconfig
 
-if TYPE_CHECKING:
-    from fakeapiserver.controller_manager.manager import ControllerManager
-    from fakeapiserver.server.local_webhooks import LocalWebhooks
+T = TypeVar("T")
 
 
-class Cluster:
+class Cluster(Blocking[AsyncCluster]):
     """A private API server with ports, certificates and storage of its own.
 
     - `port`: 0 takes a free one.
@@ -52,199 +47,109 @@ class Cluster:
     Raises OSError or ValueError with one sentence that says what to do.
     """
 
-    def __init__(
-        self,
-        *,
-        port: int = 0,
-        authorization_mode: Sequence[str] = ("Node", "RBAC"),
-        controllers: Sequence[str] = ("*",),
-        step_controllers: Sequence[str] = (),
-        nodes: int = 0,
-        stages: Sources = (),
-        local_storage: bool = False,
-        load_balancers: bool = False,
-        metrics: Sequence[str] = (),
-        kubernetes_version: str = NEWEST,
-        feature_gates: Mapping[str, bool] | None = None,
-        runtime_config: Mapping[str, str] | None = None,
-        crds: Sources = (),
-        webhooks: Sources = (),
-        webhook_port: int = 0,
-    ) -> None:
-        self._config = Config(
-            secure_port=port,
-            authorization_mode=tuple(authorization_mode),
-            controllers=tuple(controllers),
-            step_controllers=tuple(step_controllers),
-            nodes=nodes,
-            stages=stages,
-            local_storage=local_storage,
-            load_balancers=load_balancers,
-            metrics=tuple(metrics),
-            kubernetes_version=kubernetes_version,
-            feature_gates=feature_gates or {},
-            runtime_config=runtime_config or {},
-            records_access=True,
-            crds=crds,
-            webhooks=webhooks,
-            webhook_port=webhook_port,
-        )
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._server: LocalServer | None = None
+    def __init__(self, **options: Unpack[ClusterOptions]) -> None:
+        super().__init__(AsyncCluster(**options), self._run)
         self._thread: LoopThread | None = None
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
         """A cluster with any configuration that `fakeapiserver serve` has flags for."""
         cluster = cls()
-        cluster._config = config
+        cluster._core = AsyncCluster.from_config(config)
         return cluster
 
-    def write_kubeconfig(self, path: Path) -> None:
-        """Writes another copy of the admin's kubeconfig, with mode 0600."""
-        self._running.write_kubeconfig(path)
+    write_kubeconfig = blocking(AsyncCluster.write_kubeconfig)
 
     # ------------------------------------------------------ how clients connect
 
     @property
     def url(self) -> str:
         """`https://127.0.0.1:PORT`."""
-        return self._running.url
+        return self._core.url
 
     @property
     def kubeconfig(self) -> str:
         """The path of a kubeconfig (mode 0600) for the cluster's admin. It is removed when the cluster stops."""
-        return str(Path(self._require_folder()) / "kubeconfig")
+        return self._core.kubeconfig
 
     @property
     def ca(self) -> bytes:
         """The certificate authority that clients must trust, as PEM."""
-        return self._running.ca
+        return self._core.ca
 
     @property
     def token(self) -> str:
         """A bearer token of a user in system:masters."""
-        return self._running.admin_token
+        return self._core.token
 
     @property
-    def webhooks(self) -> "LocalWebhooks":
+    def webhooks(self) -> Webhooks:
         """Where your webhook server has to listen, and with which certificate. ValueError: the cluster was made without webhooks.
 
         manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}", f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
         cluster.webhooks.wait()
         """
-        found = self._running.webhooks
-        if found is None:
-            raise ValueError(
-                'this cluster has no webhooks: name their manifests, as in Cluster(webhooks="config/webhook/")'
-            )
-        return found
+        return Webhooks(self._core.webhooks, self._run)
 
     def user(self, name: str, groups: Sequence[str] = ()) -> str:
         """The path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.
 
         The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
         Group dev, `groups=["system:masters"]` may do everything."""
-        return self._written(self._running.user_kubeconfig(name, groups))
+        return self._core.user(name, groups)
 
     def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
         """The path of a kubeconfig (mode 0600) with a token for the service account `name` (`namespace/name`), as
         `kubectl create token` makes it. It is valid for `lifetime` seconds. ValueError: there is no such account."""
-        namespace, _, account = name.partition("/")
-        if self._thread is None:  # `async with`: the caller is in the server's event loop already
-            token = self._api.service_account_token(namespace, account, int(lifetime))
-        else:
-            token = self._call(lambda: self._service_account_token(namespace, account, int(lifetime)))
-        return self._written(self._running.token_kubeconfig(token, name, namespace))
 
-    def _written(self, config: dict[str, Any]) -> str:
-        path = Path(tempfile.mkdtemp(dir=self._require_folder())) / "kubeconfig"
-        kubeconfig.write(path, config)
-        return str(path)
+        async def written() -> str:
+            return self._core.service_account(name, lifetime=lifetime)
 
-    async def _service_account_token(self, namespace: str, name: str, lifetime: int) -> str:
-        return self._api.service_account_token(namespace, name, lifetime)
+        return self._run(written)
 
     @property
     def rbac(self) -> Access:
         """The roles that clients needed so far, and the requests that were refused."""
-        if self._api.access_log is None:
-            raise ValueError("this cluster doesn't keep what it allowed: only one made by Cluster() does")
-        return Access(self._api.access_log, self._call)
+        return Access(self._core.rbac, self._run)
 
     # -------------------------------------------------- what no real server can do
 
-    def snapshot(self) -> Snapshot:
-        """The present state of everything stored. Takes microseconds, since stored objects never change."""
-        return self._call(self._snapshot)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Restores a state of this or another cluster. Revisions go on rising, and every open watch ends, so that clients list
-        again, as after any lost connection."""
-        self._call(lambda: self._api.restore(snapshot))
-
-    def lose_watches(self) -> int:
-        """Ends every open watch and returns their number."""
-        return self._call(self._lose_watches)
+    snapshot = blocking(AsyncCluster.snapshot)
+    restore = blocking(AsyncCluster.restore)
+    lose_watches = blocking(AsyncCluster.lose_watches)
+    settle = blocking(AsyncCluster.settle)
 
     @property
     def clock(self) -> ClusterClock:
         """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
-        return ClusterClock(self._running, self._call)
+        return ClusterClock(self._core.clock, self._run)
 
     @property
     def controllers(self) -> Controllers:
-        """The mode of each of kube-controller-manager's controllers: `controllers["deployment-controller"]` is run, step or off."""
-        return Controllers(self._manager, self._call)
+        """The mode of each of kube-controller-manager's controllers: `controllers["deployment-controller"]` is run, step or off.
+        ValueError if the cluster runs no controllers."""
+        return Controllers(self._core.controllers, self._run)
 
     @property
     def nodes(self) -> Nodes:
-        """The simulated nodes: `nodes.script(selector="app=web", runs_for=3, exit_codes=(1,))`, `nodes.stop("node-1")`."""
-        simulation = self._running.simulation
-        if simulation is None:
-            raise ValueError("this cluster has no simulated nodes: make it with Cluster(nodes=3)")
-        return Nodes(simulation, self._call)
+        """The simulated nodes: `nodes.script(selector="app=web", runs_for=3, exit_codes=(1,))`, `nodes.stop("node-1")`.
+        ValueError if the cluster has no nodes."""
+        return Nodes(self._core.nodes, self._run)
 
     @property
     def metrics(self) -> Metrics:
         """The values of the metrics APIs: `metrics.pod("web-0", cpu="250m")`, `metrics.external("queue", 30)`."""
-        return Metrics(self._api.metrics_apis, self._call)
-
-    def settle(self, timeout: float = 30.0) -> None:
-        """Waits until every bundled controller and all their watches are at rest. After `timeout` seconds it raises NotSettled (a
-        TimeoutError), which names what is still moving. Returns at once if no controllers run."""
-        manager = self._running.controllers
-        if manager is not None:
-            self._call(lambda: manager.settle(timeout), timeout + 5)
-
-    @property
-    def _manager(self) -> "ControllerManager":
-        found = self._running.controllers
-        if found is None:
-            raise ValueError('this cluster runs no controllers: make it with Cluster(controllers=["*"])')
-        return found
-
-    async def _snapshot(self) -> Snapshot:
-        return self._api.snapshot()
-
-    async def _lose_watches(self) -> int:
-        return self._api.storage.lose_watches()
-
-    def _call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = START_TIMEOUT) -> T:
-        if self._running and self._thread is None:
-            raise ValueError(
-                "inside `async with Cluster()` use cluster.server.api, whose methods belong to your event loop"
-            )
-        assert self._thread is not None
-        return self._thread.call(work, timeout)
+        return Metrics(self._core.metrics, self._run)
 
     # ----------------------------------------------------------- start and stop
 
     def start(self) -> Self:
         """Starts the cluster in a thread of its own. Returns when it answers requests."""
+        if self._thread is not None:
+            raise ValueError("this cluster is running already: make another Cluster() for a second one")
         self._thread = LoopThread()
         try:
-            self._thread.call(self._start)
+            self._thread.call(self._core.start, START_TIMEOUT)
         except BaseException:
             self.stop()
             raise
@@ -253,7 +158,7 @@ class Cluster:
     def stop(self) -> None:
         """Ends watches, closes sockets and removes files. A second call does nothing."""
         if self._thread is not None:
-            self._thread.call(self._stop)
+            self._thread.call(self._core.stop, START_TIMEOUT)
             self._thread.stop()
             self._thread = None
 
@@ -265,53 +170,23 @@ class Cluster:
     ) -> None:
         self.stop()
 
-    async def __aenter__(self) -> Self:
-        try:
-            await self._start()
-        except BaseException:
-            await self._stop()
-            raise
-        return self
+    async def __aenter__(self) -> AsyncCluster:
+        return await self._core.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stop()
+        await self._core.stop()
 
-    async def _start(self) -> None:
-        if self._server is not None:
-            raise ValueError("this cluster is running already: make another Cluster() for a second one")
-        self._folder = tempfile.TemporaryDirectory(prefix="fakeapiserver-")
-        self._server = LocalServer(self._config)
-        await self._server.start()
-        self._server.write_kubeconfig(Path(self.kubeconfig))
-
-    async def _stop(self) -> None:
-        if self._server is not None:
-            await self._server.stop()
-            self._server = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if self._thread is None:
+            _ = self._server  # raises unless it runs
+            raise ValueError(
+                "this cluster runs in your event loop: call what `async with Cluster() as cluster` returns, with await"
+            )
+        return self._thread.call(work)
 
     @property
-    def server(self) -> LocalServer:
+    def _server(self) -> LocalServer:
         """The running server, for tests of this package. Its methods must be called in its event loop."""
-        return self._running
-
-    @property
-    def _api(self) -> APIServer:
-        api = self._running.api
-        assert api is not None
-        return api
-
-    @property
-    def _running(self) -> LocalServer:
-        if self._server is None:
-            raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")
-        return self._server
-
-    def _require_folder(self) -> str:
-        if self._folder is None:
-            raise ValueError("this cluster is not running: use it inside `with Cluster() as cluster:`")
-        return self._folder.name
+        return self._core._server

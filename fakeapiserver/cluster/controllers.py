@@ -3,18 +3,17 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fakeapiserver.cluster.loop_thread import Call
+from fakeapiserver.cluster.faces import Blocking, Call, blocking
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager, Mode
 
 
-class Controllers(Mapping[str, "Mode"]):
-    """The mode of each controller, by its name: `run`, `step` or `off`. `cluster.controllers["job-controller"] = "step"` sets it."""
+class AsyncControllers(Mapping[str, "Mode"]):
+    """The mode of each controller, by its name: `run`, `step` or `off`. `await controllers.set("job-controller", "step")` sets it."""
 
-    def __init__(self, manager: "ControllerManager", call: Call) -> None:
+    def __init__(self, manager: "ControllerManager") -> None:
         self._manager = manager
-        self._call = call
 
     def __getitem__(self, name: str) -> "Mode":
         return self._manager.mode(name)
@@ -25,16 +24,44 @@ class Controllers(Mapping[str, "Mode"]):
     def __len__(self) -> int:
         return len(self._manager.modes)
 
-    def __setitem__(self, name: str, mode: "Mode") -> None:
-        """ValueError for an unknown controller or mode."""
-        self._call(lambda: self._manager.set_mode(name, mode))
+    async def set(self, name: str, mode: "Mode") -> None:
+        """Sets a controller's mode. ValueError for an unknown controller or mode."""
+        await self._manager.set_mode(name, mode)
 
-    def step(self, name: str, timeout: float = 30.0) -> int:
+    async def step(self, name: str, timeout: float = 30.0) -> int:
         """Lets a controller in mode `step` do what there is to do now, and returns the number of its requests. ValueError for a
         controller in another mode, NotSettled after `timeout` seconds."""
-        return self._call(lambda: self._manager.step(name, timeout), timeout + 5)
+        return await self._manager.step(name, timeout)
 
     @property
     def failures(self) -> Mapping[str, str]:
         """Controllers that should run, but have failed -> why."""
         return self._manager.failures
+
+
+class Controllers(Blocking[AsyncControllers], Mapping[str, "Mode"]):
+    """The mode of each controller, by its name: `run`, `step` or `off`. `cluster.controllers["job-controller"] = "step"` sets it."""
+
+    def __init__(self, core: AsyncControllers, call: Call) -> None:
+        super().__init__(core, call)
+
+    def __getitem__(self, name: str) -> "Mode":
+        return self._core[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._core)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __setitem__(self, name: str, mode: "Mode") -> None:
+        """ValueError for an unknown controller or mode."""
+        self.set(name, mode)
+
+    set = blocking(AsyncControllers.set)
+    step = blocking(AsyncControllers.step)
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Controllers that should run, but have failed -> why."""
+        return self._core.failures

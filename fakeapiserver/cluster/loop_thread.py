@@ -3,25 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 START_TIMEOUT: Final = 120.0  # against what hangs: on a busy machine a start takes many times its second
-
-
-class Call(Protocol):
-    """Runs a coroutine function in the cluster's event loop; TimeoutError after `timeout` seconds."""
-
-    def __call__(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = ...) -> T: ...
-
-
-def in_loop(function: Callable[[], None]) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Turns a plain function into work for a `Call`."""
-
-    async def work() -> None:
-        function()
-
-    return work
 
 
 class LoopThread:
@@ -32,16 +17,26 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="fakeapiserver", daemon=True)
         self._thread.start()
 
-    def call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float = START_TIMEOUT) -> T:
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float | None = None) -> T:
+        """Runs `work` in the loop and returns its result. TimeoutError after `timeout` seconds; without one, `work` has to limit its
+        own time. RuntimeError in the loop's own thread, which would wait for itself."""
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "a function that the cluster calls can't wait for the cluster: call this from the test's own thread"
+            )
         done = asyncio.run_coroutine_threadsafe(work(), self._loop)
         try:
             return done.result(timeout)
         except TimeoutError:
             if done.done():  # it is the work's own
                 raise
+            done.cancel()
             raise TimeoutError(
                 f"not done within {timeout:g} seconds: the machine is very busy, or something hangs"
             ) from None
+        except KeyboardInterrupt:
+            done.cancel()
+            raise
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -3,23 +3,23 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakeapiserver.cluster.loop_thread import Call, in_loop
+from fakeapiserver.cluster.faces import Blocking, blocking
 
 if TYPE_CHECKING:
     from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
     from fakeapiserver.server.metrics_apis.values import Amount
 
 
-class Metrics:
+class AsyncMetrics:
     """Sets the values of the metrics APIs, also for pods that don't exist yet. The last value set for a thing counts. Amounts are
     quantities (`250m`, `64Mi`) or numbers; ValueError for anything else, and if the API isn't served."""
 
-    def __init__(self, apis: "MetricsAPIs", call: Call) -> None:
+    def __init__(self, apis: "MetricsAPIs") -> None:
         self._apis = apis
-        self._call = call
 
-    def pod(
+    async def pod(
         self,
+        /,
         name: str = "",
         *,
         namespace: str = "",
@@ -33,12 +33,12 @@ class Metrics:
         rule = {"namespace": namespace, "name": name, "selector": selector, "container": container}
         self._set("resource", lambda: self._apis.values.set_pod(**rule, usage=usage, missing=missing))
 
-    def node(self, name: str = "", *, selector: str = "", missing: bool = False, **usage: "Amount") -> None:
+    async def node(self, /, name: str = "", *, selector: str = "", missing: bool = False, **usage: "Amount") -> None:
         """What a node, or each node that `selector` matches, uses. By default it is a little more than its pods use."""
         values = self._apis.values
         self._set("resource", lambda: values.set_node(name=name, selector=selector, usage=usage, missing=missing))
 
-    def custom(
+    async def custom(
         self,
         metric: str,
         value: "Amount | None",
@@ -54,20 +54,32 @@ class Metrics:
         where = {"resource": resource, "name": name, "namespace": namespace, "selector": selector, "labels": labels}
         self._set("custom", lambda: self._apis.set_custom(metric, value, **where))
 
-    def external(
+    async def external(
         self, metric: str, value: "Amount | None", *, namespace: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
         """A series of an external metric, as autoscalers in `namespace` (by default in all) see it. The value None removes it."""
         self._set("external", lambda: self._apis.set_external(metric, value, namespace=namespace, labels=labels))
 
-    def clear(self) -> None:
+    async def clear(self) -> None:
         """Removes all values that were set."""
-        self._call(in_loop(self._apis.clear))
+        self._apis.clear()
 
-    def serve(self, *names: str) -> None:
+    async def serve(self, *names: str) -> None:
         """Serves exactly these metrics APIs: resource, custom, external, or `*` for all; none without arguments."""
-        self._call(lambda: self._apis.serve(names))
+        await self._apis.serve(names)
 
     def _set(self, api: str, work: Callable[[], None]) -> None:
         self._apis.require(api)
-        self._call(in_loop(work))
+        work()
+
+
+class Metrics(Blocking[AsyncMetrics]):
+    """Sets the values of the metrics APIs, also for pods that don't exist yet. The last value set for a thing counts. Amounts are
+    quantities (`250m`, `64Mi`) or numbers; ValueError for anything else, and if the API isn't served."""
+
+    pod = blocking(AsyncMetrics.pod)
+    node = blocking(AsyncMetrics.node)
+    custom = blocking(AsyncMetrics.custom)
+    external = blocking(AsyncMetrics.external)
+    clear = blocking(AsyncMetrics.clear)
+    serve = blocking(AsyncMetrics.serve)

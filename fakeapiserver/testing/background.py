@@ -14,4 +14,4 @@ def running_server(**options: Any) -> Iterator[LocalServer]:
     """`options` are fields of server.config.Config; without any, no controllers run. The server is for reading (url, token), not
     for calls from this thread."""
     with Cluster.from_config(Config(**{"controllers": (), **options})) as cluster:
-        yield cluster.server
+        yield cluster._server

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver import Cluster
+from fakeapiserver import AsyncCluster, Cluster
 from fakeapiserver.client import synchronous
 from fakeapiserver.cluster.loop_thread import LoopThread
 
 
-def get(cluster: Cluster, path: str) -> Any:
+def get(cluster: Cluster | AsyncCluster, path: str) -> Any:
     """One request as the admin, with the CA checked."""
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     request = urllib.request.Request(cluster.url + path, headers={"Authorization": f"Bearer {cluster.token}"})

@@ -16,6 +16,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local_webhooks import LocalWebhooks
 
 Json = dict[str, Any]
@@ -122,7 +123,7 @@ def _base64(text: str) -> str:
 
 
 @contextmanager
-def webhook_server(webhooks: LocalWebhooks) -> Iterator[None]:
+def webhook_server(webhooks: LocalWebhooks | Webhooks) -> Iterator[None]:
     """A webhook server as controller-runtime's: it knows a host, a port and a folder with tls.crt and tls.key."""
     server = http.server.ThreadingHTTPServer((webhooks.host, webhooks.port), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

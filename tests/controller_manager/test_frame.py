@@ -33,7 +33,7 @@ Scenario = Callable[[ControllerManager, DynamicClient], Awaitable[None]]
 def run(scenario: Scenario, **options: tuple[str, ...]) -> None:
     async def main() -> None:
         async with Cluster(**options) as cluster, RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
-            manager = cluster.server.controllers
+            manager = cluster._server.controllers
             assert manager is not None
             await manager.settle()
             await scenario(manager, DynamicClient(rest))

@@ -29,13 +29,13 @@ class Harness:
         await self._cluster.__aenter__()
         self.rest = RESTClient(kubeconfig.load(self._cluster.kubeconfig))
         self.client = DynamicClient(self.rest)
-        manager = self._cluster.server.controllers
+        manager = self._cluster._server.controllers
         assert manager is not None
         self.manager = manager
-        assert self._cluster.server.api is not None
-        self.api = self._cluster.server.api
-        assert isinstance(self._cluster.server.clock, AdjustableClock)
-        self.clock = self._cluster.server.clock
+        assert self._cluster._server.api is not None
+        self.api = self._cluster._server.api
+        assert isinstance(self._cluster._server.clock, AdjustableClock)
+        self.clock = self._cluster._server.clock
         await self.settle()
         self.clock.stop()
         return self

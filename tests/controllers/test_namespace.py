@@ -55,7 +55,7 @@ def run(scenario: Callable[[World], Awaitable[None]]) -> None:
     async def main() -> None:
         controllers = ("namespace-controller",)
         async with Cluster(controllers=controllers) as cluster, RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
-            manager, clock = cluster.server.controllers, cluster.server.clock
+            manager, clock = cluster._server.controllers, cluster._server.clock
             await manager.settle()
             clock.stop()
             client = DynamicClient(rest)

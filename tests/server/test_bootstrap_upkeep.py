@@ -25,7 +25,7 @@ def run(scenario: Scenario) -> None:
             Cluster(controllers=("namespace-controller",)) as cluster,
             RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest,
         ):
-            api = cluster.server.api
+            api = cluster._server.api
             assert api is not None
             assert isinstance(api.clock, AdjustableClock)
             api.clock.stop()

@@ -1,0 +1,205 @@
+"""`AsyncCluster`: an API server in the running event loop. Everything that waits is a coroutine.
+
+async with AsyncCluster() as cluster:
+    await cluster.settle()
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fakeapiserver.cluster.access import AsyncAccess
+from fakeapiserver.cluster.clock import AsyncClusterClock
+from fakeapiserver.cluster.controllers import AsyncControllers
+from fakeapiserver.cluster.metrics import AsyncMetrics
+from fakeapiserver.cluster.nodes import AsyncNodes
+from fakeapiserver.cluster.options import Configured
+from fakeapiserver.cluster.webhooks import AsyncWebhooks
+from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.local import LocalServer
+from fakeapiserver.storage.mvcc import Snapshot
+from fakeapiserver.transport import kubeconfig
+
+_NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
+
+
+class AsyncCluster(Configured):
+    """A private API server in the running event loop, with the options of `Cluster`.
+
+    It has `Cluster`'s members under the same names; those that act on the server or wait are coroutines. A client that blocks the event
+    loop would wait for a server that can't answer meanwhile: use an asynchronous client, or `asyncio.to_thread`.
+    """
+
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+    _local: LocalServer | None = None
+
+    async def write_kubeconfig(self, path: Path) -> None:
+        """Writes another copy of the admin's kubeconfig, with mode 0600."""
+        self._server.write_kubeconfig(path)
+
+    # ------------------------------------------------------ how clients connect
+
+    @property
+    def url(self) -> str:
+        """`https://127.0.0.1:PORT`."""
+        return self._server.url
+
+    @property
+    def kubeconfig(self) -> str:
+        """The path of a kubeconfig (mode 0600) for the cluster's admin. It is removed when the cluster stops."""
+        return str(Path(self._require_folder()) / "kubeconfig")
+
+    @property
+    def ca(self) -> bytes:
+        """The certificate authority that clients must trust, as PEM."""
+        return self._server.ca
+
+    @property
+    def token(self) -> str:
+        """A bearer token of a user in system:masters."""
+        return self._server.admin_token
+
+    @property
+    def webhooks(self) -> AsyncWebhooks:
+        """Where your webhook server has to listen, and with which certificate. ValueError: the cluster was made without webhooks.
+
+        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}", f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
+        cluster.webhooks.wait()
+        """
+        local = self._server.webhooks
+        if local is None:
+            raise ValueError(
+                'this cluster has no webhooks: name their manifests, as in Cluster(webhooks="config/webhook/")'
+            )
+        return AsyncWebhooks(local)
+
+    def user(self, name: str, groups: Sequence[str] = ()) -> str:
+        """The path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.
+
+        The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
+        Group dev, `groups=["system:masters"]` may do everything."""
+        return self._written(self._server.user_kubeconfig(name, groups))
+
+    def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
+        """The path of a kubeconfig (mode 0600) with a token for the service account `name` (`namespace/name`), as
+        `kubectl create token` makes it. It is valid for `lifetime` seconds. ValueError: there is no such account."""
+        namespace, _, account = name.partition("/")
+        token = self._api.service_account_token(namespace, account, int(lifetime))
+        return self._written(self._server.token_kubeconfig(token, name, namespace))
+
+    def _written(self, config: dict[str, Any]) -> str:
+        path = Path(tempfile.mkdtemp(dir=self._require_folder())) / "kubeconfig"
+        kubeconfig.write(path, config)
+        return str(path)
+
+    @property
+    def rbac(self) -> AsyncAccess:
+        """The roles that clients needed so far, and the requests that were refused."""
+        if self._api.access_log is None:
+            raise ValueError("this cluster doesn't keep what it allowed: only one made by Cluster() does")
+        return AsyncAccess(self._api.access_log)
+
+    # -------------------------------------------------- what no real server can do
+
+    async def snapshot(self) -> Snapshot:
+        """The present state of everything stored. Takes microseconds, since stored objects never change."""
+        return self._api.snapshot()
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Restores a state of this or another cluster. Revisions go on rising, and every open watch ends, so that clients list
+        again, as after any lost connection."""
+        await self._api.restore(snapshot)
+
+    async def lose_watches(self) -> int:
+        """Ends every open watch and returns their number."""
+        return self._api.storage.lose_watches()
+
+    @property
+    def clock(self) -> AsyncClusterClock:
+        """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
+        return AsyncClusterClock(self._api)
+
+    @property
+    def controllers(self) -> AsyncControllers:
+        """The mode of each of kube-controller-manager's controllers: `controllers["deployment-controller"]` is run, step or off.
+        ValueError if the cluster runs no controllers."""
+        manager = self._server.controllers
+        if manager is None:
+            raise ValueError('this cluster runs no controllers: make it with Cluster(controllers=["*"])')
+        return AsyncControllers(manager)
+
+    @property
+    def nodes(self) -> AsyncNodes:
+        """The simulated nodes: `nodes.script(selector="app=web", runs_for=3, exit_codes=(1,))`, `nodes.stop("node-1")`.
+        ValueError if the cluster has no nodes."""
+        simulation = self._server.simulation
+        if simulation is None:
+            raise ValueError("this cluster has no simulated nodes: make it with Cluster(nodes=3)")
+        return AsyncNodes(simulation)
+
+    @property
+    def metrics(self) -> AsyncMetrics:
+        """The values of the metrics APIs: `metrics.pod("web-0", cpu="250m")`, `metrics.external("queue", 30)`."""
+        return AsyncMetrics(self._api.metrics_apis)
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Waits until every bundled controller and all their watches are at rest. After `timeout` seconds it raises NotSettled (a
+        TimeoutError), which names what is still moving. Returns at once if no controllers run."""
+        manager = self._server.controllers
+        if manager is not None:
+            await manager.settle(timeout)
+
+    # ----------------------------------------------------------- start and stop
+
+    async def start(self) -> Self:
+        """Starts the cluster. Returns when it answers requests. OSError or ValueError, with one sentence that says what to do."""
+        if self._local is not None:
+            raise ValueError("this cluster is running already: make another Cluster() for a second one")
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="fakeapiserver-")
+            self._local = LocalServer(self._config)
+            await self._local.start()
+            self._local.write_kubeconfig(Path(self.kubeconfig))
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def stop(self) -> None:
+        """Ends watches, closes sockets and removes files. A second call does nothing."""
+        if self._local is not None:
+            await self._local.stop()
+            self._local = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # ------------------------------------------------- for tests of this package
+
+    @property
+    def _server(self) -> LocalServer:
+        """The running server. Its methods must be called in its event loop."""
+        if self._local is None:
+            raise ValueError(_NOT_RUNNING)
+        return self._local
+
+    @property
+    def _api(self) -> APIServer:
+        api = self._server.api
+        assert api is not None
+        return api
+
+    def _require_folder(self) -> str:
+        if self._folder is None:
+            raise ValueError(_NOT_RUNNING)
+        return self._folder.name

@@ -1,0 +1,40 @@
+"""The two faces of a cluster. `AsyncCluster` and its parts are coroutine functions over the server; `Cluster` and its parts run the
+same coroutines in the event loop of a thread and wait for them.
+
+class Nodes(Blocking[AsyncNodes]):
+    stop = blocking(AsyncNodes.stop)
+"""
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+C = TypeVar("C")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Call(Protocol):
+    """Runs a coroutine function in the cluster's event loop, waits for its end and returns its result."""
+
+    def __call__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
+
+
+class Blocking(Generic[C]):
+    """The synchronous face of `core`, whose coroutines `call` runs."""
+
+    def __init__(self, core: C, call: Call) -> None:
+        self._core = core
+        self._call = call
+
+
+def blocking(
+    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Blocking[C], P], T]:
+    """The same method, with the same parameters and documentation, for callers without an event loop."""
+
+    @wraps(method)
+    def run(self: Blocking[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._call(lambda: method(self._core, *args, **kwargs))
+
+    return run

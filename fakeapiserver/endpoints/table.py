@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.body import internal_package
+from fakeapiserver.endpoints.columns import described
 from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
@@ -67,7 +68,7 @@ def include_object(request: Request) -> str:
 
 
 def columns(scope: RequestScope) -> list[Any]:
-    return list(scope.resource.columns)
+    return list(described(scope.resource))
 
 
 def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> Object:

@@ -9,7 +9,7 @@ import pytest
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2
+from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2, words
 from fakeapiserver.endpoints.openapi.operations import camel_group, group_tag
 
 SPEC = {
@@ -75,7 +75,9 @@ BOLTS = {
 
 @pytest.fixture(autouse=True)
 def without_prose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptions, "load", lambda version: {})
+    monkeypatch.setattr(descriptions, "load", dict)
+    for name in ("fixed", "operation", "connect", "parameter"):
+        monkeypatch.setattr(words, name, lambda *_: "")
 
 
 @pytest.fixture(scope="module")

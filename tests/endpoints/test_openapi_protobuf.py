@@ -8,13 +8,15 @@ import pytest
 from fakeapiserver.apimachinery.serializer.protobuf.wire import delimited
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2
+from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2, words
 from fakeapiserver.endpoints.openapi.protobuf import encoder
 
 
 @pytest.fixture(autouse=True)
 def without_prose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptions, "load", lambda version: {})
+    monkeypatch.setattr(descriptions, "load", dict)
+    for name in ("fixed", "operation", "connect", "parameter"):
+        monkeypatch.setattr(words, name, lambda *_: "")
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,19 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis import prose
 from fakeapiserver.apis.recorded import VERSIONS
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import DocumentCache, RowCache
-from fakeapiserver.endpoints.openapi import descriptions, operations
+from fakeapiserver.endpoints.openapi import descriptions, operations, words
 from fakeapiserver.endpoints.openapi.operations import (
     LIST,
     META,
@@ -26,6 +27,7 @@ from fakeapiserver.endpoints.openapi.operations import (
     group_tag,
     paths_of,
     with_cbor,
+    with_words,
 )
 
 Document = dict[str, Any]
@@ -117,7 +119,7 @@ class OpenAPI:
 
     def _recorded(self) -> "hashlib._Hash":
         version = self.table.scheme.version
-        return _recorded_digest(version, descriptions.path_of(version), enums=self._enums)
+        return _recorded_digest(version, prose.folder(), enums=self._enums)
 
     def customised(self, key: str) -> bool:
         """Whether a custom resource has a part in the document."""
@@ -148,7 +150,7 @@ class OpenAPI:
         """Those of a key's paths at which no resource is."""
         facts, view = self.table.scheme.facts, self._view(key)
         if key in facts["openapi"]:
-            return dict(facts["openapi"][key])
+            return {path: with_words(item) for path, item in facts["openapi"][key].items()}
         if view is None:
             return {f"/{key}/": _group_item(key.removeprefix("apis/"))}
         custom = all(row.custom for row in view.resources)
@@ -201,9 +203,9 @@ class OpenAPI:
         return descriptions.described(name, schema if self._enums else descriptions.without_enums(schema), self.prose)
 
     @property
-    def prose(self) -> Mapping[str, Document]:
-        """Built-in definitions with descriptions, few where nobody brings them."""
-        return descriptions.load(self.table.scheme.version)
+    def prose(self) -> prose.Descriptions:
+        """The descriptions of built-in definitions."""
+        return descriptions.load()
 
 
 def _references(value: Any) -> Iterator[str]:
@@ -239,13 +241,13 @@ def _group_item(group: str) -> Document:
 
 
 @lru_cache(maxsize=4)
-def _recorded_digest(version: str, prose: Path | None, *, enums: bool) -> "hashlib._Hash":
+def _recorded_digest(version: str, models: Path | None, *, enums: bool) -> "hashlib._Hash":
     """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
     digest = hashlib.sha512(b"" if enums else b"no enums")
-    for path in (Path(__file__), Path(operations.__file__), Path(descriptions.__file__)):
+    for path in (Path(__file__), Path(operations.__file__), Path(words.__file__), Path(descriptions.__file__)):
         digest.update(path.read_bytes())
     for name in ("schemas.json", "discovery.json", "paths.json"):
         digest.update((VERSIONS / version / name).read_bytes())
-    if prose:
-        digest.update(f"{prose} {prose.stat().st_size}".encode())
+    for path in sorted(models.glob("*.py")) if models else ():
+        digest.update(f"{path.name} {path.stat().st_size}".encode())
     return digest

@@ -1,22 +1,18 @@
-"""The prose of built-in kinds, where the package that brings it is installed (`pip install fakeapiserver[descriptions]`).
+"""Descriptions in the schemas of OpenAPI documents.
 
-kubernetes-validate carries upstream's definitions of several Kubernetes versions as JSON; nothing of it is imported, one file is read.
-Without it there are a few words on what every object has, so that `kubectl explain` of a custom resource tells something.
-What it lacks of the real server's prose: the list of an enumeration's values at the end of a field's, and what paths and parameters do.
+Without the package that has upstream's prose (`fakeapiserver/apis/prose.py`), a few words describe what every object has, so that
+`kubectl explain` of a custom resource says something. Missing in comparison with the real server: the list of values at the end of
+an enumeration's description, and the descriptions of types that are plain values (Quantity, Time).
 """
 
-import json
 from collections.abc import Mapping
-from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
+from fakeapiserver.apis import prose
 from fakeapiserver.apis.scheme import APIResource
 
 Schema = dict[str, Any]
 
-_PACKAGE: Final = "kubernetes_validate"
 # A kind whose type and metadata are described as every kind's are.
 _ANY_KIND: Final = "io.k8s.api.core.v1.Pod"
 _META: Final = ("apiVersion", "kind", "metadata")
@@ -57,24 +53,9 @@ _OWN_WORDS: Final[Mapping[str, Schema]] = {
 }
 
 
-def path_of(version: str) -> Path | None:
-    """Where the definitions of a Kubernetes minor version (`v1.36`) lie, None if they aren't installed."""
-    spec = find_spec(_PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / "kubernetes-json-schema" / f"{version}.0-local" / "_definitions.json"
-        if path.is_file():
-            return path
-    return None
-
-
-@lru_cache(maxsize=2)
-def load(version: str) -> Mapping[str, Schema]:
-    """Definitions by name; those of our own words where they aren't installed."""
-    path = path_of(version)
-    if path is None:
-        return _OWN_WORDS
-    found: Mapping[str, Schema] = json.loads(path.read_bytes())["$defs"]
-    return found
+def load() -> prose.Descriptions:
+    """Descriptions by definition: upstream's if they are installed, else this project's own words."""
+    return prose.installed() or _OWN_WORDS
 
 
 def without_enums(schema: Schema) -> Schema:
@@ -89,15 +70,15 @@ def without_enums(schema: Schema) -> Schema:
     return found
 
 
-def described(name: str, schema: Schema, prose: Mapping[str, Schema]) -> Schema:
+def described(name: str, schema: Schema, known: prose.Descriptions) -> Schema:
     """A built-in definition with the prose of it and its fields."""
-    known = prose.get(name)
-    return _with_prose(schema, known, known.get("properties", {})) if known else schema
+    own = known.get(name, {})
+    return _with_prose(schema, own, own.get("properties", {})) if own else schema
 
 
-def described_custom(row: APIResource, name: str, schema: Schema, prose: Mapping[str, Schema]) -> Schema:
+def described_custom(row: APIResource, name: str, schema: Schema, known: prose.Descriptions) -> Schema:
     """A custom kind's definition, or its list's, with the prose of what every kind has. The user's own words stay."""
-    fields = prose.get(_ANY_KIND, {}).get("properties", {})
+    fields = known.get(_ANY_KIND, {}).get("properties", {})
     if not fields:
         return schema
     meta = {key: fields[key] for key in _META}

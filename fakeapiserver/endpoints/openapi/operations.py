@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apis.scheme import APIResource, Subresource
+from fakeapiserver.endpoints.openapi import words
 
 Document = dict[str, Any]
 
@@ -94,7 +95,15 @@ def fixed_operation(tag: str, operation_id: str, definition: str) -> Document:
     """The path item of a discovery document: a plain GET without parameters."""
     responses = {"200": _content(OBJECT_TYPES, definition), "401": {}}
     operation = {"tags": [tag], "operationId": operation_id, "responses": _described(responses)}
-    return {"get": operation}
+    return with_words({"get": operation})
+
+
+def with_words(item: Document) -> Document:
+    """The path item of a path that belongs to no resource, with descriptions of its operations."""
+    return {
+        method: {"tags": operation["tags"], **_description(words.fixed(operation["operationId"])), **operation}
+        for method, operation in item.items()
+    }
 
 
 def _reference(definition: str) -> Document:
@@ -109,9 +118,14 @@ def _described(responses: Mapping[str, Document]) -> Document:
     return {code: {"description": DESCRIPTIONS[code], **response} for code, response in responses.items()}
 
 
-def _parameter(name: str, place: str, json_type: str) -> Document:
+def _description(text: str) -> Document:
+    return {"description": text} if text else {}
+
+
+def _parameter(name: str, place: str, json_type: str, kind: str) -> Document:
+    described = _description(words.parameter(name, kind))
     required = {"required": True} if place == "path" else {}
-    return {"name": name, "in": place, **required, "schema": {"type": json_type, "uniqueItems": True}}
+    return {"name": name, "in": place, **described, **required, "schema": {"type": json_type, "uniqueItems": True}}
 
 
 class _Paths:
@@ -158,15 +172,17 @@ class _Paths:
     def _subresource(self, path: str, subresource: Subresource) -> Iterator[tuple[str, Document]]:
         names = ("name", *self.scope)
         if not subresource.definition:
-            yield path, self._item(names, subresource.query_parameters, self._connects(subresource, ""))
+            query, kind = subresource.query_parameters, subresource.gvk.kind
+            yield path, self._item(names, query, self._connects(subresource, ""), kind)
             if subresource.name == "proxy":
                 operations = self._connects(subresource, "WithPath")
-                yield f"{path}/{{path}}", self._item((*names, "path"), subresource.query_parameters, operations)
+                yield f"{path}/{{path}}", self._item((*names, "path"), query, operations, kind)
             return
         table = {**ITEM_VERBS, **COLLECTION_VERBS}
         served = [verb for verb in table if verb in subresource.verbs]
         operations = {table[verb][0]: self._verb(verb, table[verb], subresource) for verb in served}
-        yield path, self._item(names, {**PRETTY, **subresource.query_parameters}, operations)
+        kind = "" if self.resource.custom else subresource.gvk.kind
+        yield path, self._item(names, {**PRETTY, **subresource.query_parameters}, operations, kind)
 
     def _connects(self, subresource: Subresource, suffix: str) -> dict[str, Document]:
         methods = {CONNECT_VERBS[verb] for verb in subresource.verbs}
@@ -177,7 +193,10 @@ class _Paths:
     def _connect(self, method: str, subresource: Subresource, suffix: str) -> Document:
         name = f"{method.capitalize()}{self._name()}{_title(subresource.name)}{suffix}"
         responses = {"200": _content(("*/*",), ""), "401": {}}
-        return self._operation("connect", f"connect{self._prefix()}{name}", {}, responses, gvk=subresource.gvk)
+        description = words.connect(method, subresource.name, self.resource.gvk.kind)
+        return self._operation(
+            "connect", f"connect{self._prefix()}{name}", description, {}, responses, gvk=subresource.gvk
+        )
 
     def _watches(self) -> Iterator[tuple[str, Document]]:
         collection = f"{self.root}/watch{self.namespaces}/{self.plural}"
@@ -195,12 +214,15 @@ class _Paths:
 
     def _watch(self, action: str, name: str) -> Document:
         responses = {"200": _content(STREAM_TYPES, META + "WatchEvent"), "401": {}}
-        return self._operation(action, f"watch{self._prefix()}{name}", {}, responses)
+        description = words.operation(action, self.resource.gvk.kind)
+        return self._operation(action, f"watch{self._prefix()}{name}", description, {}, responses)
 
     def _list(self, suffix: str) -> Document:
         name = f"{self.resource.gvk.kind}{suffix}" if suffix else self._name()
         responses = {"200": _content(self.stream_types, self._list_definition()), "401": {}}
-        return self._operation("list", f"list{self._prefix()}{name}", LIST, responses)
+        can_watch = "watch" in self.resource.verbs and not self.resource.custom
+        description = words.operation("list or watch" if can_watch else "list", self.resource.gvk.kind)
+        return self._operation("list", f"list{self._prefix()}{name}", description, LIST, responses)
 
     def _list_definition(self) -> str:
         return self.resource.definition.removesuffix(self.resource.gvk.kind) + self.resource.list_kind
@@ -213,6 +235,7 @@ class _Paths:
         return self._operation(
             action,
             f"{word}{self._prefix()}{collection}{name}",
+            words.operation(action, self.resource.gvk.kind, subresource.name if subresource else ""),
             self._query(verb),
             self._responses(verb, definition, subresource),
             body=self._body(verb, definition),
@@ -266,6 +289,7 @@ class _Paths:
         self,
         action: str,
         operation_id: str,
+        description: str,
         query: Mapping[str, str],
         responses: Mapping[str, Document],
         *,
@@ -275,9 +299,10 @@ class _Paths:
         kind = gvk or self.resource.gvk
         return {
             "tags": [f"{group_tag(self.gv.group)}_{self.gv.version}"],
+            **_description(description),
             "operationId": operation_id,
             "parameters": [
-                _parameter(name, "query", query[name]) for name in sorted(query) if name not in self.unknown
+                _parameter(name, "query", query[name], "") for name in sorted(query) if name not in self.unknown
             ],
             **({"requestBody": body} if body else {}),
             "responses": _described(responses),
@@ -285,10 +310,13 @@ class _Paths:
             "x-kubernetes-group-version-kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         }
 
-    def _item(self, places: tuple[str, ...], query: Mapping[str, str], operations: dict[str, Document]) -> Document:
-        """Parameters that all operations share move to the path item, whose own are path parameters and `query`."""
-        shared = [_parameter(name, "path", "string") for name in places]
-        shared += [_parameter(name, "query", query[name]) for name in query if name not in self.unknown]
+    def _item(
+        self, places: tuple[str, ...], query: Mapping[str, str], operations: dict[str, Document], kind: str = ""
+    ) -> Document:
+        """Parameters that all operations share move to the path item, whose own are path parameters and `query`. `kind` is what the
+        operations exchange, by default the resource's."""
+        shared = [_parameter(name, "path", "string", kind or self.resource.gvk.kind) for name in places]
+        shared += [_parameter(name, "query", query[name], "") for name in query if name not in self.unknown]
         lists = [operation["parameters"] for operation in operations.values()]
         common = [row for row in lists[0] if all(row in other for other in lists)] if lists else []
         for operation in operations.values():

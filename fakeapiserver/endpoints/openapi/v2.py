@@ -240,6 +240,7 @@ class _Paths:
             "produces": produced,
             "schemes": ["https"],
             "tags": operation["tags"],
+            **({"description": operation["description"]} if "description" in operation else {}),
             "operationId": operation["operationId"],
             **(
                 {"parameters": [*(self._shared(row, method) for row in rows), *parameters]}

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import controller_of, labels_of
-from fakeapiserver.nodes.commands import Run, run_of
+from fakeapiserver.nodes.commands import Process, process_of, run_of
+from fakeapiserver.nodes.images import name_problem, pull_problem
+from fakeapiserver.nodes.surroundings import Objects
 
 
 class Writable(Protocol):
@@ -49,7 +51,7 @@ class Output(Struct, frozen=True):
 Command = Callable[[Call], int | str | bytes | Output | None]
 # Lines with the time at which they are printed, in seconds after the container's start and in order.
 Lines = Iterable[tuple[float, str]]
-Log = str | Sequence[tuple[float, str]] | Callable[[int], str | Lines]
+Log = str | Sequence[tuple[float, str]] | Callable[[int], str | Lines] | Process
 # What answers at a port: bytes, sent when the client has sent something; a server at "host:port"; or a function that gets the connection.
 Port = (
     bytes
@@ -154,10 +156,13 @@ class _Rule(Struct, frozen=True):
 
 
 class Behaviours:
-    """The scripts of a cluster. Each that matches a container sets the fields that it names; later ones override earlier ones."""
+    """The scripts of a cluster. Each that matches a container sets the fields that it names; later ones override earlier ones.
+
+    objects: the ConfigMaps and Secrets that the commands of a pod see, by the pod's uid."""
 
     def __init__(self) -> None:
         self._rules: list[_Rule] = []
+        self.objects: dict[str, Objects] = {}
 
     def add(
         self, *, namespace: str = "", name: str = "", selector: str = "", container: str = "", **changes: Any
@@ -178,28 +183,49 @@ class Behaviours:
         self._rules.clear()
 
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
-        """What a container of the pod does; `main`: it is no init container. An unscripted container does what its command says, if that
-        is simple. Otherwise it succeeds at once if something waits for its end (init containers, jobs), and else runs until it is
-        stopped."""
-        found = _unscripted(pod, container, main=main)
+        """What a container of the pod does; `main`: it is no init container. An unscripted container does what its command says. Where
+        the simulator can't follow the command, the container succeeds if its pod is to end (init containers, jobs, pods with the
+        restart policies Never and OnFailure), and else runs until it is stopped. Without a command it succeeds in init containers and
+        jobs alone."""
+        found = _unscripted(pod, container, self.objects.get(pod["metadata"].get("uid", ""), {}), main=main)
         for rule in self._rules:
             if rule.matches(pod, container):
                 found = replace(found, **rule.changes)
         return found
 
 
-def _unscripted(pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
-    spec: Object = next(
-        (found for kind in _KINDS for found in pod["spec"].get(kind) or () if found["name"] == container), {}
-    )
-    run = run_of(spec)
-    if run is not None:
-        return _behaviour(run)
+def container_of(pod: Object, name: str) -> Object:
+    """The container's part of the pod's spec; {} if there is no such container."""
+    return _found(pod, name)[1]
+
+
+def _found(pod: Object, name: str) -> tuple[str, Object]:
+    rows = ((kind, spec) for kind in _KINDS for spec in pod["spec"].get(kind) or () if spec["name"] == name)
+    return next(rows, ("", {}))
+
+
+def _unscripted(pod: Object, container: str, objects: Objects, *, main: bool) -> ContainerBehaviour:
+    kind, spec = _found(pod, container)
     owner = controller_of(pod)
-    ends = not main or (owner is not None and owner["kind"] == "Job")
-    return _COMPLETES if ends else _RUNS
+    is_awaited = not main or (owner is not None and owner["kind"] == "Job")
+    process = process_of(pod, spec, objects)
+    if process is None:
+        found = _COMPLETES if is_awaited else _RUNS
+    else:
+        policy = spec.get("restartPolicy") or pod["spec"].get("restartPolicy") or "Always"
+        found = _followed(process, is_awaited or (kind == "containers" and policy != "Always"))
+    problem = _image_problem(spec.get("image") or "")
+    return replace(found, pull_error=problem) if problem else found
 
 
-@lru_cache(maxsize=256)
-def _behaviour(run: Run) -> ContainerBehaviour:
-    return ContainerBehaviour(runs_for=run.seconds, exit_codes=(run.exit_code,))
+@lru_cache(maxsize=1024)
+def _followed(process: Process, ends: bool) -> ContainerBehaviour:
+    """`ends`: the container succeeds where its command can't be followed any further."""
+    run = run_of(process)
+    seconds = run.seconds if run.is_followed or ends else None
+    return ContainerBehaviour(runs_for=seconds, exit_codes=(run.exit_code,), message=run.message, log=process)
+
+
+@lru_cache(maxsize=1024)
+def _image_problem(image: str) -> str:
+    return (name_problem(image) or pull_problem(image)) if image else ""

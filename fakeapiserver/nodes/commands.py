@@ -1,114 +1,130 @@
-"""What a container's command says of its run, where it is as plain as `sleep 300` or `sh -c "exit 3"`. Pure.
+"""What containers do by their own commands, as far as the simulator's shell follows them. Pure."""
 
-No shell: statements are told apart and each has to be one of a few programs that only wait or end. What asks for more (variables
-that matter, redirections, loops) says nothing.
-"""
-
-import re
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
-_SCRIPT_FLAGS: Final = frozenset({"-c", "-ec", "-xc", "-exc"})
-_SEPARATOR: Final = re.compile(r"\s*(&&|\|\||;|\n)\s*")
-# What makes a statement more than a program with its arguments.
-_SYNTAX: Final = re.compile(r"[`<>|&(){}]|\$\(")
-_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)")
-_EXIT_CODE: Final = re.compile(r"\d{1,3}")
+from msgspec import Struct
+
+from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.nodes.images import image_of
+from fakeapiserver.nodes.shell.interpreter import Endless, Read, Shell, Sleep, Steps, Surroundings, Write
+from fakeapiserver.nodes.shell.programs import PROGRAMS
+from fakeapiserver.nodes.shell.syntax import NotFollowed
+from fakeapiserver.nodes.surroundings import Objects, environment_of, expanded, references, surroundings_of
+
+# Characters that one run of a container prints at most.
+_MAX_LOG: Final = 1 << 20
+_TERMINATION_LOG: Final = "/dev/termination-log"
+# How much of that file is a termination message, in characters.
+_MAX_MESSAGE: Final = 4096
 
 
 class Run(NamedTuple):
-    """seconds: until it ends by itself, None: never. exit_code: then."""
+    """The end of a run, in seconds after its start; None: it never ends. `is_followed` False: the simulator doesn't know further
+    from then on. `message`: what it has written as its termination message."""
 
     seconds: float | None
     exit_code: int = 0
+    is_followed: bool = True
+    message: str = ""
 
 
-_FOREVER: Final = Run(None)
+class Process(Struct, frozen=True):
+    """A command and what it finds. `has_input`: somebody may attach to it."""
 
+    words: tuple[str, ...]
+    surroundings: Surroundings = Surroundings()
+    has_input: bool = False
+    message_path: str = _TERMINATION_LOG
 
-def run_of(container: Mapping[str, Any]) -> Run | None:
-    """None where nobody can tell."""
-    words = (*(container.get("command") or ()), *(container.get("args") or ()))
-    if words and container.get("command"):
-        return _run_of(words)
-    # The program of this image waits to be stopped, and takes no arguments of interest.
-    name = str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0]
-    return _FOREVER if name == "pause" else None
+    def lines(self, started: float) -> Iterator[tuple[float, str]]:
+        """What it prints: seconds after the start, and a line."""
+        seconds, left, partial = 0.0, _MAX_LOG, ""
+        events = self._events(Shell(self.surroundings, PROGRAMS, now=started))
+        for event in events:
+            if isinstance(event, Sleep):
+                seconds += event.seconds
+            elif isinstance(event, Write):
+                left -= len(event.text)
+                if left < 0:
+                    break
+                *complete, partial = (partial + event.text).split("\n")
+                yield from ((seconds, line) for line in complete)
+        if partial:
+            yield seconds, partial
+
+    def run(self) -> Run:
+        """When and how it ends."""
+        shell = Shell(self.surroundings, PROGRAMS, is_silent=True)
+        seconds = 0.0
+        steps = shell.call(self.words)
+        try:
+            event = next(steps)
+            while True:
+                if isinstance(event, Read) and self.has_input:
+                    return Run(None)
+                if isinstance(event, Sleep):
+                    seconds += event.seconds
+                event = steps.send("")
+        except StopIteration as end:
+            code, is_followed = end.value, True
+        except NotFollowed:
+            code, is_followed = 0, False
+        except Endless:
+            return Run(None)
+        return Run(seconds, code, is_followed, shell.files.get(self.message_path, "")[:_MAX_MESSAGE])
+
+    def _events(self, shell: Shell) -> Iterator[Write | Sleep | Read]:
+        steps: Steps = shell.call(self.words)
+        try:
+            event = next(steps)
+            while not (isinstance(event, Read) and self.has_input):
+                yield event
+                event = steps.send("")
+        except (StopIteration, NotFollowed, Endless):
+            return
 
 
 @lru_cache(maxsize=1024)
-def _run_of(words: tuple[str, ...]) -> Run | None:
-    if _base(words[0]) not in _SHELLS:
-        return _program(words)
-    if len(words) > 2 and words[1] in _SCRIPT_FLAGS:
-        return _script(words[2], stops="e" in words[1])
-    return None
+def run_of(process: Process) -> Run:
+    """`process.run()`, which is asked for at each look at a pod."""
+    return process.run()
 
 
-def _script(text: str, *, stops: bool) -> Run | None:
-    """`stops`: the first failure ends it, as with `set -e`."""
-    seconds, status, operator = 0.0, 0, ";"
-    parts = _SEPARATOR.split(text.strip())
-    for statement, following in zip(parts[::2], [*parts[1::2], ";"], strict=True):
-        skipped = (operator == "&&" and status != 0) or (operator == "||" and status == 0)
-        operator = following
-        words = _words(statement)
-        if words is None:
-            return None
-        if skipped or not words:
-            continue
-        if words[0] == "exit":
-            if len(words) == 1:
-                return Run(seconds, status)
-            return Run(seconds, int(words[1]) % 256) if _EXIT_CODE.fullmatch(words[1]) else None
-        found = _program(words[1:] if words[0] == "exec" and len(words) > 1 else words)
-        if found is None or found.seconds is None:
-            return found
-        seconds, status = seconds + found.seconds, found.exit_code
-        if words[0] == "exec" or (stops and status != 0 and operator not in ("&&", "||")):
-            return Run(seconds, status)
-    return Run(seconds, status)
-
-
-def _words(statement: str) -> tuple[str, ...] | None:
-    """None for what isn't a program with arguments."""
-    if _SYNTAX.search(statement):
+def process_of(pod: Object, spec: Object, objects: Objects) -> Process | None:
+    """What a container runs; None: only its image says."""
+    words = command_of(spec)
+    if not words:
         return None
-    try:
-        return tuple(shlex.split(statement, comments=True))
-    except ValueError:  # a quotation that doesn't end
-        return None
+    environment = environment_of(pod, spec, objects) if any("$(" in word for word in words) else {}
+    has_input = bool(spec.get("stdin"))
+    path = spec.get("terminationMessagePath") or _TERMINATION_LOG
+    if words[0] in ("sleep", "pause", "true", "false") and not environment:
+        return Process(words, has_input=has_input, message_path=path)
+    words = tuple(expanded(word, environment) for word in words) if environment else words
+    return Process(words, surroundings_of(pod, spec, objects), has_input, path)
 
 
-def _program(words: Sequence[str]) -> Run | None:
-    match _base(words[0]):
-        case "true" | ":" | "echo" | "printf":
-            return Run(0.0)
-        case "false":
-            return Run(0.0, 1)
-        case "sleep":
-            return _sleep(words[1:])
-    return None
+def hook_process(handler: Mapping[str, Any]) -> Process:
+    """What a lifecycle hook runs, whose output nobody sees."""
+    return Process(tuple(handler.get("command") or ("true",)))
 
 
-def _sleep(durations: Sequence[str]) -> Run | None:
-    """Several add up."""
-    if not durations:
-        return Run(0.0, 1)
-    seconds = 0.0
-    for text in durations:
-        if text in ("infinity", "inf"):
-            return _FOREVER
-        match = _DURATION.fullmatch(text)
-        if match is None:
-            return None
-        seconds += float(match[1]) * _UNITS[match[2]]
-    return Run(seconds)
+def needed_objects(pod: Object) -> set[tuple[str, str]]:
+    """The ConfigMaps and Secrets, as (kind, name), that commands of the pod's containers can see."""
+    specs = [spec for kind in ("initContainers", "containers") for spec in pod["spec"].get(kind) or ()]
+    return {key for spec in specs if (words := command_of(spec)) for key in references(pod, spec, words)}
 
 
-def _base(program: str) -> str:
-    return program.rpartition("/")[2]
+def command_of(spec: Object) -> tuple[str, ...]:
+    """The words of a container's command: its own, or those of a known image."""
+    command: Sequence[str] = spec.get("command") or ()
+    arguments: Sequence[str] = spec.get("args") or ()
+    if command:
+        return (*command, *arguments)
+    image = image_of(str(spec.get("image", "")))
+    if not arguments:
+        return (*image.entrypoint, *image.arguments) if image is not None else ()
+    is_program = arguments[0].rpartition("/")[2] in PROGRAMS
+    return (*arguments,) if image is None or is_program else (*image.entrypoint, *arguments)

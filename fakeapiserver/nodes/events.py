@@ -66,6 +66,9 @@ def _waits(pod: Object, spec: Object, waiting: Object, path: str) -> Iterator[To
         case "ImagePullBackOff":
             yield Told(NORMAL, "BackOff", f'Back-off pulling image "{image}"', path)
             yield Told(WARNING, "Failed", "Error: ImagePullBackOff", path)
+        case "InvalidImageName":
+            yield Told(WARNING, "InspectFailed", message, path)
+            yield Told(WARNING, "Failed", "Error: InvalidImageName", path)
         case "ErrImageNeverPull":
             yield Told(WARNING, "ErrImageNeverPull", message, path)
             yield Told(WARNING, "Failed", "Error: ErrImageNeverPull", path)

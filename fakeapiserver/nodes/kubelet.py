@@ -1,7 +1,8 @@
 """The kubelets of all simulated nodes: they register nodes, renew leases, and let pods live (upstream: pkg/kubelet)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Final
 
@@ -14,7 +15,7 @@ from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import NODES, PODS, is_terminating
+from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NODES, PODS, SECRETS, is_terminating
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
@@ -22,6 +23,7 @@ from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node, node_resources
 from fakeapiserver.nodes.admission import Refusal, Room, refusal
+from fakeapiserver.nodes.commands import needed_objects
 from fakeapiserver.nodes.events import WARNING, Told, changes
 from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.lifecycle import BehaviourOf, Memory, Place, next_status
@@ -30,6 +32,7 @@ from fakeapiserver.nodes.node_resources import Needs, attached_changed
 from fakeapiserver.nodes.pod_conditions import TERMINAL
 from fakeapiserver.nodes.resizing import PENDING, wanted
 from fakeapiserver.nodes.simulation import NodeState, Simulation
+from fakeapiserver.nodes.surroundings import CONFIG_MAP, Key, Objects
 from fakeapiserver.nodes.termination import Stop
 
 # Writes the events of all nodes; what else they write, each writes itself.
@@ -55,6 +58,7 @@ class Pods:
         # Whose containers don't start yet: what was told of it.
         self._held: dict[Request, str] = {}
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
+        simulation.read_objects = self._read_objects
 
     def changed(self, event: Event, queue: Queue) -> None:
         """What is on our nodes is to be looked at; what is gone gives its address back."""
@@ -95,6 +99,8 @@ class Pods:
         if (refused := self._refusal(pod, state, now)) is not None:
             await self._reject(name, pod, refused)
             return None
+        if uid not in self._simulation.behaviours.objects:
+            self._simulation.behaviours.objects[uid] = await self._read_objects(pod, needed_objects(pod))
         behaviour_of, room = self._behaviour_of(request, pod, name), self._rooms[name]
         known_node = self.nodes.indexer.get_by_key(name)
         found = next_status(
@@ -124,6 +130,16 @@ class Pods:
             return None
         # what is due now is looked at once the write has come back
         return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
+
+    async def _read_objects(self, pod: Object, keys: Iterable[Key]) -> Objects:
+        """The ConfigMaps and Secrets that the node can read."""
+        found: dict[Key, Object] = {}
+        client = self._client(pod["spec"]["nodeName"])
+        for kind, name in sorted(keys):
+            resource = client.resource(CONFIG_MAPS if kind == CONFIG_MAP else SECRETS, pod["metadata"]["namespace"])
+            with suppress(StatusError):
+                found[kind, name] = await resource.get(name)
+        return found
 
     def stop(self, pod: Object, stop: Stop) -> bool:
         """The node ends the pod. False: it does so already."""

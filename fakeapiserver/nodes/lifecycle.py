@@ -30,6 +30,7 @@ from fakeapiserver.nodes.container_status import (
     waiting,
 )
 from fakeapiserver.nodes.events import NORMAL, WARNING, Told, begun, full_name
+from fakeapiserver.nodes.images import name_problem
 from fakeapiserver.nodes.pod_conditions import TERMINAL, pod_conditions
 from fakeapiserver.nodes.probing import Probes
 from fakeapiserver.nodes.termination import Ending, Stop, ending, hook_of
@@ -422,6 +423,8 @@ class _Pod:
     def _not_pulled(self, spec: Object, old: Object, behaviour: ContainerBehaviour, due: float) -> Object:
         """The status of a container whose image can't be pulled: ErrImagePull right after each try, and then ImagePullBackOff."""
         image, name = spec.get("image", ""), spec["name"]
+        if behaviour.pull_error == name_problem(image):
+            return waiting(old, "InvalidImageName", behaviour.pull_error)
         if spec.get("imagePullPolicy") == "Never":
             absent = f'Container image "{image}" is not present with pull policy of Never'
             return waiting(old, "ErrImageNeverPull", absent)

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions
 from fakeapiserver.nodes.behaviour import Lines, Log
+from fakeapiserver.nodes.commands import Process
 
 _KINDS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
@@ -67,7 +68,8 @@ class Reader:
         self._run = run
         self._options = options
         self._left = options.limit_bytes
-        self._lines = _split(log(run.restarts) if callable(log) else log)
+        lines = log.lines(run.started) if isinstance(log, Process) else log(run.restarts) if callable(log) else log
+        self._lines = _split(lines)
         self._next = next(self._lines, None)
 
     @property

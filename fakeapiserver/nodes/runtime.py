@@ -15,14 +15,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Streams, Write
 from fakeapiserver.controller_runtime.reconcile import Request
-from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port
+from fakeapiserver.nodes import sessions
+from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port, container_of
 from fakeapiserver.nodes.logs import Reader, run_of, status_of
 from fakeapiserver.nodes.node import address_of
 from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.nodes.surroundings import references, surroundings_of
 from fakeapiserver.transport.pipe import Pipe
 
 log = logging.getLogger(__name__)
@@ -90,16 +94,20 @@ class SimulatedRuntime:
             raise KubeletError(500, f'container not found ("{container}")')
 
     async def execute(self, pod: Object, container: str, command: Sequence[str], streams: Streams) -> int:
-        """Its exit code."""
+        """Its exit code. What no script names runs in the simulator's shell."""
         scripted = self._behaviour(pod, container).exec
         if callable(scripted):
             return await _run(scripted, pod, container, command, streams)
         output = scripted.get(" ".join(command), scripted.get(""))
-        if output is None:
-            program = command[0] if command else ""
-            why = f'exec: "{program}": executable file not found in $PATH'
+        if output is not None:
+            return await _print(output, streams)
+        if not command:
+            why = 'exec: "": executable file not found in $PATH'
             raise KubeletError(500, f"error executing command in container: {_RUN} container process: {why}: unknown")
-        return await _print(output, streams)
+        spec = container_of(pod, container)
+        objects = await self._simulation.read_objects(pod, references(pod, spec, command))
+        surroundings = replace(surroundings_of(pod, spec, objects), is_container=False)
+        return await sessions.run(command, surroundings, streams, self._clock)
 
     async def attach(self, pod: Object, container: str, streams: Streams) -> None:
         """Until the container ends, or the function that is scripted."""

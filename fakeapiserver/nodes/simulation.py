@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct, field
 
@@ -13,6 +13,7 @@ from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
 from fakeapiserver.nodes.node import KUBELET_VERSION, MAX_NODES, name_of
+from fakeapiserver.nodes.surroundings import Key, Objects
 
 
 class NodeState(Struct):
@@ -73,6 +74,8 @@ class Simulation:
         self.staged: frozenset[str] = frozenset()
         # What the kubelets know of a pod; None: it is gone.
         self.pod: Callable[[Request], Object | None] = lambda request: None
+        # Reads ConfigMaps and Secrets of a pod's namespace; those that can't be read are left out.
+        self.read_objects: Callable[[Object, Iterable[Key]], Awaitable[Objects]] = _no_objects
         self._uids: dict[Request, str] = {}
         self._followers: dict[Request, set[asyncio.Event]] = {}
 
@@ -160,13 +163,21 @@ class Simulation:
 
     def remember(self, request: Request, uid: str) -> None:
         """A pod lives on our nodes."""
+        if self._uids.get(request, uid) != uid:
+            self.forget(request)
         self._uids[request] = uid
 
     def forget(self, request: Request) -> str:
         """It doesn't any more; its uid, "" if it never did."""
-        return self._uids.pop(request, "")
+        uid = self._uids.pop(request, "")
+        self.behaviours.objects.pop(uid, None)
+        return uid
 
     @property
     def requests(self) -> Iterable[Request]:
         """The pods on our nodes."""
         return [*self._uids]
+
+
+async def _no_objects(pod: Object, keys: Iterable[Key]) -> Objects:
+    return {}

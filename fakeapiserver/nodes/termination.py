@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.behaviour import ContainerBehaviour, Hook
-from fakeapiserver.nodes.commands import run_of
+from fakeapiserver.nodes.commands import hook_process, run_of
 
 KILLED: Final = 137
 # Whatever has become of the grace period, a container is given as much to end.
@@ -44,8 +44,8 @@ def hook_of(spec: Object, kind: str, scripted: Hook | None) -> Hook | None:
         return scripted
     if (sleep := handler.get("sleep")) is not None:
         return Hook(float(sleep["seconds"]))
-    run = run_of(handler["exec"]) if "exec" in handler else None
-    if run is None:
+    run = run_of(hook_process(handler["exec"])) if "exec" in handler else None
+    if run is None or not run.is_followed:
         return Hook()
     error = f"command '{' '.join(handler['exec']['command'])}' exited with {run.exit_code}: "
     return Hook(float("inf") if run.seconds is None else run.seconds, error if run.exit_code else "")

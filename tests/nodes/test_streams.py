@@ -209,7 +209,6 @@ def test_commands(
 @pytest.mark.parametrize(
     ("name", "container", "message"),
     [
-        ("two", "second", 'exec: "ls": executable file not found in $PATH'),
         ("broken", "", 'container not found ("main")'),
         ("elsewhere", "", "error dialing backend: dial tcp 172.18.0.4:10250: connect: no route to host"),
         ("unbound", "", "pod unbound does not have a host assigned"),
@@ -219,6 +218,40 @@ def test_commands_that_cannot_run(client: synchronous.Client, name: str, contain
     with pytest.raises(StatusError) as refused:
         client.run(name, ["ls"], container=container)
     assert message in json.dumps(refused.value.status, ensure_ascii=False).replace('\\"', '"')
+
+
+@pytest.mark.parametrize(
+    ("command", "completed"),
+    [
+        (["true"], (0, b"", b"")),
+        (["echo", "hi"], (0, b"hi\n", b"")),
+        (["sh", "-c", "echo so far; echo no >&2; exit 3"], (3, b"so far\n", b"no\n")),
+        (["sh", "-c", "cat; echo $HOSTNAME"], (0, b"given\xfftwo\n", b"")),
+        (["cat", "/etc/passwd"], (1, b"", b"cat: can't open '/etc/passwd': No such file or directory\n")),
+    ],
+)
+def test_commands_that_no_script_names_run_in_a_shell(
+    client: synchronous.Client, command: list[str], completed: Any
+) -> None:
+    assert client.run("two", command, container="second", stdin=b"given\xff") == streams.Completed(*completed)
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "what"),
+    [
+        (["tar", "cf", "-", "/tmp"], 127, b"what tar does"),
+        (["curl", "http://web"], 127, b"what curl does"),
+        (["sh", "-c", "echo a | sort"], 126, b"what sh ('|') does"),
+    ],
+)
+def test_a_command_that_is_not_followed_says_how_to_script_it(
+    client: synchronous.Client, command: list[str], exit_code: int, what: bytes
+) -> None:
+    found = client.run("two", command, container="second")
+    assert found.exit_code == exit_code
+    assert what in found.stderr
+    assert found.stderr.count(b"\n") == 1
+    assert b"cluster.nodes.script(exec=...)" in found.stderr
 
 
 def test_a_command_takes_an_upgrade(client: synchronous.Client) -> None:

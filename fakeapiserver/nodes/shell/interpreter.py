@@ -1,0 +1,521 @@
+"""Runs a parsed script step by step, in the time of whoever drives it. Pure: a run is a generator of what happens.
+
+A driver handles each Write, lets the time of each Sleep pass, and sends what a Read asks for ("" at the end of input). The generator
+returns the exit code. It raises NotFollowed for what the simulator can't follow, and Endless for a run that never ends: a loop that
+repeats itself, or more than MAX_STEPS steps.
+"""
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Final
+
+from msgspec import Struct, field
+
+from fakeapiserver.nodes.shell import syntax
+from fakeapiserver.nodes.shell.arithmetic import evaluate
+from fakeapiserver.nodes.shell.syntax import Node, NotFollowed, Word
+
+# Commands and rounds of loops that one run may have.
+MAX_STEPS: Final = 5_000
+# Characters of a variable, of a file, and of an expanded word.
+MAX_TEXT: Final = 1 << 16
+_MAX_WORDS: Final = 10_000
+# Shells that run in each other.
+_MAX_SCRIPTS: Final = 10
+# Characters that count as one step.
+_STEP_TEXT: Final = 256
+STDIN, STDOUT, STDERR = 0, 1, 2
+_DEVICES: Final = {
+    "/dev/null": None,
+    **dict.fromkeys(("/dev/stdout", "/proc/1/fd/1", "/proc/self/fd/1"), STDOUT),
+    **dict.fromkeys(("/dev/stderr", "/proc/1/fd/2", "/proc/self/fd/2"), STDERR),
+}
+_GLOB: Final = re.compile(r"[*?\[]")
+
+
+class Endless(Exception):
+    """The run never ends by itself."""
+
+
+class Exit(Exception):
+    """The shell ends with a code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class _LoopExit(Exception):
+    """`break` or `continue`, and how many loops it leaves."""
+
+    def __init__(self, levels: int, *, goes_on: bool) -> None:
+        super().__init__()
+        self.levels = levels
+        self.goes_on = goes_on
+
+
+class Write(Struct, frozen=True):
+    """Text for STDOUT or STDERR."""
+
+    descriptor: int
+    text: str
+
+
+class Sleep(Struct, frozen=True):
+    """Seconds that pass."""
+
+    seconds: float
+
+
+class Read(Struct, frozen=True):
+    """Asks for input."""
+
+
+Event = Write | Sleep | Read
+Steps = Generator[Event, str, int]
+# Where a descriptor leads: to a real one, to a file, into a list (for `$(…)`), or nowhere.
+Sink = int | str | list[str] | None
+Program = Callable[["Shell", Sequence[str]], Steps]
+
+
+class Surroundings(Struct, frozen=True):
+    """What a process finds: variables and files as (name, text), directories, the name of its host.
+
+    `is_container`: programs that reach for a network or packages count as successful; for a client's exec they aren't followed."""
+
+    environment: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    directories: tuple[str, ...] = ()
+    host: str = ""
+    is_container: bool = True
+
+
+class Shell(Struct):
+    """The state of one run. `now`: seconds since the epoch. `programs`: by name."""
+
+    surroundings: Surroundings
+    programs: Mapping[str, Program]
+    now: float = 0.0
+    variables: dict[str, str] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)
+    directories: set[str] = field(default_factory=set)
+    positional: tuple[str, ...] = ("sh",)
+    status: int = 0
+    stops_on_failure: bool = False
+    # Whether the output of the run is of no interest, only its end.
+    is_silent: bool = False
+    _sinks: dict[int, Sink] = field(default_factory=lambda: {STDOUT: STDOUT, STDERR: STDERR})
+    _input: list[str] | None = None
+    _steps: int = 0
+    _changes: int = 0
+    _checking: int = 0
+    _scripts: int = 0
+
+    def __post_init__(self) -> None:
+        self.variables = {"PWD": "/", **dict(self.surroundings.environment)}
+        self.exported = {name for name, _ in self.surroundings.environment}
+        self.files = dict(self.surroundings.files)
+        self.directories = {"/", "/tmp", *self.surroundings.directories}
+
+    # ------------------------------------------------------------ what programs call
+
+    def write(self, text: str, descriptor: int = STDOUT) -> Generator[Event, str, None]:
+        """Writes to wherever the descriptor leads."""
+        self._count(len(text) // _STEP_TEXT)
+        sink = self._sinks.get(descriptor)
+        if isinstance(sink, int):
+            self._changes += not self.is_silent
+            yield Write(sink, text)
+        elif isinstance(sink, list):
+            sink.append(_bounded(text, sum(map(len, sink))))
+        elif sink is not None:
+            self.put(sink, _bounded(self.files.get(sink, "") + text))
+
+    def read(self) -> Generator[Event, str, str]:
+        """The next input, "" at its end."""
+        self._changes += 1
+        if self._input is not None:
+            return self._input.pop() if self._input else ""
+        return (yield Read())
+
+    def sleep(self, seconds: float) -> Generator[Event, str, None]:
+        self.now += seconds
+        yield Sleep(seconds)
+
+    def clock(self) -> float:
+        """The time, which makes one round of a loop differ from the next."""
+        self._changes += 1
+        return self.now
+
+    def assign(self, name: str, value: str) -> None:
+        if self.variables.get(name) != value:
+            self._changes += 1
+            self.variables[name] = _bounded(value)
+
+    def put(self, path: str, text: str) -> None:
+        """Writes a file, of which only this run knows."""
+        self._changes += self.files.get(path) != text
+        self.files[path] = text
+
+    def remove(self, path: str) -> None:
+        """Removes a file or a directory with all that is in it, as far as this run is concerned."""
+        for known in [known for known in self.files if known == path or known.startswith(f"{path}/")]:
+            self._changes += 1
+            del self.files[known]
+        self.directories -= {known for known in self.directories if known == path or known.startswith(f"{path}/")}
+
+    def path(self, name: str) -> str:
+        """An absolute path without dots."""
+        parts: list[str] = []
+        for part in (name if name.startswith("/") else f"{self.variables['PWD']}/{name}").split("/"):
+            if part == "..":
+                del parts[-1:]
+            elif part not in ("", "."):
+                parts.append(part)
+        return "/" + "/".join(parts)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory, as far as the simulator knows."""
+        return path in self.directories or any(
+            known.startswith(f"{path}/") for known in (*self.files, *self.directories)
+        )
+
+    # ---------------------------------------------------------------------- commands
+
+    def script(self, text: str, positional: Sequence[str] = ("sh",), *, stops_on_failure: bool = False) -> Steps:
+        """Runs a script to its end; its variables stay its own."""
+        before = self.positional
+        self.positional = tuple(positional)
+        self._scripts += 1
+        if self._scripts > _MAX_SCRIPTS:
+            raise NotFollowed(f"scripts that run each other more than {_MAX_SCRIPTS} deep")
+        try:
+            yield from self._subshell(syntax.parse(text), stops_on_failure=stops_on_failure)
+        finally:
+            self.positional = before
+            self._scripts -= 1
+        return self.status
+
+    def lines(self, text: str) -> Steps:
+        """Runs lines of an interactive session, which share their variables. Exit: the session ends."""
+        with suppress(_LoopExit):  # outside of a loop it does nothing
+            yield from self._node(syntax.parse(text))
+        return self.status
+
+    def call(self, words: Sequence[str]) -> Steps:
+        """Runs a program with its arguments."""
+        self._count()
+        name = words[0].rpartition("/")[2]
+        program = self.programs.get(name)
+        if program is None:
+            raise NotFollowed(name)
+        self.status = yield from program(self, words[1:])
+        return self.status
+
+    def _node(self, node: Node) -> Generator[Event, str, None]:
+        match node:
+            case syntax.Simple():
+                yield from self._simple(node)
+            case syntax.Sequence(items):
+                for item in items:
+                    yield from self._node(item)
+            case syntax.AndOr(first, others):
+                yield from self._and_or(first, others)
+            case syntax.Not(body):
+                self.status = int((yield from self._check(body)))
+            case syntax.If(branches, otherwise):
+                yield from self._if(branches, otherwise)
+            case syntax.Loop(condition, body, until):
+                yield from self._loop(condition, body, until)
+            case syntax.For(name, words, body):
+                items_ = self.positional[1:] if words is None else (yield from self._expand(words))
+                yield from self._for(name, items_, body)
+            case syntax.Subshell(body):
+                yield from self._subshell(body)
+                self._stop_on_failure()
+            case syntax.Redirected(body, redirects):
+                yield from self._redirected(body, redirects)
+
+    def _simple(self, node: syntax.Simple) -> Generator[Event, str, None]:
+        self._count()
+        words = yield from self._expand(node.words)
+        values = []
+        for name, word in node.assignments:
+            values.append((name, (yield from self._text(word))))
+        if not words:
+            for name, value in values:
+                self.assign(name, value)
+            if not any(isinstance(part, syntax.Substitution) for _, word in node.assignments for part in word.parts):
+                self.status = 0
+        else:
+            before = {name: self.variables.get(name) for name, _ in values}
+            for name, value in values:
+                self.variables[name] = value
+            self.exported |= set(before)
+            yield from self._called(words)
+            for name, old in before.items():
+                if old is None:
+                    self.variables.pop(name, None)
+                else:
+                    self.variables[name] = old
+        self._stop_on_failure()
+
+    def _stop_on_failure(self) -> None:
+        if self.status and self.stops_on_failure and not self._checking:
+            raise Exit(self.status)
+
+    def _called(self, words: Sequence[str]) -> Generator[Event, str, None]:
+        match words[0]:
+            case "exit" | "return":
+                raise Exit(self._number(words[1]) % 256 if len(words) > 1 else self.status)
+            case "exec" if len(words) > 1:
+                raise Exit((yield from self.call(words[1:])))
+            case "break" | "continue":
+                raise _LoopExit(self._number(words[1]) if len(words) > 1 else 1, goes_on=words[0] == "continue")
+            case "set":
+                self._set(words[1:])
+            case "cd":
+                self.assign("PWD", self.path(words[1] if len(words) > 1 else "/"))
+                self.status = 0
+            case _:
+                yield from self.call(words)
+
+    def _set(self, options: Sequence[str]) -> None:
+        for option in options:
+            if option[:1] in ("-", "+") and "e" in option and option[1:].isalpha():
+                self.stops_on_failure = option.startswith("-")
+        if options and not options[0].startswith(("-", "+")):
+            raise NotFollowed("set with arguments")
+        self.status = 0
+
+    def _number(self, text: str) -> int:
+        if not re.fullmatch(r"-?\d{1,9}", text):
+            raise NotFollowed(f"the number {text!r}")
+        return int(text)
+
+    def _and_or(self, first: Node, others: Sequence[tuple[str, Node]]) -> Generator[Event, str, None]:
+        nodes = [("", first), *others]
+        for number, (operator, node) in enumerate(nodes):
+            if operator and (operator == "&&") != (self.status == 0):
+                continue
+            if number == len(nodes) - 1:
+                yield from self._node(node)  # only the last failure counts for `set -e`
+            else:
+                yield from self._check(node)
+
+    def _check(self, node: Node) -> Generator[Event, str, bool]:
+        """Runs a condition; whether it holds."""
+        self._checking += 1
+        try:
+            yield from self._node(node)
+        finally:
+            self._checking -= 1
+        return self.status == 0
+
+    def _if(self, branches: Sequence[tuple[Node, Node]], otherwise: Node | None) -> Generator[Event, str, None]:
+        for condition, body in branches:
+            if (yield from self._check(condition)):
+                yield from self._node(body)
+                return
+        self.status = 0
+        if otherwise is not None:
+            yield from self._node(otherwise)
+
+    def _loop(self, condition: Node, body: Node, until: bool) -> Generator[Event, str, None]:
+        while True:
+            before = self._changes
+            if (yield from self._check(condition)) == until:
+                self.status = 0
+                return
+            if not (yield from self._round(body)):
+                return
+            if self._changes == before:
+                raise Endless
+
+    def _for(self, name: str, words: Sequence[str], body: Node) -> Generator[Event, str, None]:
+        self.status = 0
+        for word in words:
+            self.assign(name, word)
+            if not (yield from self._round(body)):
+                return
+
+    def _round(self, body: Node) -> Generator[Event, str, bool]:
+        """One round of a loop; False: the loop ends."""
+        self._count()
+        try:
+            yield from self._node(body)
+        except _LoopExit as leave:
+            if leave.levels > 1:
+                raise _LoopExit(leave.levels - 1, goes_on=leave.goes_on) from None
+            return leave.goes_on
+        return True
+
+    def _subshell(self, body: Node, *, stops_on_failure: bool = False) -> Generator[Event, str, None]:
+        variables, stops = dict(self.variables), self.stops_on_failure
+        self.stops_on_failure |= stops_on_failure
+        try:
+            yield from self._node(body)
+        except Exit as exit_:
+            self.status = exit_.code
+        except _LoopExit:
+            pass  # outside of a loop it does nothing
+        finally:
+            self.variables, self.stops_on_failure = variables, stops
+
+    def _redirected(self, body: Node, redirects: Sequence[syntax.Redirect]) -> Generator[Event, str, None]:
+        sinks, input_ = dict(self._sinks), self._input
+        try:
+            for redirect in redirects:
+                target = yield from self._text(redirect.target)
+                self._redirect(redirect.descriptor, redirect.operator, target)
+            yield from self._node(body)
+        except FileNotFoundError as error:
+            self.status = 1
+            yield from self.write(f"sh: can't open {error}: no such file\n", STDERR)
+        finally:
+            self._sinks, self._input = sinks, input_
+
+    def _redirect(self, descriptor: int, operator: str, target: str) -> None:
+        if operator == ">&" and target in ("1", "2"):
+            self._sinks[descriptor] = self._sinks[int(target)]
+            return
+        path = self.path(target)
+        if operator == "<":
+            text = "" if path == "/dev/null" else self.files.get(path)
+            if text is None:
+                raise FileNotFoundError(target)
+            self._input = [text] if text else []
+            return
+        sink: Sink = path
+        if path in _DEVICES:
+            device = _DEVICES[path]
+            sink = None if device is None else self._sinks[device]
+        elif operator != ">>":
+            self.put(path, "")
+        self._sinks[descriptor] = sink
+        if operator in ("&>", ">&"):
+            self._sinks[STDERR] = sink
+
+    # -------------------------------------------------------------------- expansions
+
+    def _expand(self, words: Sequence[Word]) -> Generator[Event, str, list[str]]:
+        found: list[str] = []
+        for word in words:
+            found += yield from self._fields(word)
+            if len(found) > _MAX_WORDS:
+                raise NotFollowed(f"more than {_MAX_WORDS} words")
+        self._count(sum(map(len, found)) // _STEP_TEXT)
+        return found
+
+    def _fields(self, word: Word) -> Generator[Event, str, list[str]]:
+        """The fields of a word: its unquoted expansions are split at blanks, and its patterns match files."""
+        fields: list[str] = []
+        current: str | None = None
+        is_pattern = False
+        for part in word.parts:
+            if isinstance(part, syntax.Variable) and part.name == "@" and part.quoted:
+                fields += self.positional[1:]
+                continue
+            text = yield from self._value(part)
+            if isinstance(part, syntax.Literal) or part.quoted:
+                is_pattern |= isinstance(part, syntax.Literal) and not part.quoted and bool(_GLOB.search(text))
+                current = (current or "") + text
+                continue
+            pieces = text.split()
+            if pieces and text[0].isspace() and current is not None:
+                fields.append(current)
+                current = None
+            for piece in pieces[:-1]:
+                fields.append((current or "") + piece)
+                current = None
+            if pieces:
+                current = (current or "") + pieces[-1]
+                if text[-1].isspace():
+                    fields.append(current)
+                    current = None
+        if current is not None:
+            fields.append(_bounded(current))
+        return self._matches(fields[0]) or fields if is_pattern and len(fields) == 1 else fields
+
+    def _matches(self, pattern: str) -> list[str]:
+        path = self.path(pattern)
+        return sorted(
+            known
+            for known in (*self.files, *self.directories)
+            if known.count("/") == path.count("/") and known != "/" and fnmatchcase(known, path)
+        )
+
+    def _text(self, word: Word) -> Generator[Event, str, str]:
+        """The text of a word that isn't split."""
+        texts = []
+        for part in word.parts:
+            texts.append((yield from self._value(part)))
+        return _bounded("".join(texts))
+
+    def _value(self, part: syntax.Part) -> Generator[Event, str, str]:
+        match part:
+            case syntax.Literal(text):
+                return text
+            case syntax.Arithmetic(expression):
+                return str(evaluate(expression, self.variables))
+            case syntax.Substitution(body):
+                return (yield from self._output(body))
+            case syntax.Variable(name, _, operator, operand):
+                value = self._variable(name)
+                if operator == "#":
+                    return str(len(value or ""))
+                is_set = bool(value) if operator.startswith(":") else value is not None
+                if operator[-1:] == "+":
+                    return (yield from self._text(operand)) if is_set and operand else ""
+                if is_set or operand is None:
+                    return value or ""
+                other = yield from self._text(operand)
+                if operator[-1:] == "?":
+                    yield from self.write(f"sh: {name}: {other or 'parameter not set'}\n", STDERR)
+                    raise Exit(2)
+                if operator[-1:] == "=":
+                    self.assign(name, other)
+                return other
+        raise AssertionError(part)
+
+    def _variable(self, name: str) -> str | None:
+        if name.isdigit():
+            number = int(name)
+            return self.positional[number] if number < len(self.positional) else None
+        match name:
+            case "?":
+                return str(self.status)
+            case "$":
+                return "1"
+            case "#":
+                return str(len(self.positional) - 1)
+            case "@" | "*":
+                return " ".join(self.positional[1:])
+            case "RANDOM":
+                raise NotFollowed("$RANDOM")
+        return self.variables.get(name)
+
+    def _output(self, body: Node) -> Generator[Event, str, str]:
+        """What the commands print, without line breaks at its end."""
+        printed: list[str] = []
+        sinks = dict(self._sinks)
+        self._sinks[STDOUT] = printed
+        try:
+            yield from self._subshell(body)
+        finally:
+            self._sinks = sinks
+        return "".join(printed).rstrip("\n")
+
+    def _count(self, steps: int = 1) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise Endless
+
+
+def _bounded(text: str, before: int = 0) -> str:
+    if before + len(text) > MAX_TEXT:
+        raise NotFollowed(f"a text of more than {MAX_TEXT} characters")
+    return text

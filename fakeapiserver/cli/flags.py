@@ -190,6 +190,12 @@ def _runtime_config(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
+def _context_name(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise UsageError(f"--context-name must be a name such as fakeapiserver, not {text!r}")
+    return text
+
+
 def _kubernetes_version(text: str) -> str:
     try:
         return minor_version(text)
@@ -251,6 +257,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "bind-address": ("bind_address", _address("bind-address")),
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
+    "context-name": ("context_name", _context_name),
     "controllers": ("controllers", read_list),
     "metrics": ("metrics", read_list),
     "nodes": ("nodes", _count),
@@ -312,6 +319,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "webhooks": ("webhooks", lambda text: (Path(text),)),
 }
 _OWN: Final = {
+    "context-name": "string",
     "controllers": "strings",
     "step-controllers": "strings",
     "crds": "strings",
@@ -496,7 +504,8 @@ def help_text() -> str:
     heeded = "\n".join(f"  --{name}" for name in sorted({*HEEDED, "write-kubeconfig", "v", "output"}))
     return (
         "usage: fakeapiserver serve [FLAG ...]\n\nflags that are heeded, with kube-apiserver's meaning:\n"
-        f"{heeded}\n\n--write-kubeconfig FILE  where the admin's kubeconfig goes (default: a new file, its name is printed)\n"
+        f"{heeded}\n\n--write-kubeconfig FILE  the kubeconfig that gets the admin's context until the server ends (default: a new file)\n"
+        "--context-name NAME     the context, cluster and user in the kubeconfig (default: fakeapiserver)\n"
         "--output json            one JSON line instead of text when the server is ready\n"
         "--crds PATH              a file or folder whose CustomResourceDefinitions are there from the start; may be repeated\n"
         "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"

@@ -1,5 +1,6 @@
 """`fakeapiserver run -- CMD`: a cluster for the time of one command."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from fakeapiserver.cli.complain import complain
-from fakeapiserver.cli.serve import read_flags
+from fakeapiserver.cli.serve import check_kubeconfig, read_flags
 from fakeapiserver.cluster import Cluster
 from fakeapiserver.server.config import Config
 
@@ -20,9 +21,12 @@ def main(arguments: Sequence[str]) -> int:
     if not parsed.command:
         return complain("which command? usage: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
     try:
+        check_kubeconfig(parsed)
         with Cluster.from_config(parsed.config) as cluster:
             if parsed.write_kubeconfig is not None:
                 cluster.write_kubeconfig(parsed.write_kubeconfig)
+            name = json.dumps(parsed.config.context_name)
+            print(f"fakeapiserver: {cluster.url} serves the command as context {name}", file=sys.stderr, flush=True)
             return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(parsed.config, cluster)})
     except (OSError, ValueError) as error:
         return complain(str(error), 1)

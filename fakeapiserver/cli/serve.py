@@ -4,7 +4,7 @@ import asyncio
 import gc
 import json
 import logging
-import shutil
+import shlex
 import signal
 import sys
 import tempfile
@@ -15,6 +15,7 @@ from fakeapiserver.cli.complain import complain
 from fakeapiserver.cli.flags import Parsed, UsageError, help_text, parse
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     if parsed.command:
         return complain("serve runs no command; use: fakeapiserver run -- " + " ".join(parsed.command), 2)
     try:
+        check_kubeconfig(parsed)
         return run_loop(_serve(parsed))
     except (OSError, ValueError) as error:
         return complain(str(error), 1)
@@ -45,27 +47,30 @@ def read_flags(arguments: Sequence[str], command: str) -> Parsed | int:
     return parsed
 
 
+def check_kubeconfig(parsed: Parsed) -> None:
+    """Raises OSError or ValueError before anything is started if --write-kubeconfig names what the context can't be added to."""
+    if parsed.write_kubeconfig is not None:
+        KubeconfigFile(parsed.write_kubeconfig).check(parsed.config.context_name)
+
+
 def configure_logging(verbosity: int) -> None:
     level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 1 else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
 
 
 async def _serve(parsed: Parsed) -> int:
-    folder = None
-    if parsed.write_kubeconfig is None:
-        folder = tempfile.mkdtemp(prefix="fakeapiserver-")
-        parsed.write_kubeconfig = Path(folder) / "kubeconfig"
-    kubeconfig = parsed.write_kubeconfig
+    if parsed.write_kubeconfig is not None:
+        return await _serve_with(parsed, parsed.write_kubeconfig)
+    with tempfile.TemporaryDirectory(prefix="fakeapiserver-") as folder:
+        return await _serve_with(parsed, Path(folder) / "kubeconfig")
 
+
+async def _serve_with(parsed: Parsed, kubeconfig: Path) -> int:
     def announce(server: LocalServer) -> None:
-        server.write_kubeconfig(kubeconfig)
-        _announce(parsed, server)
+        server.add_to_kubeconfig(kubeconfig)
+        _announce(parsed, server, kubeconfig.absolute())
 
-    try:
-        return await serve(parsed.config, announce, stop_on_signals())
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+    return await serve(parsed.config, announce, stop_on_signals())
 
 
 def stop_on_signals() -> asyncio.Event:
@@ -90,10 +95,10 @@ async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: a
     return 0
 
 
-def _announce(parsed: Parsed, server: LocalServer) -> None:
-    webhooks = server.webhooks
+def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path) -> None:
+    webhooks, context = server.webhooks, parsed.config.context_name
     if parsed.output == "json":
-        facts: dict[str, object] = {"url": server.url, "kubeconfig": str(parsed.write_kubeconfig)}
+        facts: dict[str, object] = {"url": server.url, "kubeconfig": str(kubeconfig), "context": context}
         if webhooks is not None:
             facts["webhooks"] = {"host": webhooks.host, "port": webhooks.port, "certDir": webhooks.cert_dir}
         print(json.dumps(facts), flush=True)
@@ -103,7 +108,8 @@ def _announce(parsed: Parsed, server: LocalServer) -> None:
             f"Webhooks are asked at {webhooks.url}; serve them with the certificate in {webhooks.cert_dir}.", flush=True
         )
     print(
-        f"{server.url} is ready. For kubectl and every other client:\n\nexport KUBECONFIG={parsed.write_kubeconfig}",
+        f"{server.url} is ready as context {json.dumps(context)}. For kubectl and every other client:\n\n"
+        f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",
         flush=True,
     )
 

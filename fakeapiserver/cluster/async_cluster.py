@@ -4,6 +4,7 @@ async with AsyncCluster() as cluster:
     await cluster.settle()
 """
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,9 +36,11 @@ class AsyncCluster(Configured):
     _folder: tempfile.TemporaryDirectory[str] | None = None
     _local: LocalServer | None = None
 
-    async def write_kubeconfig(self, path: Path) -> None:
-        """Writes another copy of the admin's kubeconfig, with mode 0600."""
-        self._server.write_kubeconfig(path)
+    async def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
+        """Adds the admin's context `fakeapiserver` to the kubeconfig at `path` and makes it the current one; `path` is made, with mode
+        0600, if it doesn't exist. When the cluster stops, the context goes and the rest of the file is as it was. Raises OSError or
+        ValueError if `path` is something else than a kubeconfig, which is left as it is."""
+        self._server.add_to_kubeconfig(Path(path))
 
     # ------------------------------------------------------ how clients connect
 

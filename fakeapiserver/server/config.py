@@ -211,6 +211,7 @@ class Config(Struct, kw_only=True):
     webhooks: Sources = ()
     webhook_port: int = 0  # where their server is asked; 0 takes a free one
     webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
+    context_name: str = "fakeapiserver"  # of the context, cluster and user in kubeconfigs
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say
 
     @property

@@ -38,6 +38,7 @@ from fakeapiserver.transport.certificates import (
     save,
 )
 from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +84,7 @@ class LocalServer:
         self.simulation: Simulation | None = None
         self._stages: Sequence[Object] = ()
         self._controllers: asyncio.Task[None] | None = None
+        self._kubeconfigs: list[KubeconfigFile] = []
 
     @property
     def url(self) -> str:
@@ -235,7 +237,15 @@ class LocalServer:
         await api.custom_resources.sync()
 
     async def stop(self) -> None:
-        """Stops everything; watches end first, so that their requests finish by themselves."""
+        """Stops everything; watches end first, so that their requests finish by themselves. Raises OSError or ValueError if a
+        kubeconfig can't be cleaned up."""
+        try:
+            while self._kubeconfigs:
+                self._kubeconfigs.pop().remove()
+        finally:
+            await self._stop()
+
+    async def _stop(self) -> None:
         if self._controllers is not None:
             self._controllers.cancel()
             await asyncio.gather(self._controllers, return_exceptions=True)
@@ -250,14 +260,23 @@ class LocalServer:
         await asyncio.sleep(0)
 
     def write_kubeconfig(self, path: Path) -> None:
-        """Writes the admin's kubeconfig with mode 0600."""
-        assert self._certificates is not None
-        admin = self._certificates.admin
-        config = kubeconfig.render(self.url, authority=self.ca, client=admin, user=ADMIN)
+        """Writes the admin's kubeconfig, with mode 0600, to a file of the server's own."""
         try:
-            kubeconfig.write(path, config)
+            kubeconfig.write(path, self._admin_kubeconfig())
         except OSError as error:
             raise OSError(f"can't write the kubeconfig {path}: {error.strerror}") from error
+
+    def add_to_kubeconfig(self, path: Path) -> None:
+        """Adds the admin's context to a kubeconfig that others may use as well, until the server stops. Makes the file, with mode
+        0600, if there is none."""
+        file = KubeconfigFile(path)
+        file.add(self._admin_kubeconfig())
+        self._kubeconfigs.append(file)
+
+    def _admin_kubeconfig(self) -> dict[str, Any]:
+        assert self._certificates is not None
+        name = self.config.context_name
+        return kubeconfig.render(self.url, authority=self.ca, client=self._certificates.admin, name=name, user=name)
 
     def user_kubeconfig(self, name: str, groups: Sequence[str]) -> dict[str, Any]:
         """A kubeconfig for a user with a client certificate: CN is the name, each O a group."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fakeapiserver.cli.flags import UsageError, parse
 
@@ -183,6 +184,51 @@ def test_a_place_that_cannot_be_written_exits_with_1_and_one_line(tmp_path: Path
         assert done.returncode == 1
         assert done.stderr.startswith("fakeapiserver: can't ")
         assert done.stderr.count("\n") == 1
+
+
+OTHERS = "# mine\nkind: Config\nclusters: [{name: prod, cluster: {}}]\ncurrent-context: 'prod'  # careful\n"
+
+
+class TestWriteKubeconfig:
+    """`--write-kubeconfig FILE`, where FILE is in use already."""
+
+    def test_serve_adds_its_context_and_takes_it_out_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "config"
+        path.write_text(OTHERS)
+        command = [*COMMAND, "serve", "--output=json", f"--write-kubeconfig={path}", "--context-name=mine"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                facts = json.loads(process.stdout.readline())
+                found = yaml.safe_load(path.read_text())
+            finally:
+                process.send_signal(signal.SIGINT)
+        assert facts["context"] == found["current-context"] == "mine"
+        assert [item["name"] for item in found["clusters"]] == ["mine", "prod"]
+        assert found["contexts"][0]["context"]["user"] == found["users"][0]["name"] == "mine"
+        assert (process.returncode, path.read_text()) == (0, OTHERS)
+
+    def test_run_does_so_too(self, tmp_path: Path) -> None:
+        path = tmp_path / "config"
+        path.write_text(OTHERS)
+        done = run("run", f"--write-kubeconfig={path}", "--", "cat", str(path))
+        assert yaml.safe_load(done.stdout)["current-context"] == "fakeapiserver"
+        assert done.stderr.endswith('serves the command as context "fakeapiserver"\n')
+        assert path.read_text() == OTHERS
+
+    @pytest.mark.parametrize("command", ["serve", "run"])
+    def test_what_is_no_kubeconfig_is_refused_before_anything_starts(self, tmp_path: Path, command: str) -> None:
+        path = tmp_path / "pod.yaml"
+        path.write_text("apiVersion: v1\nkind: Pod\n")
+        done = run(command, f"--write-kubeconfig={path}", *([] if command == "serve" else ["--", "true"]))
+        message = f"{path} is not a kubeconfig: its kind is Pod, not Config; it is left as it is, name another file"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"fakeapiserver: {message}\n")
+        assert path.read_text() == "apiVersion: v1\nkind: Pod\n"
+
+    @pytest.mark.parametrize("name", ["", "  ", "a\nb"])
+    def test_a_context_needs_a_name(self, name: str) -> None:
+        with pytest.raises(UsageError, match="--context-name must be a name such as fakeapiserver, not "):
+            parse([f"--context-name={name}"])
 
 
 class TestRun:

@@ -13,11 +13,12 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 
-_SYMBOLS: Final = ("!=", "==", "=", "!", "(", ")", ",", ">", "<")
 _KEYWORDS: Final = ("in", "notin")
 _BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")
 _BINARY_SHOWN: Final = "in, notin, =, ==, !=, gt, lt"
-_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:([=!(),<>]+)|([^=!(),<> \t\r\n]+)|$)")
+# The pattern matches wherever a token ends, so that each character is read once. Upstream's lexer takes a NUL for the end of a
+# token, and one where a token should start for the end of the text.
+_TOKEN: Final = re.compile(r"[ \t\r\n]*+(?:(!=|==|[=!(),<>])\0?|([^\0=!(),<> \t\r\n]+)\0?|\0.*|\Z)", re.DOTALL)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -224,20 +225,8 @@ class _Parser:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    at = 0
-    while match := _TOKEN.match(text, at):
-        if match[2]:
-            found.append(("identifier", match[2]))
-            at = match.end()
-        elif match[1]:
-            start = match.start(1)
-            symbol = next((s for s in _SYMBOLS if match[1].startswith(s)), "")
-            found.append((symbol, symbol))
-            at = start + len(symbol)
-        else:
-            break
-    return [*found, ("end", "")]
+    found = ((symbol or "identifier", symbol or identifier) for symbol, identifier in _TOKEN.findall(text))
+    return [*(token for token in found if token[1]), ("end", "")]
 
 
 def _is_int64(text: str) -> bool:

@@ -10,20 +10,10 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.errors import CelError
 from fakeapiserver.apimachinery.cel.values import Duration, Timestamp
+from fakeapiserver.apimachinery.duration import parse_nanoseconds
 from fakeapiserver.apimachinery.field import go_quote
 
 SECOND: Final = 10**9
-_UNITS: Final = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
-    "ms": 10**6,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
-_PART: Final = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
 _RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _MIN_SECONDS: Final = -62135596800
 _MAX_SECONDS: Final = 253402300799
@@ -36,20 +26,10 @@ _MAX_NS: Final = 1 << 63
 
 def to_duration(text: str) -> Duration:
     """Of Go's notation, `1h30m`."""
-    wrong = CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    total, at = 0, 0
-    while at < len(rest) and rest != "0":
-        found = _PART.match(rest, at)
-        if found is None or not (found.group(1) or found.group(2)) or found.group(3) not in _UNITS:
-            raise wrong
-        whole, fraction, unit = found.group(1), found.group(2) or "", _UNITS[found.group(3)]
-        total += int(whole or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
-        at = found.end()
-    negative = text[:1] == "-"
-    if not rest or total > _MAX_NS - (not negative):
-        raise wrong
-    return Duration(-total if negative else total)
+    try:
+        return Duration(parse_nanoseconds(text))
+    except ValueError:
+        raise CelError("type conversion error from 'string' to 'google.protobuf.Duration'") from None
 
 
 def duration_text(duration: Duration) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
+from fakeapiserver.apimachinery.duration import parse_nanoseconds
 from fakeapiserver.apimachinery.go_address import address_problem
 from fakeapiserver.apimachinery.go_url import request_uri_problem
 from fakeapiserver.apimachinery.schema.email import is_email
@@ -19,21 +20,8 @@ _CREDIT_CARD: Final = (
     r"|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11}"
 )
 _TIME_OF_DAY: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)", re.A)
-# No part of these can match the same text in two ways, lest long texts take their square in time.
-_GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))+)", re.A)
+# No part of this can match the same text in two ways, lest long texts take their square in time.
 _SCALA_DURATION: Final = re.compile(r"(?<!\d)(\d++)[\t\n\f\r ]*+([A-Za-zµ]+)", re.A)
-_GO_PIECE: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.A)
-_NANOS: Final = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-_GO_NUMBER: Final = re.compile(r"(?<![\d.])\d++", re.A)
 # What Go's \s takes.
 _SPACES: Final = re.compile(r"[\t\n\f\r -]+")
 # Names of units, of which the last may go on (`days`), and their nanoseconds.
@@ -88,20 +76,15 @@ def _is_date_time(text: str) -> bool:
 
 
 def _is_duration(text: str) -> bool:
-    if _GO_DURATION.fullmatch(text) and all(_is_at_most(n, 2**63) for n in _GO_NUMBER.findall(text)):
-        most = 2**63 if text.startswith("-") else 2**63 - 1
-        return _nanoseconds(text) <= most or _is_scala_duration(text)
-    return _is_scala_duration(text)
+    return _go_nanoseconds(text) is not None or _is_scala_duration(text)
 
 
-def _nanoseconds(text: str) -> int:
-    """Of a duration as Go writes them, without its sign."""
-    pieces = _GO_PIECE.findall(text)
-    return sum(
-        int(whole or "0") * _NANOS[unit]
-        + int(f"{fraction:0<1}"[:19]) * _NANOS[unit] // 10 ** len(f"{fraction:0<1}"[:19])
-        for whole, fraction, unit in pieces
-    )
+def _go_nanoseconds(text: str) -> int | None:
+    """Returns the nanoseconds of a duration in Go's notation, None for any other text."""
+    try:
+        return parse_nanoseconds(text)
+    except ValueError:
+        return None
 
 
 def _is_scala_duration(text: str) -> bool:
@@ -116,10 +99,11 @@ def nanoseconds(text: str) -> int:
 
     Raises ValueError in Go's words. Upstream: k8s.io/kube-openapi/pkg/validation/strfmt/duration.go (ParseDuration).
     """
-    if not _is_duration(text):
+    found = _go_nanoseconds(text)
+    if found is not None:
+        return found
+    if not _is_scala_duration(text):
         raise ValueError(f"unable to parse {text} as duration")
-    if _GO_DURATION.fullmatch(text) and _nanoseconds(text) <= 2**63 - (not text.startswith("-")):
-        return -_nanoseconds(text) if text.startswith("-") else _nanoseconds(text)
     total = sum(int(number) * _scala_unit(unit.lower()) for number, unit in _SCALA_DURATION.findall(text))
     return (total + 2**63) % 2**64 - 2**63
 

@@ -67,6 +67,7 @@ class AdjustableClock:
 
     def __init__(self) -> None:
         self._ahead = 0.0  # of the machine's clock, when running
+        self._set_back = 0.0  # by how much of that the wall clock was set back
         self._stopped: tuple[float, float] | None = None  # what both clocks of the machine said
         self._waiting: list[tuple[float, int, _Waiting]] = []
         self._count = itertools.count()
@@ -77,7 +78,8 @@ class AdjustableClock:
         return self._stopped is not None
 
     def now(self) -> float:
-        return (self._stopped[0] if self._stopped is not None else time.time()) + self._ahead
+        wall = self._stopped[0] if self._stopped is not None else time.time()
+        return wall + self._ahead - self._set_back
 
     def monotonic(self) -> float:
         return (self._stopped[1] if self._stopped is not None else time.monotonic()) + self._ahead
@@ -100,6 +102,11 @@ class AdjustableClock:
             self._ahead -= time.monotonic() - self._stopped[1]
             self._stopped = None
             self._set_timer()
+
+    def reset(self) -> None:
+        """Shows the machine's time again, and goes on. Durations go on, too: what waits is called as soon as it would have been."""
+        self.start()
+        self._set_back = self._ahead
 
     async def advance(self, seconds: float, between: Callable[[], Awaitable[object]]) -> None:
         """Moves time ahead, from one thing that is due to the next; `between` lets everybody do what follows from each, at

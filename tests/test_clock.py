@@ -70,3 +70,20 @@ def test_time_does_not_go_back() -> None:
             await AdjustableClock().advance(-1.0, nothing)
 
     asyncio.run(scenario())
+
+
+def test_a_clock_that_is_reset_shows_the_machines_time_and_wakes_as_before() -> None:
+    async def scenario() -> None:
+        clock, seen = AdjustableClock(), []
+        clock.call_later(3600.0, lambda: seen.append("due"))
+        clock.stop()
+        await clock.advance(3000.0, lambda: asyncio.sleep(0))
+        before = clock.monotonic()
+        clock.reset()
+        assert abs(clock.now() - time.time()) < 60
+        assert clock.monotonic() >= before
+        await clock.advance(600.0, lambda: asyncio.sleep(0))
+        assert seen == ["due"]
+        assert 0 < clock.now() - time.time() < 660
+
+    asyncio.run(scenario())

@@ -32,7 +32,7 @@ def config_of(options: ClusterOptions) -> Config:
     fields: dict[str, object] = {**options}
     if "port" in fields:
         fields["secure_port"] = fields.pop("port")
-    return Config(records_access=True, **fields)  # type: ignore[arg-type]
+    return Config(records_access=True, records_requests=True, **fields)  # type: ignore[arg-type]
 
 
 class Configured:

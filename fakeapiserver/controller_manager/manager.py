@@ -371,7 +371,7 @@ class ControllerManager:
         self._shared.informers.start()
         self._shared.metadata_informers.start()
         running.tasks = [asyncio.create_task(self._run(running.context, found)) for found in running.controllers]
-        log.info("started %s", name)
+        log.debug("started %s", name)
         return True
 
     async def _run(self, context: ControllerContext, controller: Controller) -> None:
@@ -387,7 +387,7 @@ class ControllerManager:
         if running is None:
             return
         await _cancel(running.tasks)
-        log.info("stopped %s", name)
+        log.debug("stopped %s", name)
 
     def _client_of(self, user: str) -> DynamicClient:
         return DynamicClient(self._clients.client(user))

@@ -121,7 +121,7 @@ class Controller:
         if self._started:
             raise RuntimeError(f"controller {self.name} was started more than once: make another one")
         self._started = True
-        log.info("starting controller %s", self.name)
+        log.debug("starting controller %s", self.name)
         workers = self._workers
         try:
             await self._start_sources()
@@ -141,7 +141,7 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-            log.info("controller %s has stopped", self.name)
+            log.debug("controller %s has stopped", self.name)
 
     async def warmup(self) -> None:
         """With enable_warmup: `run` finds its caches filled."""

@@ -46,6 +46,7 @@ from fakeapiserver.server.ip_repair import ServiceIPRepair
 from fakeapiserver.server.loopback_writer import LoopbackWriter
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+from fakeapiserver.server.request_log import RequestLog
 from fakeapiserver.server.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
@@ -247,6 +248,7 @@ class APIServer:
             self.table.scheme.features.version,
         )
         self._auditor = audit.build(config.audit, self.clock, self.metrics.audit)
+        self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._chain(authenticator, self.access_log or authorizer))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -271,6 +273,7 @@ class APIServer:
             self.aggregator,
             self._auditor,
             self.table.scheme.features.enabled("APIResponseCompression"),
+            self.request_log,
         )
 
     def _limiter(self) -> Limiter:

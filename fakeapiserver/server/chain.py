@@ -38,6 +38,7 @@ from fakeapiserver.server.metrics import Metrics
 if TYPE_CHECKING:
     from fakeapiserver.server.audit.auditor import Auditor
     from fakeapiserver.server.impersonation import Impersonation
+    from fakeapiserver.server.request_log import RequestLog
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
@@ -62,9 +63,15 @@ class HandlerChain(Struct):
     aggregator: Aggregator
     auditor: "Auditor | None" = None
     compresses: bool = True
+    request_log: "RequestLog | None" = None
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
+        if self.request_log is None:
+            return await self._with_info(request)
+        return await self.request_log.recorded(request, self._with_info)
+
+    async def _with_info(self, request: Request) -> Response:
         try:
             request.info = _info(request)
         except NoResource:

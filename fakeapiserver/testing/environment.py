@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from fakeapiserver.testing import client_libraries
+from fakeapiserver.testing.loaded_clients import defaults, loaded_clients, redirect_defaults, set_defaults
 
 # The environment variables by which clients find a cluster, or which take precedence over the kubeconfig.
 _NAMES: Final = frozenset(
@@ -40,6 +41,8 @@ class Environment:
         self._variables = variables
         self._locations = locations
         self._in_cluster = in_cluster
+        self._defaults = defaults()
+        self._clients_lead_to = loaded_clients.kubeconfig
 
     @classmethod
     def current(cls) -> Self:
@@ -58,6 +61,8 @@ class Environment:
             client_libraries.show_service_account()
         else:
             client_libraries.hide_service_account()
+        set_defaults(self._defaults)
+        loaded_clients.lead_to(self._clients_lead_to)
 
 
 def point_at(kubeconfig: str) -> None:
@@ -69,6 +74,8 @@ def point_at(kubeconfig: str) -> None:
     os.environ["KUBECACHEDIR"] = str(Path(kubeconfig).with_name("kubectl-cache"))
     client_libraries.set_locations({}, kubeconfig)
     client_libraries.hide_service_account()
+    redirect_defaults(kubeconfig)
+    loaded_clients.lead_to(kubeconfig)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.testing.environment import Environment, point_at
+from fakeapiserver.testing.loaded_clients import loaded_clients
 
 CONTEXT: Final = "no-cluster-outside-of-fake_cluster"
 
@@ -31,6 +32,7 @@ class Guard:
         if self.active:
             return
         self._own = Environment.current()
+        loaded_clients.find()
         self._folder = Path(tempfile.mkdtemp(prefix="fakeapiserver-guard-"))
         self._port = _closed_port()
         kubeconfig = self._folder / "kubeconfig"

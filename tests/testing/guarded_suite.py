@@ -34,6 +34,41 @@ def kubernetes_load_config() -> list[str]:
     return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
 
 
+def made_at_import() -> list[str]:
+    """A client that a module of the user makes when it is imported."""
+    import conftest
+
+    if not hasattr(conftest, "CLIENT"):
+        pytest.skip("conftest.py makes no clients")
+    return [item.metadata.name for item in conftest.CLIENT.list_namespace(_request_timeout=5).items]
+
+
+def configured_at_import() -> list[str]:
+    from kubernetes import client
+
+    if client.Configuration._default is None:
+        pytest.skip("nothing was configured")
+    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
+
+
+def lightkube_made_at_import() -> list[str]:
+    import conftest
+    from lightkube.resources.core_v1 import Namespace
+
+    if not hasattr(conftest, "LIGHTKUBE"):
+        pytest.skip("conftest.py makes no clients")
+    return [item.metadata.name for item in conftest.LIGHTKUBE.list(Namespace)]
+
+
+async def asyncio_configured_at_import() -> list[str]:
+    from kubernetes_asyncio import client
+
+    if client.Configuration._default is None:
+        pytest.skip("nothing was configured")
+    async with client.ApiClient() as api:
+        return [item.metadata.name for item in (await client.CoreV1Api(api).list_namespace()).items]
+
+
 def kubernetes_in_cluster() -> list[str]:
     from kubernetes import client, config
 
@@ -140,6 +175,10 @@ def kopf_login(handler: str) -> Callable[[], Any]:
 
 
 CLIENTS: list[Callable[[], list[str] | Awaitable[list[str]]]] = [
+    made_at_import,
+    configured_at_import,
+    lightkube_made_at_import,
+    asyncio_configured_at_import,
     kubernetes,
     kubernetes_new_client,
     kubernetes_load_config,

@@ -22,6 +22,17 @@ for name in ("kubernetes", "kubernetes.aio", "kubernetes_asyncio", "kr8s", "ligh
     except ImportError:
         pass
 """
+CLIENTS_ARE_MADE = """\
+import asyncio, kubernetes, kubernetes_asyncio, lightkube
+kubernetes.config.load_kube_config()
+asyncio.run(kubernetes_asyncio.config.load_kube_config())
+CLIENT = kubernetes.client.CoreV1Api()
+LIGHTKUBE = lightkube.Client()
+MOCK = kubernetes.client.ApiClient(kubernetes.client.Configuration(host="http://localhost:1"))
+
+def pytest_sessionfinish():
+    assert MOCK.configuration.host == "http://localhost:1"
+"""
 KUBECONFIG_IS_SET = "import os; os.environ['KUBECONFIG'] = os.environ['HOME'] + '/.kube/config'\n"
 SESSION_FIXTURE = """\
 import pytest
@@ -120,9 +131,10 @@ def project(tmp_path: Path, decoy: Decoy) -> Project:
         ("KUBECONFIG", IMPORTS_EVERYTHING + SESSION_FIXTURE, ["-n2"]),
         ("home", "", []),
         ("home", KUBECONFIG_IS_SET + IMPORTS_EVERYTHING, []),
+        ("home", CLIENTS_ARE_MADE, []),
         ("in-cluster", SERVICE_ACCOUNT, []),
     ],
-    ids=["conftest-xdist", "home", "conftest-sets-it", "pod"],
+    ids=["conftest-xdist", "home", "conftest-sets-it", "clients-made-at-import", "pod"],
 )
 def test_no_client_reaches_the_decoy(
     named_by: str, conftest: str, arguments: list[str], project: Project, decoy: Decoy

@@ -172,7 +172,7 @@ class Player:
 
         kind.source = Informer(kind.informer, changed)
         await kind.source.start(self._queue)
-        log.info("plays stages of %s %s", *kind.ref)
+        log.debug("plays stages of %s %s", *kind.ref)
 
     async def _stop(self, key: str, kind: _Kind) -> None:
         del self._kinds[key]
@@ -180,7 +180,7 @@ class Player:
             _drop(known)
         if kind.source is not None:
             kind.source.stop()
-        log.info("plays no stages of %s %s any more", *kind.ref)
+        log.debug("plays no stages of %s %s any more", *kind.ref)
 
     def _look_again(self) -> None:
         """Nodes run or don't any more."""

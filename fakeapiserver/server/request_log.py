@@ -1,0 +1,116 @@
+"""The last requests of clients, for reports and assertions of tests. Neither bodies, nor queries, nor credentials are kept.
+
+The cluster's own controllers and nodes send their requests within the process; these are left out.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
+
+_KEPT: Final = 1000
+_LONGEST_MESSAGE: Final = 500
+# Messages about these may quote what is in them.
+_SECRET: Final = "secrets"
+
+
+class RequestEntry(Struct, frozen=True):
+    """A request and what became of it.
+
+    - `time`: when it began, in seconds since the Unix epoch by the cluster's clock. `duration`: seconds until the answer began.
+    - `verb`: the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower case if the
+      path names no resource.
+    - `patch_type`: the media type of a patch, e.g. application/apply-patch+yaml; else empty.
+    - `user`: the authenticated user, after impersonation; system:anonymous if authentication failed.
+    - `status`: the HTTP status; 0 if the connection ended before there was an answer.
+    - `reason`, `message`: those of the refusal, e.g. Conflict; empty for successful requests and, the message, for secrets.
+    """
+
+    time: float
+    duration: float
+    method: str
+    path: str
+    verb: str
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    patch_type: str
+    user: str
+    user_agent: str
+    status: int
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the status is 400 or more."""
+        return self.status >= 400
+
+
+class RequestLog:
+    """Keeps the last 1,000 requests."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._entries: deque[RequestEntry] = deque(maxlen=_KEPT)
+
+    @property
+    def entries(self) -> list[RequestEntry]:
+        """The requests in the order of their answers."""
+        return list(self._entries)
+
+    def forget(self) -> None:
+        """Forgets all requests so far."""
+        self._entries.clear()
+
+    async def recorded(self, request: Request, handle: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Handles the request and keeps an entry for it."""
+        if IN_PROCESS_USER in request.scope:
+            return await handle(request)
+        now, start = self._clock.now(), perf_counter()
+        try:
+            response = await handle(request)
+        except StatusError as error:
+            status = error.status
+            self._keep(request, now, start, status["code"], status.get("reason", ""), status.get("message", ""))
+            raise
+        except BaseException:
+            self._keep(request, now, start, 0)
+            raise
+        self._keep(request, now, start, response.status)
+        return response
+
+    def _keep(
+        self, request: Request, now: float, start: float, status: int, reason: str = "", message: str = ""
+    ) -> None:
+        info = request.info
+        self._entries.append(
+            RequestEntry(
+                now,
+                perf_counter() - start,
+                request.method,
+                request.path,
+                info.verb,
+                info.group,
+                info.version,
+                info.resource,
+                info.subresource,
+                info.namespace,
+                info.name,
+                request.header(b"content-type") if request.method == "PATCH" else "",
+                request.user.name,
+                request.header(b"user-agent"),
+                status,
+                reason,
+                "" if info.resource == _SECRET else message[:_LONGEST_MESSAGE],
+            )
+        )

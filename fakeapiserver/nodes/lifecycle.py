@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes import resizing, restarts
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
+from fakeapiserver.nodes.commands import Process
 from fakeapiserver.nodes.container_status import (
     Containers,
     are_initialized,
@@ -300,9 +301,19 @@ class _Pod:
             "imageID": f"{spec.get('image', '')}@sha256:{digest(spec.get('image', ''))}",
             "containerID": self._container_id(spec["name"], count),
         }
+        status = self._with_resources(status, actual=True)
+        if self._ends_unseen(spec, behaviour):
+            for told in begun(spec, self._path(spec)):
+                self._happens(self._now, told)
+            return self._after_end(spec, self._ended(status, behaviour.exit_code(count), behaviour.message), behaviour)
         if behaviour.runs_for is not None:
             self._waits.append(behaviour.runs_for)
-        return self._probed(spec, self._with_resources(status, actual=True), self._probes(spec, behaviour, since))
+        return self._probed(spec, status, self._probes(spec, behaviour, since))
+
+    def _ends_unseen(self, spec: Object, behaviour: ContainerBehaviour) -> bool:
+        """Whether a command ends for good at once: a kubelet, which looks once a second, never sees such a container run."""
+        is_over = behaviour.runs_for == 0.0 and isinstance(behaviour.log, Process)
+        return is_over and not self._restarts(spec, behaviour.exit_codes[0])
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
         since = seconds_of(old["state"]["running"]["startedAt"]) or self._now

@@ -23,6 +23,7 @@ from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, 
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes import sessions
 from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port, container_of
+from fakeapiserver.nodes.commands import Process
 from fakeapiserver.nodes.logs import Reader, run_of, status_of
 from fakeapiserver.nodes.node import address_of
 from fakeapiserver.nodes.simulation import Simulation
@@ -115,9 +116,12 @@ class SimulatedRuntime:
         if scripted is not None:
             await _run(scripted, pod, container, (), streams)
             return
-        echoing = asyncio.ensure_future(_echo(streams))
+        # A script's log is shown from its beginning. Of a command a client sees what it prints from now on, as of a program.
+        is_command = isinstance(self._behaviour(pod, container).log, Process)
+        echoing = asyncio.ensure_future(_echo(streams) if streams.tty or not is_command else _drop(streams))
         try:
-            async for data in await self.logs(pod, container, LogOptions(follow=True)):
+            options = LogOptions(follow=True, tail_lines=0 if is_command else None)
+            async for data in await self.logs(pod, container, options):
                 if streams.stdout is not None:
                     await streams.stdout(data)
         finally:
@@ -185,6 +189,12 @@ async def _echo(streams: Streams) -> None:
     while streams.stdin is not None and (data := await streams.stdin.read()):
         if streams.stdout is not None:
             await streams.stdout(data)
+
+
+async def _drop(streams: Streams) -> None:
+    """Reads what a command never asks for."""
+    while streams.stdin is not None and await streams.stdin.read():
+        pass
 
 
 async def _print(output: Output, streams: Streams) -> int:

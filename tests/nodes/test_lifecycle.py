@@ -263,6 +263,26 @@ def test_what_a_command_plainly_says_is_done_and_a_script_says_more() -> None:
     assert Life(obj, {"exit_codes": (0,), "runs_for": 5.0}).until(6).phase == "Succeeded"
 
 
+def test_a_command_that_ends_at_once_is_never_seen_running() -> None:
+    containers = [{"name": "c", "image": "busybox", "command": ["sh", "-c", "exit 3"]}]
+    life = Life(pod(containers=containers, restartPolicy="Never"))
+    found = life.look().status
+    assert found is not None
+    assert (found["phase"], found["containerStatuses"][0]["state"]["terminated"]["exitCode"]) == ("Failed", 3)
+    assert "0 Started: Container started" in life.events
+
+
+@pytest.mark.parametrize(
+    ("image", "reason", "tries"),
+    [("foo:non-existent", "ImagePullBackOff", [0, 10, 30, 70, 150, 310, 610]), ("a:x y", "InvalidImageName", [])],
+)
+def test_an_image_that_cannot_exist_is_tried_as_a_kubelet_does(image: str, reason: str, tries: list[int]) -> None:
+    life = Life(pod(containers=[{"name": "c", "image": image}])).until(800)
+    assert life.containers == [f"c waiting ({reason})"]
+    assert [int(event.split()[0]) for event in life.events if "Error: ErrImagePull" in event] == tries
+    assert Life(pod(containers=[{"name": "c", "image": image}]), {"pull_error": ""}).until(0).phase == "Running"
+
+
 def test_ephemeral_containers_run_once_beside_the_pod() -> None:
     debuggers = [
         {"name": "shell", "image": "busybox", "command": ["sh"]},

@@ -295,6 +295,27 @@ def test_who_attaches_sees_the_log_and_what_is_typed(cluster: Cluster) -> None:
     assert asyncio.run(work()) == [b"one\ntwo\nthree\n", b"typed"]
 
 
+def test_who_attaches_to_a_command_sees_what_it_prints_from_then_on() -> None:
+    async def work(cluster: Cluster) -> list[bytes]:
+        async with (
+            RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest,
+            streams.attach_stream(rest, "talks", container="main") as process,
+        ):
+            await asyncio.to_thread(cluster.clock.advance, "6s")
+            return [output.data async for output in process.output()]
+
+    with Cluster(nodes=1) as cluster, synchronous.connect(cluster.kubeconfig) as client:
+        cluster.clock.stop()
+        command = ["sh", "-c", "echo before; sleep 5; echo after"]
+        containers = [{"name": "main", "image": "busybox", "command": command}]
+        made = {**pod("talks", restartPolicy="Never")}
+        made["spec"] = {**made["spec"], "containers": containers}
+        client.resource("pods", "default").create(made)
+        cluster.settle()
+        assert asyncio.run(work(cluster)) == [b"after\n"]
+        assert b"".join(client.logs("talks")) == b"before\nafter\n"
+
+
 def test_functions_run_in_threads(cluster: Cluster) -> None:
     async def asynchronous(call: Call) -> int:
         return 0

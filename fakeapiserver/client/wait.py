@@ -87,11 +87,18 @@ async def until(
 
 
 def has_condition(kind: str, status: str = "True") -> Callable[[Object | None], bool]:
-    """For `until`: status.conditions has one of this type and status, as `kubectl wait --for=condition=Ready`."""
+    """For `until`: status.conditions has one of this type and status, in any case of letters, that was observed at the object's
+    generation (if it says at which), as `kubectl wait --for=condition=Ready`. Upstream: k8s.io/kubectl/pkg/cmd/wait/condition.go."""
 
     def holds(obj: Object | None) -> bool:
-        conditions: list[Mapping[str, Any]] = ((obj or {}).get("status") or {}).get("conditions") or []
-        return any(row.get("type") == kind and row.get("status") == status for row in conditions)
+        state = (obj or {}).get("status") or {}
+        generation = (obj or {}).get("metadata", {}).get("generation", 0)
+        conditions: list[Mapping[str, Any]] = state.get("conditions") or []
+        for row in conditions:
+            if str(row.get("type")).lower() == kind.lower():
+                observed = row.get("observedGeneration") or state.get("observedGeneration") or generation
+                return bool(observed >= generation) and str(row.get("status")).lower() == status.lower()
+        return False
 
     return holds
 

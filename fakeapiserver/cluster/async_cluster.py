@@ -11,12 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import Configured
+from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
@@ -26,7 +28,7 @@ from fakeapiserver.transport import kubeconfig
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
 
 
-class AsyncCluster(Configured):
+class AsyncCluster(AsyncVerbs, Configured):
     """A private API server in the running event loop, with the options of `Cluster`.
 
     It has `Cluster`'s members under the same names; those that act on the server or wait are coroutines. A client that blocks the event
@@ -78,12 +80,12 @@ class AsyncCluster(Configured):
             )
         return AsyncWebhooks(local)
 
-    def user(self, name: str, groups: Sequence[str] = ()) -> str:
+    def user(self, name: str, groups: Sequence[str] | str = ()) -> str:
         """The path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.
 
         The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
         Group dev, `groups=["system:masters"]` may do everything."""
-        return self._written(self._server.user_kubeconfig(name, groups))
+        return self._written(self._server.user_kubeconfig(name, (groups,) if isinstance(groups, str) else groups))
 
     def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
         """The path of a kubeconfig (mode 0600) with a token for the service account `name` (`namespace/name`), as
@@ -91,6 +93,22 @@ class AsyncCluster(Configured):
         namespace, _, account = name.partition("/")
         token = self._api.service_account_token(namespace, account, int(lifetime))
         return self._written(self._server.token_kubeconfig(token, name, namespace))
+
+    async def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
+        """A client of another package for this cluster: `kubernetes_asyncio` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes`, an
+        ApiClient whose calls block and therefore belong into `asyncio.to_thread`. Close it as its package says.
+
+        - `user`, `groups`: the client is that user's, as for `user()`; `namespace/name` is a service account. By default the admin's.
+
+        ModuleNotFoundError with the command that installs the package; ValueError for an unknown package."""
+        from fakeapiserver.cluster import clients
+
+        return await clients.asynchronous(package, self._kubeconfig_of(user, groups))
+
+    def _kubeconfig_of(self, user: str, groups: Sequence[str] | str) -> str:
+        if "/" in user:
+            return self.service_account(user)
+        return self.user(user, groups) if user else self.kubeconfig
 
     def _written(self, config: dict[str, Any]) -> str:
         path = Path(tempfile.mkdtemp(dir=self._require_folder())) / "kubeconfig"
@@ -165,13 +183,23 @@ class AsyncCluster(Configured):
             self._local = LocalServer(self._config)
             await self._local.start()
             self._local.write_kubeconfig(Path(self.kubeconfig))
+            if self._objects:
+                await self._apply_objects()
         except BaseException:
             await self.stop()
             raise
         return self
 
+    async def _apply_objects(self) -> None:
+        """ValueError, with the server's refusal."""
+        try:
+            await self.apply(self._objects)
+        except (StatusError, LookupError, ValueError) as error:
+            raise ValueError(f"objects: {error}") from None
+
     async def stop(self) -> None:
         """Ends watches, closes sockets and removes files. A second call does nothing."""
+        self._close_resources()
         if self._local is not None:
             await self._local.stop()
             self._local = None

@@ -42,6 +42,7 @@ class Cluster(Blocking[AsyncCluster]):
     - `feature_gates`, `runtime_config`: as the flags: `{"GenericWorkload": True}`, `{"api/all": "true"}`.
     - `crds`, `webhooks`: files, folders or objects (one or several) with definitions and webhook configurations that exist
       from the start. A webhook that names a Service is called on this machine, at `cluster.webhooks`.
+    - `objects`: files, folders or objects of any kind, which are applied before the cluster is ready.
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
 
     Raises OSError or ValueError with one sentence that says what to do.
@@ -91,7 +92,7 @@ class Cluster(Blocking[AsyncCluster]):
         """
         return Webhooks(self._core.webhooks, self._run)
 
-    def user(self, name: str, groups: Sequence[str] = ()) -> str:
+    def user(self, name: str, groups: Sequence[str] | str = ()) -> str:
         """The path of a kubeconfig (mode 0600) for a user with a client certificate of this cluster's authority.
 
         The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
@@ -107,10 +108,33 @@ class Cluster(Blocking[AsyncCluster]):
 
         return self._run(written)
 
+    def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
+        """A client of another package for this cluster: `kubernetes` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes_asyncio`, an
+        ApiClient for the event loop that is running. Close it as its package says.
+
+        - `user`, `groups`: the client is that user's, as for `user()`; `namespace/name` is a service account. By default the admin's.
+
+        ModuleNotFoundError with the command that installs the package; ValueError for an unknown package."""
+        from fakeapiserver.cluster import clients
+
+        async def prepared() -> tuple[str, Any]:
+            path = self._core._kubeconfig_of(user, groups)
+            return path, await clients.configuration_of(package, path)
+
+        return clients.synchronous(package, *self._run(prepared))
+
     @property
     def rbac(self) -> Access:
         """The roles that clients needed so far, and the requests that were refused."""
         return Access(self._core.rbac, self._run)
+
+    # ---------------------------------------------- what kubectl's commands do
+
+    apply = blocking(AsyncCluster.apply)
+    get = blocking(AsyncCluster.get)
+    list = blocking(AsyncCluster.list)
+    delete = blocking(AsyncCluster.delete)
+    wait = blocking(AsyncCluster.wait)
 
     # -------------------------------------------------- what no real server can do
 

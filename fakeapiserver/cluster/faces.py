@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -20,21 +20,21 @@ class Call(Protocol):
     def __call__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
 
 
-class Blocking(Generic[C]):
+class Blocking(Generic[C_co]):
     """The synchronous face of `core`, whose coroutines `call` runs."""
 
-    def __init__(self, core: C, call: Call) -> None:
+    def __init__(self, core: C_co, call: Call) -> None:
         self._core = core
         self._call = call
 
 
 def blocking(
-    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Blocking[C], P], T]:
+    method: Callable[Concatenate[C_co, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Blocking[C_co], P], T]:
     """The same method, with the same parameters and documentation, for callers without an event loop."""
 
     @wraps(method)
-    def run(self: Blocking[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(self: Blocking[C_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._call(lambda: method(self._core, *args, **kwargs))
 
     return run

@@ -23,6 +23,7 @@ class ClusterOptions(TypedDict, total=False):
     feature_gates: Mapping[str, bool]
     runtime_config: Mapping[str, str]
     crds: Sources
+    objects: Sources
     webhooks: Sources
     webhook_port: int
 
@@ -38,7 +39,10 @@ def config_of(options: ClusterOptions) -> Config:
 class Configured:
     """What both faces of a cluster are made from."""
 
+    _objects: Sources = ()
+
     def __init__(self, **options: Unpack[ClusterOptions]) -> None:
+        self._objects = options.pop("objects", ())
         self._config = config_of(options)
 
     @classmethod

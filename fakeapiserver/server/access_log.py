@@ -18,6 +18,8 @@ from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, User
 if TYPE_CHECKING:
     from fakeapiserver.registry.rbac.policybased import Grant
 
+# The user of a Cluster's own requests (`cluster.apply(…)`).
+CLUSTER_USER: Final = "fakeapiserver:cluster"
 _MOST: Final = 100_000
 _MOST_DENIED: Final = 10_000
 _RBAC: Final = "rbac.authorization.k8s.io"

@@ -25,7 +25,7 @@ from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVe
 from fakeapiserver.registry.core.service_allocation import ServiceAllocation
 from fakeapiserver.registry.core.service_ips import family_of
 from fakeapiserver.server import authn_authz, bootstrap, storage_versions
-from fakeapiserver.server.access_log import AccessLog, is_a_right_of_its_own
+from fakeapiserver.server.access_log import CLUSTER_USER, AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
@@ -93,8 +93,8 @@ def _flags(options: Struct, prefix: str = "") -> Iterator[tuple[str, object]]:
 def _bundled(config: Config) -> Collection[str]:
     """The users whose requests come from the cluster's own components."""
     if not (config.nodes or config.local_storage or config.load_balancers or selected(config.controllers)):
-        return frozenset()
-    return users(config.nodes)
+        return frozenset((CLUSTER_USER,))
+    return {CLUSTER_USER, *users(config.nodes)}
 
 
 def _kubelet_client(config: Config) -> "KubeletClient":

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
 
-# A file, a folder, or an object; or several of them.
+# A file, a folder, an object, or a text of YAML or JSON documents, which no path is: it has a line break. Or several of them.
 Source = str | os.PathLike[str] | Mapping[str, Any]
 Sources = Source | Sequence[Source]
 
@@ -22,8 +22,12 @@ _SEPARATOR: Final = re.compile(rb"^---.*$", re.MULTILINE)
 def read(sources: Sources, *kinds: str) -> list[Object]:
     """The objects of these kinds; of the same kind and name the last. Folders are not searched in depth, and what else is in them
     is no concern. OSError for files that aren't there, ValueError for those that can't be read."""
-    found = (obj for source in _several(sources) for obj in _objects(source) if obj.get("kind") in kinds)
-    return list({title(obj): obj for obj in found}.values())
+    return list({title(obj): obj for obj in read_all(sources) if obj.get("kind") in kinds}.values())
+
+
+def read_all(sources: Sources) -> Iterator[Object]:
+    """The objects of every kind, in order. Raises as `read` does."""
+    return (obj for source in _several(sources) for obj in _objects(source))
 
 
 def title(obj: Object) -> str:
@@ -39,14 +43,23 @@ def _objects(source: Source) -> Iterator[Object]:
     if isinstance(source, Mapping):
         yield from _items(dict(source))
         return
+    if isinstance(source, str) and "\n" in source:
+        yield from _documents(source.encode(), "the text")
+        return
+    for file in _files(Path(source)):
+        yield from _documents(file.read_bytes(), str(file))
+
+
+def _documents(data: bytes, title: str) -> Iterator[Object]:
     from fakeapiserver.apimachinery.serializer import type_meta
 
-    for file in _files(Path(source)):
-        for text in _SEPARATOR.split(file.read_bytes()):
-            try:
-                yield from _items(type_meta.read(text).content)
-            except ValueError as error:
-                raise ValueError(f"{file}: {error}") from None
+    for text in _SEPARATOR.split(data):
+        try:
+            content = type_meta.read(text).content
+        except ValueError as error:
+            raise ValueError(f"{title}: {error}") from None
+        if content:
+            yield from _items(content)
 
 
 def _files(path: Path) -> list[Path]:

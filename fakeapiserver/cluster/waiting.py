@@ -1,0 +1,175 @@
+"""What `cluster.wait` waits for, and what it reports when that doesn't come.
+
+Upstream: k8s.io/kubectl/pkg/cmd/wait/{wait,condition,json,delete}.go
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.jsonpath import compile_path
+from fakeapiserver.apimachinery.serializer import yaml
+from fakeapiserver.client import wait
+from fakeapiserver.cluster.resources import Reference, Resources
+
+Object = dict[str, Any]
+
+_MOST_LINES: Final = 60  # of the object
+_MOST_EVENTS: Final = 5
+_MOST_NAMES: Final = 10
+_PATH: Final = re.compile(r"\{(?P<braced>.*)\}(?P<rest>.*)|(?P<plain>(?:[^=]|==)*)(?P<value>.*)", re.S)
+
+
+class Goal(Struct, frozen=True):
+    """What has to hold for an object, or None for its absence; `text` completes the sentence "… did not …"."""
+
+    text: str
+    holds: Callable[[Object | None], bool]
+
+
+def goal_of(condition: str, jsonpath: str, predicate: Callable[[Object], object] | None, uid: str | None) -> Goal:
+    """`uid` is the object's, if it is known: one of the same name that came later is another.
+    ValueError unless exactly one of them is given, and can be read."""
+    given = [
+        name
+        for name, value in (("condition", condition), ("jsonpath", jsonpath), ("predicate", predicate))
+        if value not in ("", None)
+    ]
+    if len(given) != 1:
+        choices = 'condition="Ready", jsonpath="{.status.phase}=Running" or predicate=function'
+        raise ValueError(f"wait takes one of {choices}, but got {' and '.join(given) or 'none of them'}")
+    if predicate is not None:
+        return _of_predicate(predicate)
+    if jsonpath or condition.startswith("jsonpath="):
+        return _of_path(jsonpath or condition.removeprefix("jsonpath="))
+    return _of_condition(condition, uid)
+
+
+def _of_predicate(predicate: Callable[[Object], object]) -> Goal:
+    if not callable(predicate):
+        raise TypeError(f"predicate must be a function of the object, not {predicate!r}")
+    name = getattr(predicate, "__name__", repr(predicate))
+    return Goal(f"fulfil the predicate {name}", lambda obj: obj is not None and bool(predicate(obj)))
+
+
+def _of_condition(condition: str, uid: str | None) -> Goal:
+    if not isinstance(condition, str):
+        raise TypeError(f'condition must be a text such as "Ready" or "Ready=false", not {condition!r}')
+    if condition.lower() in ("delete", "create"):
+        gone = condition.lower() == "delete"
+        return Goal("disappear" if gone else "appear", _Deleted(uid) if gone else lambda obj: obj is not None)
+    kind, _, status = condition.removeprefix("condition=").partition("=")
+    if not kind:
+        raise ValueError(f'condition must be a text such as "Ready" or "Ready=false", not {condition!r}')
+    return Goal(f"get the condition {kind}={status or 'True'}", wait.has_condition(kind, status or "True"))
+
+
+class _Deleted:
+    """Whether the object with this uid, or the first one that is seen, is gone."""
+
+    def __init__(self, uid: str | None) -> None:
+        self._uid = uid
+
+    def __call__(self, obj: Object | None) -> bool:
+        uid = None if obj is None else obj["metadata"]["uid"]
+        self._uid = self._uid or uid
+        return uid is None or uid != self._uid
+
+
+def _of_path(text: str) -> Goal:
+    """`{.a.b}=value`, `{.a.b}`, or the same without braces."""
+    match = _PATH.fullmatch(text)
+    assert match is not None
+    path = match["braced"] if match["braced"] is not None else match["plain"]
+    rest = match["rest"] or match["value"] or ""
+    value = rest[1:].strip("'\"")
+    if (rest and not rest.startswith("=")) or (rest and not value) or not path:
+        raise ValueError(f"jsonpath must look like {{.status.phase}}=Running or {{.status.phase}}, not {text!r}")
+    try:
+        find = compile_path(path if path.startswith((".", "[")) else f".{path}")
+    except ValueError as error:
+        raise ValueError(f"jsonpath: {text!r} can't be read: {error}") from None
+
+    def holds(obj: Object | None) -> bool:
+        try:
+            found = [] if obj is None else find(obj)
+        except ValueError:  # an index out of bounds: not there yet
+            return False
+        return _is(found, value, text) if value else any(item is not None for item in found)
+
+    return Goal(f"get {{{path}}}" + (f"={value}" if value else ""), holds)
+
+
+def _is(found: list[Any], value: str, text: str) -> bool:
+    """Whether the only scalar that was found is written as `value`."""
+    if not found:
+        return False
+    if len(found) > 1:
+        raise ValueError(f"jsonpath: {text!r} matches {len(found)} values, but only one can be compared")
+    if isinstance(found[0], dict | list):
+        raise ValueError(f"jsonpath: {text!r} leads to an object or a list, which can't be compared")
+    written = str(found[0]).lower() if isinstance(found[0], bool) else str(found[0])
+    return written == value
+
+
+async def wait_for(resources: Resources, reference: Reference, goal: Goal, timeout: float) -> Object | None:
+    """The object when the goal is reached. TimeoutError with a report."""
+    last: list[Object | None] = [None]
+
+    def seen(obj: Object | None) -> bool:
+        last[0] = obj
+        return goal.holds(obj)
+
+    try:
+        return await wait.until(reference.client, seen, name=reference.name, timeout=timeout)
+    except TimeoutError:
+        pass
+    lines = [line async for line in _report(resources, reference, last[0])]
+    raise TimeoutError("\n".join([f"{reference} did not {goal.text} within {timeout:g} seconds", *lines]))
+
+
+async def _report(resources: Resources, reference: Reference, obj: Object | None) -> AsyncIterator[str]:
+    if obj is None:
+        found = (await reference.client.list())["items"]
+        names = [item["metadata"]["name"] for item in found[:_MOST_NAMES]]
+        more = ", …" if len(found) > _MOST_NAMES else ""
+        others = (
+            f"The others are: {', '.join(names)}{more}"
+            if names
+            else f"There are no {reference.mapping.gvr.resource} at all"
+        )
+        yield f"There is no such object. {others}."
+        return
+    yield "The object as it was last:"
+    lines = _shown(obj).splitlines()
+    for line in lines[:_MOST_LINES]:
+        yield f"  {line}"
+    if len(lines) > _MOST_LINES:
+        yield f"  … ({len(lines) - _MOST_LINES} more lines)"
+    events = [*await resources.events_of(obj)][-_MOST_EVENTS:]
+    yield "Its last events:" if events else "It has no events."
+    for event in events:
+        yield f"  {_time_of(event)} {event.get('type')} {event.get('reason')}: {event.get('message')}"
+    yield _last_writer(obj)
+
+
+def _shown(obj: Object) -> str:
+    """As YAML, the status first, and without managedFields."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    rest = {key: value for key, value in obj.items() if key != "status"} | {"metadata": metadata}
+    return b"".join(map(yaml.encode, ({"status": obj.get("status") or {}}, rest))).decode()
+
+
+def _time_of(event: Mapping[str, Any]) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def _last_writer(obj: Object) -> str:
+    entries = obj["metadata"].get("managedFields") or []
+    if not entries:
+        return "Its managedFields don't say who wrote it."
+    last = max(entries, key=lambda entry: entry.get("time") or "")
+    subresource = f" of {last['subresource']}" if last.get("subresource") else ""
+    return f"It was last written by {last.get('manager')} ({last.get('operation')}{subresource}) at {last.get('time')}."

@@ -143,7 +143,7 @@ def _sign(builder: Any, key: Any, issuer_key: Any) -> KeyPair:
     certificate = builder.sign(issuer_key, hashes.SHA256())
     return KeyPair(
         certificate.public_bytes(Encoding.PEM),
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+        key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()),
     )
 
 

@@ -1,10 +1,14 @@
 """Certificates: what they say, where they are kept, and what is said of broken ones."""
 
+import base64
+import re
 import stat
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fakeapiserver.transport.certificates import (
@@ -35,6 +39,21 @@ def test_a_client_certificate_names_user_and_groups() -> None:
     assert [name.value for name in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == ["a", "b"]
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+
+
+def test_keys_say_in_their_header_what_they_are() -> None:
+    """Java's fabric8 chooses its parser by the header alone: `PRIVATE KEY`, PKCS8's, is one for RSA to it."""
+    pair = issue_client(create_authority(), "jane")
+    match = re.fullmatch(rb"-----BEGIN EC PRIVATE KEY-----\n(.*)-----END EC PRIVATE KEY-----\n", pair.key, re.DOTALL)
+    assert match is not None
+    der = base64.b64decode(match[1])
+    # RFC 5915: a sequence of the version 1, 32 octets, the curve prime256v1, the public key
+    assert der[:2] == bytes([0x30, len(der) - 2])
+    assert der[2:7] == bytes([2, 1, 1, 4, 32])
+    assert der[39:51] == bytes.fromhex("a00a06082a8648ce3d030107")
+    numbers = x509.load_pem_x509_certificate(pair.certificate).public_key()
+    assert isinstance(numbers, ec.EllipticCurvePublicKey)
+    assert der.endswith(numbers.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
 
 
 def test_a_cache_makes_each_once() -> None:

@@ -171,6 +171,11 @@ class LocalServer:
         await self.controllers.begin()
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
+        if self.simulation is not None and self.simulation.nodes and "Node" not in self.simulation.staged:
+            from fakeapiserver.server.node_readiness import wait_for_nodes
+
+            untainted = self.controllers.mode(_NODE_LIFECYCLE) == "run"
+            await wait_for_nodes(api, [*self.simulation.nodes], self._controllers, untainted=untainted)
 
     @property
     def _simulates(self) -> bool:

@@ -1,4 +1,4 @@
-"""fabric8's client for Java, unmodified: it watches over WebSockets."""
+"""The clients for Java, unmodified: fabric8's, which watches over WebSockets, and Kubernetes' own."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from fakeapiserver import Cluster
 from tests.clients.fetching import fetched
 
-PROGRAM = Path(__file__).parent / "java"
+PROGRAMS = Path(__file__).parent / "java"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("mvn") is None, reason="needs mvn, Java's Maven"),
@@ -21,23 +21,17 @@ pytestmark = [
 
 
 @pytest.mark.timeout(600)
-def test_fabric8(fake_cluster: Cluster, tmp_path: Path) -> None:
-    project = tmp_path / "java"
-    shutil.copytree(PROGRAM, project)
+@pytest.mark.parametrize(("folder", "main"), [("fabric8", "Main"), ("official", "Official")])
+def test_java(fake_cluster: Cluster, tmp_path: Path, folder: str, main: str) -> None:
+    project = tmp_path / folder
+    shutil.copytree(PROGRAMS / folder, project)
     maven = ["mvn", "--batch-mode", "--quiet", "compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
     fetched(maven, project)
     classpath = f"target/classes:{(project / 'classpath').read_text()}"
-    (project / "ca.pem").write_bytes(fake_cluster.ca)
-    # a token, since it can read no elliptic client key without more libraries
-    environment = {
-        **os.environ,
-        "KUBERNETES_AUTH_TRYKUBECONFIG": "false",
-        "KUBERNETES_MASTER": fake_cluster.url,
-        "KUBERNETES_AUTH_TOKEN": fake_cluster.token,
-        "KUBERNETES_CERTS_CA_FILE": str(project / "ca.pem"),
-    }
-    program = ["java", "-cp", classpath, "Main"]
+    # the kubeconfig itself, with its client certificate
+    environment = {**os.environ, "KUBECONFIG": fake_cluster.kubeconfig}
+    program = ["java", "-cp", classpath, main]
     done = subprocess.run(
         program, cwd=project, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-    assert (done.stdout, done.returncode) == ("fabric8: ok\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == (f"{folder}: ok\n", 0), done.stderr

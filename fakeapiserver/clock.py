@@ -5,7 +5,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -58,6 +58,10 @@ class _Waiting:
 
     def cancel(self) -> None:
         self.callback = None
+
+
+# Seconds by which a sum of times may be wrong: what is due in five seconds happens when time has moved on by five seconds.
+_NOISE: Final = 1e-5
 
 
 class AdjustableClock:
@@ -114,7 +118,7 @@ class AdjustableClock:
         if seconds < 0:
             raise ValueError(f"time goes forward only, not by {seconds:g} s")
         target = self.monotonic() + seconds
-        while (latest := self._next_latest()) is not None and latest <= target:
+        while (latest := self._next_latest()) is not None and latest <= target + _NOISE:
             self._ahead += max(0.0, latest - self.monotonic())
             self._fire()
             await between()

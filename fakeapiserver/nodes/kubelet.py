@@ -59,6 +59,7 @@ class Pods:
         self._held: dict[Request, str] = {}
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
         simulation.read_objects = self._read_objects
+        simulation.spans = lambda uid: self._memories[uid].spans if uid in self._memories else {}
 
     def changed(self, event: Event, queue: Queue) -> None:
         """What is on our nodes is to be looked at; what is gone gives its address back."""

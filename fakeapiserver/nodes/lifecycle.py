@@ -43,6 +43,8 @@ _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _GRACE: Final = 30.0
 # Statuses have whole seconds, so what happened this long before the last look may not have been reported then.
 _BLUR: Final = 1.0
+# Seconds by which a sum of times may be wrong.
+_NOISE: Final = 1e-5
 _PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
@@ -61,6 +63,17 @@ class Happening(NamedTuple):
     told: Told
 
 
+class Span(Struct):
+    """The exact times of a container's run, in seconds since the epoch: statuses have whole seconds only. `ended` None: it runs."""
+
+    started: float
+    ended: float | None = None
+
+
+# By the container's name and the number of restarts before the run.
+Spans = dict[tuple[str, int], Span]
+
+
 class Memory(Struct):
     """What a kubelet knows about a pod besides its status; next_status updates it.
 
@@ -70,6 +83,7 @@ class Memory(Struct):
     - forgiven: for each container, how many of its restarts don't count for its back-off any more.
     - pulls: for each container, how often it has tried to pull the image.
     - stop: why the node ends the pod.
+    - spans: the present run of each container, and the one before it.
     """
 
     looked: float
@@ -78,6 +92,7 @@ class Memory(Struct):
     forgiven: dict[str, int] = field(default_factory=dict)
     pulls: dict[str, int] = field(default_factory=dict)
     stop: Stop | None = None
+    spans: Spans = field(default_factory=dict)
 
 
 class Next(Struct, frozen=True):
@@ -293,6 +308,8 @@ class _Pod:
         again = bool(old.get("lastState")) and not is_removed(old)
         count = old["restartCount"] + (1 if again else 0)
         self._memory.pulls.pop(spec["name"], None)
+        self._memory.spans[spec["name"], count] = Span(since)
+        self._memory.spans.pop((spec["name"], count - 2), None)
         status = {
             **old,
             "state": {"running": {"startedAt": rfc3339(since)}},
@@ -316,7 +333,7 @@ class _Pod:
         return is_over and not self._restarts(spec, behaviour.exit_codes[0])
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
-        since = seconds_of(old["state"]["running"]["startedAt"]) or self._now
+        since = self._started(old)
         given = self._memory.allocated.get(spec["name"], {})
         if self._resizes and resizing.restarts_for(spec, old.get("resources") or {}, given):
             message = f"Container {spec['name']} resize requires restart"
@@ -328,11 +345,25 @@ class _Pod:
         end, restarts_ = self._end_of_run(spec, old, behaviour, since, probes)
         if end is None:
             return self._probed(spec, old, probes)
-        if end.at > self._now:
+        if end.at > self._now + _NOISE:
             self._waits.append(end.at - self._now)
             return self._probed(spec, old, probes)
         message = "" if restarts_ is not None else behaviour.message
-        return self._after_end(spec, self._ended(old, end.exit_code, message), behaviour, again=restarts_)
+        status = self._ended(old, end.exit_code, message)
+        self._span(old).ended = end.at
+        return self._after_end(spec, status, behaviour, again=restarts_)
+
+    def _span(self, status: Object) -> Span:
+        """The exact times of the container's present run, as far as this kubelet knows them."""
+        told = seconds_of((status["state"].get("running") or {}).get("startedAt", "")) or self._now
+        key = (status["name"], status["restartCount"])
+        span = self._memory.spans.get(key)
+        if span is None or not 0 <= span.started - told < 1:
+            span = self._memory.spans[key] = Span(told)
+        return span
+
+    def _started(self, status: Object) -> float:
+        return self._span(status).started
 
     def _end_of_run(
         self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float, probes: Probes
@@ -378,6 +409,7 @@ class _Pod:
 
     def _ended(self, old: Object, exit_code: int, message: str = "", at: float | None = None) -> Object:
         since = old["state"].get("running", {}).get("startedAt") or rfc3339(self._now)
+        self._span(old).ended = self._now
         terminated: Object = {
             "exitCode": exit_code,
             "reason": "Completed" if exit_code == 0 else "Error",
@@ -525,8 +557,7 @@ class _Pod:
             end = ending(spec, behaviour, begun_at, grace, turn)
             status = self._known.get(name)
             if status is not None and behaviour.runs_for is not None and "running" in status["state"]:
-                since = seconds_of(status["state"]["running"]["startedAt"]) or self._now
-                own = since + behaviour.runs_for
+                own = self._started(status) + behaviour.runs_for
                 if begun_at < own < end.at:
                     end = Ending(own, behaviour.exit_code(status["restartCount"]), end.hook_failed)
             if spec in sidecars:

@@ -1,7 +1,7 @@
 """What a container has printed, as its script says (upstream: pkg/kubelet/kuberuntime/logs/logs.go). Pure."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -11,7 +11,10 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions
 from fakeapiserver.nodes.behaviour import Lines, Log
 from fakeapiserver.nodes.commands import Process
+from fakeapiserver.nodes.lifecycle import Span
 
+# The end in a status is rounded down to a second, and what was printed in that second belongs to the run.
+_SECOND: Final = 0.999
 _KINDS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
@@ -23,8 +26,17 @@ class Run(Struct, frozen=True):
     ended: float | None
 
 
-def run_of(pod: Object, container: str, *, previous: bool) -> Run:
-    """Whose log is meant. KubeletError: there is none (upstream: validateContainerLogStatus)."""
+def run_of(pod: Object, container: str, spans: Mapping[tuple[str, int], Span], *, previous: bool) -> Run:
+    """Whose log is meant, with its exact times. KubeletError: there is none (upstream: validateContainerLogStatus)."""
+    run = _run_of(pod, container, previous=previous)
+    span = spans.get((container, run.restarts))
+    if span is not None and 0 <= span.started - run.started < 1:
+        return Run(run.restarts, span.started, None if run.ended is None else span.ended or run.ended + _SECOND)
+    return run if run.ended is None else Run(run.restarts, run.started, run.ended + _SECOND)
+
+
+def _run_of(pod: Object, container: str, *, previous: bool) -> Run:
+    """As the pod's status has it, in whole seconds."""
     name = pod["metadata"]["name"]
     status = status_of(pod, container)
     if status is None:

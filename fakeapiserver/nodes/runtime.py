@@ -24,7 +24,7 @@ from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes import sessions
 from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port, container_of
 from fakeapiserver.nodes.commands import Process
-from fakeapiserver.nodes.logs import Reader, run_of, status_of
+from fakeapiserver.nodes.logs import Reader, Run, run_of, status_of
 from fakeapiserver.nodes.node import address_of
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.nodes.surroundings import references, surroundings_of
@@ -63,7 +63,7 @@ class SimulatedRuntime:
 
     async def logs(self, pod: Object, container: str, options: LogOptions) -> AsyncGenerator[bytes, None]:
         """KubeletError: there is no log of it."""
-        run = run_of(pod, container, previous=options.previous)
+        run = self._run(pod, container, options)
         reader = Reader(self._behaviour(pod, container).log, run, options)
         return self._follow(pod, container, reader, options) if options.follow else _once(reader, self._clock.now())
 
@@ -73,11 +73,11 @@ class SimulatedRuntime:
         """Until the container's run ends."""
         yield reader.first(self._clock.now())
         request = _request_of(pod)
-        begun = run_of(pod, container, previous=options.previous)
+        begun = self._run(pod, container, options)
         while not reader.is_full:
             known = self._simulation.pod(request) or pod
             with suppress(KubeletError):
-                run = run_of(known, container, previous=options.previous)
+                run = self._run(known, container, options)
                 if run.started != begun.started or run.restarts != begun.restarts:
                     return
                 if run.ended is not None:
@@ -160,6 +160,10 @@ class SimulatedRuntime:
             await _relay(reader, writer, received, write)
         finally:
             writer.close()
+
+    def _run(self, pod: Object, container: str, options: LogOptions) -> Run:
+        spans = self._simulation.spans(pod["metadata"]["uid"])
+        return run_of(pod, container, spans, previous=options.previous)
 
     def _port(self, pod: Object, port: int) -> Port | None:
         """What a container says of it goes before what any says of every other."""

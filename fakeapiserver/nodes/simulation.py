@@ -12,6 +12,7 @@ from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
+from fakeapiserver.nodes.lifecycle import Spans
 from fakeapiserver.nodes.node import KUBELET_VERSION, MAX_NODES, name_of
 from fakeapiserver.nodes.surroundings import Key, Objects
 
@@ -74,6 +75,8 @@ class Simulation:
         self.staged: frozenset[str] = frozenset()
         # What the kubelets know of a pod; None: it is gone.
         self.pod: Callable[[Request], Object | None] = lambda request: None
+        # The exact times of a pod's runs, by its uid.
+        self.spans: Callable[[str], Spans] = lambda uid: {}
         # Reads ConfigMaps and Secrets of a pod's namespace; those that can't be read are left out.
         self.read_objects: Callable[[Object, Iterable[Key]], Awaitable[Objects]] = _no_objects
         self._uids: dict[Request, str] = {}

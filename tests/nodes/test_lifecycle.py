@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
+from fakeapiserver.component_helpers.streaming import LogOptions
 from fakeapiserver.nodes.behaviour import Behaviours, Failing, Hook
 from fakeapiserver.nodes.events import changes
 from fakeapiserver.nodes.lifecycle import Memory, Next, Place, next_status
+from fakeapiserver.nodes.logs import Reader, run_of
 
 START = 1_700_000_000.0
 Object = dict[str, Any]
@@ -281,6 +283,30 @@ def test_an_image_that_cannot_exist_is_tried_as_a_kubelet_does(image: str, reaso
     assert life.containers == [f"c waiting ({reason})"]
     assert [int(event.split()[0]) for event in life.events if "Error: ErrImagePull" in event] == tries
     assert Life(pod(containers=[{"name": "c", "image": image}]), {"pull_error": ""}).until(0).phase == "Running"
+
+
+SHORT = {"runs_for": 0.7, "log": [(0.0, "a"), (0.3, "b"), (0.7, "c"), (0.8, "too late")]}
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.25, 0.5, 0.95])
+@pytest.mark.parametrize("policy", ["Never", "Always"])
+def test_a_container_of_less_than_a_second_runs_its_time_and_keeps_its_lines(fraction: float, policy: str) -> None:
+    life = Life(pod(restartPolicy=policy), SHORT)
+    life.now = START + fraction
+    life.until(fraction + 0.6)
+    assert life.containers == ["c running ready"]
+    life.until(fraction + 0.8)
+    run = run_of(life.pod, "c", life.memory.spans, previous=policy == "Always")
+    behaviour = life.behaviours.of(life.pod, "c", main=True)
+    assert Reader(behaviour.log, run, LogOptions()).first(life.now) == b"a\nb\nc\n"
+
+
+def test_a_new_kubelet_knows_whole_seconds_only_and_keeps_the_last_lines() -> None:
+    life = Life(pod(restartPolicy="Never"), SHORT)
+    life.now = START + 0.5
+    life.until(2)
+    run = run_of(life.pod, "c", {}, previous=False)
+    assert Reader(SHORT["log"], run, LogOptions()).first(life.now).startswith(b"a\nb\nc\n")
 
 
 def test_ephemeral_containers_run_once_beside_the_pod() -> None:

@@ -114,7 +114,7 @@ async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScope
         except ConnectionError as error:
             raise new_service_unavailable(f"error trying to reach service: {error}") from None
         if simulated and own and path:
-            return await scopes.kubelet_server.handle(replace(request, path=path))
+            return await scopes.kubelet_server.handle(replace(request, path=path), asked.name)
     await _check_proxyable(host)
     if own:
         return await scopes.kubelet_client.proxy(request, Location("https", host, own_port, path))

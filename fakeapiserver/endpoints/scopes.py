@@ -114,7 +114,8 @@ class KubeletClient(Protocol):
 class KubeletServer(Protocol):
     """What the kubelets in this process answer over HTTP."""
 
-    async def handle(self, request: Request) -> Response: ...
+    async def handle(self, request: Request, node: str = "") -> Response:
+        """`node`: the one that is asked; "": any."""
 
 
 class RequestScopes(Struct, kw_only=True):

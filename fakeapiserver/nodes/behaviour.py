@@ -97,7 +97,7 @@ class ContainerBehaviour(Struct, frozen=True):
     - resizes_after: how long it takes to get other resources.
     - resize_error: its resize fails with this message; resize_infeasible: its node refuses the resize with this message.
     - admission_error: the node refuses its pod with this message.
-    - usage: what it uses of its node's resources (memory, ephemeral-storage, pids), for evictions.
+    - usage: what it uses of its node's resources (cpu, memory, ephemeral-storage, pids), for evictions and the node's statistics.
     - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of restarts that returns
       either.
     - exec: a function, or a table from commands (words joined by blanks) to what they print; "" is for all other commands.

@@ -4,14 +4,11 @@ Upstream: pkg/kubelet/server/server.go, k8s.io/cri-streaming/pkg/streaming/remot
 """
 
 import json
-from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import parse
-from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.clock import Timers
 from fakeapiserver.component_helpers.streaming import KubeletError, Runtime, Streams, Write
 from fakeapiserver.controller_runtime.reconcile import Request as PodKey
@@ -21,22 +18,26 @@ from fakeapiserver.endpoints.connect import container_names, in_container, log_o
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.nodes.runtime import SimulatedKubelets
 from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.server.kubelet_stats import NodeStats, node_stats, resource_metrics, summary
+from fakeapiserver.server.metrics_apis.values import Values
 from fakeapiserver.transport.pipe import Pipe
 
 _FLAGS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-_SAMPLES: Final = (("memory", "container_memory_working_set_bytes"), ("cpu", "container_cpu_usage_seconds_total"))
 
 
 class KubeletServer:
     """`handle` answers requests (server/app.py)."""
 
-    def __init__(self, simulation: Simulation, clock: Timers) -> None:
+    def __init__(self, simulation: Simulation, clock: Timers, values: Values | None = None) -> None:
+        """`values`: what a test has set in the metrics APIs."""
         self._simulation = simulation
+        self._values = values or Values()
+        self._started = clock.now()
         self._kubelets = SimulatedKubelets(simulation, clock)
         self._clock = clock
 
-    async def handle(self, request: Request) -> Response:
-        """ConnectionError: the node's plug is pulled."""
+    async def handle(self, request: Request, node: str = "") -> Response:
+        """`node`: the one that is asked; "": any. ConnectionError: the node's plug is pulled."""
         match request.path.strip("/").split("/"):
             case ["healthz"]:
                 return Response(200, b"ok", "text/plain; charset=utf-8")
@@ -44,8 +45,11 @@ class KubeletServer:
                 pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": self._pods()}
                 return respond.answer(request, json.dumps(pods).encode(), "application/json")
             case ["metrics", "resource"]:
-                text = "".join(self._samples())
+                text = resource_metrics(self._stats(node), self._clock.now())
                 return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+            case ["stats", "summary"]:
+                found = summary(self._stats(node), self._clock.now())
+                return respond.answer(request, json.dumps(found).encode(), "application/json")
             case ["containerLogs", namespace, name, container]:
                 return await self._logs(request, namespace, name, container)
             case ["exec" | "attach" as kind, namespace, name, container]:
@@ -124,17 +128,8 @@ class KubeletServer:
         assert runtime is not None
         return runtime
 
-    def _samples(self) -> Iterator[str]:
-        """Of containers that run: what their scripts say they use."""
-        for pod in self._pods():
-            metadata = pod["metadata"]
-            for status in (pod.get("status") or {}).get("containerStatuses") or ():
-                if "running" not in status["state"]:
-                    continue
-                labels = f'container="{status["name"]}",namespace="{metadata["namespace"]}",pod="{metadata["name"]}"'
-                usage = self._simulation.behaviours.of(pod, status["name"], main=True).usage
-                for resource, name in _SAMPLES:
-                    yield f"{name}{{{labels}}} {parse(usage.get(resource, '0')).value}\n"
-                started = seconds_of(status["state"]["running"]["startedAt"]) or 0.0
-                yield f"container_start_time_seconds{{{labels}}} {started:.0f}\n"
-        yield "resource_scrape_error 0\n"
+    def _stats(self, node: str) -> NodeStats:
+        """Of the node, or of all together, which answer at one port."""
+        pods = [pod for pod in self._pods() if node in ("", pod["spec"]["nodeName"])]
+        name = node or next(iter(self._simulation.nodes), "")
+        return node_stats(name, self._started, pods, self._simulation.behaviours, self._values)

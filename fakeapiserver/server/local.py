@@ -219,7 +219,7 @@ class LocalServer:
             simulation.kubelet_version = api.table.scheme.facts["version"]["gitVersion"]
             simulation.staged = sources.kinds(self._stages)
             api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
-            api.scopes.kubelet_server = KubeletServer(simulation, self.clock)
+            api.scopes.kubelet_server = KubeletServer(simulation, self.clock, api.metrics_apis.values)
             found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
             found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))

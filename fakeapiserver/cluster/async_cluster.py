@@ -12,12 +12,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.cluster import reset
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import Configured
+from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
 from fakeapiserver.server.apiserver import APIServer
@@ -132,6 +134,15 @@ class AsyncCluster(AsyncVerbs, Configured):
         """Restores a state of this or another cluster. Revisions go on rising, and every open watch ends, so that clients list
         again, as after any lost connection."""
         await self._api.restore(snapshot)
+
+    async def mark(self) -> Mark:
+        """The present state of everything that a test can change, for `reset`. Waits until the controllers are at rest."""
+        return await reset.mark(self._server)
+
+    async def reset(self, to: Mark) -> None:
+        """Makes the cluster as it was at `to`: what `restore` restores, and also the clock, controllers' modes, nodes, scripts, metrics
+        and the record of requests. Takes some milliseconds."""
+        await reset.reset(self._server, to)
 
     async def lose_watches(self) -> int:
         """Ends every open watch and returns their number."""

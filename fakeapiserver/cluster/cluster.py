@@ -140,6 +140,8 @@ class Cluster(Blocking[AsyncCluster]):
 
     snapshot = blocking(AsyncCluster.snapshot)
     restore = blocking(AsyncCluster.restore)
+    mark = blocking(AsyncCluster.mark)
+    reset = blocking(AsyncCluster.reset)
     lose_watches = blocking(AsyncCluster.lose_watches)
     settle = blocking(AsyncCluster.settle)
 

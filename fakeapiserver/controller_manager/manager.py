@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -240,6 +240,20 @@ class ControllerManager:
             for queue in queues if self._modes[name] == "step" else ():
                 queue.pause()
         return sum(queue.taken for queue in queues) - before
+
+    @asynccontextmanager
+    async def held(self, timeout: float = 30.0) -> AsyncIterator[None]:
+        """No controller takes anything to do while the block runs, and afterwards until every controller has seen what was written in
+        it. NotSettled after `timeout` seconds, when they go on all the same."""
+        queues = [queue for queue in self._queues() if not queue.paused]
+        for queue in queues:
+            queue.pause()
+        try:
+            yield
+            await self._until_quiet(self._spreading, timeout, hurries=False)
+        finally:
+            for queue in queues:
+                queue.resume()
 
     def _known(self, name: str) -> str:
         if name in self._extra:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakSet
 
 from msgspec import Struct, field
 
@@ -69,6 +70,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     instruments: Instruments = field(default_factory=Instruments)
     # The open watches.
     watchers: set[Watcher] = field(default_factory=set)
+    # Those of them that come from outside of this process.
+    watchers_of_clients: WeakSet[Watcher] = field(default_factory=WeakSet)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     _partials: dict[str, "PartialForm"] = field(default_factory=dict)

@@ -218,6 +218,12 @@ class RequestScopes(Struct, kw_only=True):
 
         return default
 
+    def end_watches_of_clients(self) -> None:
+        """Ends every open watch that comes from outside of this process, after what it has buffered."""
+        for scope in self._scopes.values():
+            for watcher in [*scope.watchers_of_clients]:
+                watcher.end()
+
     def restored(self) -> None:
         """Brings what is kept outside of storage up to date after a snapshot was restored."""
         for store in self._stores.values():

@@ -27,7 +27,7 @@ from fakeapiserver.endpoints.negotiation import (
     not_streamable,
 )
 from fakeapiserver.endpoints.options import ListOptions, list_options
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
@@ -90,6 +90,8 @@ async def _stream(
         watcher = storage.watch(prefix, revision=start or None, predicate=predicate)
     except Compacted as error:
         raise _too_old(revision, error.oldest) from None
+    if not form.in_process:
+        scope.watchers_of_clients.add(watcher)
     return Stream(watcher, form, options, scope.watchers).frames(items, start)
 
 
@@ -117,6 +119,7 @@ class Form:
         self._scope = scope
         self.clock = scope.clock
         self.min_request_timeout = scope.min_request_timeout
+        self.in_process = IN_PROCESS_USER in request.scope
         self._instruments = scope.instruments
         gvr = scope.resource.gvr
         self._labels = (gvr.group, gvr.resource, gvr.version)

@@ -396,9 +396,18 @@ class APIServer:
         """The present state of everything stored. No copy is made, since objects never change."""
         return self.storage.snapshot()
 
+    async def revert(self, snapshot: Snapshot) -> None:
+        """Brings a state back by writes, which controllers see as events. The clients' open watches end before."""
+        self.scopes.end_watches_of_clients()
+        self.storage.revert(snapshot)
+        await self._restored()
+
     async def restore(self, snapshot: Snapshot) -> None:
         """Restores a state. Revisions go on rising, and every open watch ends, so that clients list again."""
         self.storage.restore(snapshot)
+        await self._restored()
+
+    async def _restored(self) -> None:
         self.scopes.restored()
         await self.custom_resources.sync()
         await self.metrics_apis.serve(self.metrics_apis.served)

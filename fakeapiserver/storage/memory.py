@@ -125,6 +125,11 @@ class MemoryStorage:
         self._mvcc.restore(snapshot)
         self._hub.end_all()
 
+    def revert(self, snapshot: Snapshot) -> None:
+        """Brings a state back by writes; open watches go on."""
+        for change in self._mvcc.revert(snapshot, _OFFSET):
+            self._hub.publish(change)
+
     def lose_watches(self) -> int:
         """Ends every open watch, and tells how many there were."""
         lost = len(self._hub)

@@ -203,4 +203,4 @@ def _lines(name: str, family: _Family, stamp: str) -> Iterator[str]:
         return
     yield f"# HELP {name} [STABLE] {family.help}\n# TYPE {name} {family.kind}\n"
     for labels, value in family.samples:
-        yield f"{name}{labels} {value:.9g}{stamp}\n"
+        yield f"{name}{labels} {value:.15g}{stamp}\n"

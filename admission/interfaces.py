@@ -100,6 +100,9 @@ class Versions(Protocol):
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         """The object in another kind; it may share parts with `obj`. StatusError if a conversion webhook fails."""
 
+    def arrange(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """The object with its keys in the order in which Go writes them; it may share parts with `obj`."""
+
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
         """Brings what a plugin has made into the kind's form, with its defaults, in place, and tells what a built-in kind has no
         place for. ValueError in the words of Go's decoder."""
@@ -129,6 +132,9 @@ class NoVersions:
         return ()
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        return obj
+
+    def arrange(self, obj: Object, kind: GroupVersionKind) -> Object:
         return obj
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:

@@ -14,6 +14,7 @@ back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in
 A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
 one's answers bad from then on, as its name says, and "" good again.
+A scenario with `"keyOrder": true` is recorded with the keys of its answers in their order, which is compared as well.
 A scenario with `"audit": true` keeps what the server logs of each request (`audit_log.py`).
 An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
 tokens and certificates a scenario may name.
@@ -48,7 +49,7 @@ Answer = dict[str, Any]
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.[\w-]+)+)\}")
 _TOKEN: Final = re.compile(r"\$\{token(64)?\.([\w -]+)\}")
 _PADDING: Final = re.compile("x{1000,}")
-_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 # As Go prints one, with or without the reading of its other clock.
 _GO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC( m=\S+)?")
@@ -132,12 +133,12 @@ class Client:
         certificate = request.get("certificate", "")
         try:
             return self._exchange(request, path, data, headers)
-        except (http.client.RemoteDisconnected, ConnectionError):
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
             # The server has closed the kept connection, as it may after any answer.
             self._connections.pop(certificate, None)
         try:
             return self._exchange(request, path, data, headers)
-        except (http.client.RemoteDisconnected, ConnectionError):
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
             self._connections.pop(certificate, None)
             raise
 
@@ -424,14 +425,14 @@ def _compare(expected: Any, got: Any, path: str, free: frozenset[str]) -> str:
 
 def _without_uids(fields: Answer) -> Answer:
     """Owners stand in managed fields by their uid."""
-    return {_UID.sub("UID", key) if key.startswith("k:") else key: value for key, value in fields.items()}
+    return {UID.sub("UID", key) if key.startswith("k:") else key: value for key, value in fields.items()}
 
 
 def plain(value: Any) -> Any:
     """A value without identities and times."""
     if not isinstance(value, str):
         return value
-    text = _TIME.sub("TIME", _UID.sub("UID", value))
+    text = _TIME.sub("TIME", UID.sub("UID", value))
     text = _FINGERPRINT.sub("X509SHA256=FINGERPRINT", _GO_TIME.sub("TIME", text))
     text = _REVISION.sub(r"\1REVISION", _TOO_OLD.sub(r"\1REVISIONS", text))
     text = _YAML_TOKEN.sub(r"\1TOKEN", text)

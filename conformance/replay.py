@@ -2,8 +2,9 @@
 
 Each area gets a fresh `fakeapiserver serve`; with `--server URL --token T` all of them meet that server instead.
 
-Compared are status, media type, warnings and the whole body; not what a server chooses freely (uids, revisions, times, allocated
-addresses, continue tokens) nor the prose of column descriptions, which is not recorded.
+Compared are status, media type, warnings and the whole body, and the order of its keys where a scenario says `"keyOrder": true`; not
+what a server chooses freely (uids, revisions, times, allocated addresses, continue tokens) nor the prose of column descriptions, which
+is not recorded.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from conformance.bench.servers import TOKEN, Ours
 from conformance.credentials import Credentials, needs_credentials, started
 from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
+from conformance.key_order import answer_disorder
 
 
 @dataclass(slots=True)
@@ -39,11 +41,12 @@ def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
         if client.credentials is None and needs_credentials(area):
             continue
         score = scores.setdefault(area, Score())
-        requests = json.loads(path.read_text())["requests"]
+        scenario = json.loads(path.read_text())
+        requests = scenario["requests"]
         expected = json.loads(recording_of(path).read_text())
         for i, (request, want, got) in enumerate(zip(requests, expected, run(path, client), strict=True)):
             score.total += 1
-            found = difference(want, got)
+            found = difference(want, got) or (answer_disorder(want, got) if scenario.get("keyOrder") else "")
             score.equal += not found
             if found:
                 score.misses.append((path.stem, i, f"{request['method']} {request['path']}", found))

@@ -116,8 +116,12 @@ class Webhook(Handler):
             raise problem
         resource, kind = found
         obj = await in_version(attributes.object, kind, versions)
-        subject = Subject(resource, kind, obj, await in_version(attributes.old_object, kind, versions))
-        return subject if await self._is_wanted(hook, attributes, subject) else None
+        old = await in_version(attributes.old_object, kind, versions)
+        subject = Subject(resource, kind, obj, old)
+        if not await self._is_wanted(hook, attributes, subject):
+            return None
+        obj, old = (seen and versions.arrange(seen, kind) for seen in (obj, old))
+        return Subject(resource, kind, obj, old)
 
     async def _is_wanted(self, hook: Hook, attributes: Attributes, subject: Subject) -> bool:
         """Whether all match conditions hold. StatusError 403 where that can't be told."""

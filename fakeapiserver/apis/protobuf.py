@@ -4,19 +4,16 @@ Upstream: the generated.proto files of k8s.io/api, apimachinery, apiextensions-a
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
-from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
 from fakeapiserver.apimachinery.serializer.protobuf import Encoder, Field
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.recorded import NEWEST, read_table
 
 # Status, DeleteOptions, Table's neighbours and discovery belong to every group version.
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
-
-_TYPE: Final = frozenset(("kind", "apiVersion"))
 
 
 class Messages(Mapping[str, Mapping[int, Field]]):
@@ -50,16 +47,6 @@ def messages(version: str = NEWEST) -> Messages:
 def encoder(version: str = NEWEST) -> Encoder:
     """The encoder of a version's messages, made when the first protobuf answer is wanted."""
     return Encoder(messages(version))
-
-
-@cache
-def field_order(definition: str) -> tuple[str, ...]:
-    """The fields of a definition's Go struct in its order, which the numbers of protobuf's fields mostly follow; empty for maps."""
-    fields = recorded_field_orders().get(definition)
-    if fields is None:
-        message = messages().get("k8s.io." + definition.removeprefix("io.k8s.").replace("-", "_"), {})
-        fields = tuple(message[number][0] for number in sorted(message))
-    return fields if not _TYPE.isdisjoint(fields) else ("kind", "apiVersion", *fields)
 
 
 @lru_cache(maxsize=4)

@@ -43,7 +43,7 @@ async def _status(name: str) -> StoredObject:
     healthy, message = (True, "ok") if name == _ETCD else await _probe(_PORTS[name])
     condition = {"type": "Healthy", "status": "True" if healthy else "False", "message": message}
     value = json.encode({"metadata": {"name": name}, "conditions": [condition]})
-    return StoredObject(name, value, 0, 0, Index(fields={"metadata.name": name}))
+    return StoredObject(name, value, 0, 0, Index(fields={"metadata.name": name}), 0)
 
 
 async def _probe(port: int) -> tuple[bool, str]:

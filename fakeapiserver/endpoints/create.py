@@ -28,7 +28,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
         data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
     )
     if request.audit is not None:
-        request.audit.log_request_object(obj, request.empties)
+        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)

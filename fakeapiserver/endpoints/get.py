@@ -44,6 +44,7 @@ def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int
 def too_large(wanted: int, current: int, *, retry_after: int) -> StatusError:
     """504 for a revision that doesn't exist yet (upstream: storage.NewTooLargeResourceVersionError); `retry_after` in seconds,
     0 leaves it out."""
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     error = new_timeout(f"Too large resource version: {wanted}, current: {current}", retry_after)
-    error.status["details"]["causes"] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    error.status["details"] = {"causes": causes, **error.status["details"]}
     return error

@@ -80,10 +80,13 @@ async def answer(
 
 def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
     """The list's bytes: a join of what is stored."""
-    gvk = scope.gvk
+    api_version, kind = json.encode(str(scope.gvk.group_version)), json.encode(scope.list_kind)
     items = scope.listed([item.value for item in found.items])
-    head = f'{{"kind":"{scope.list_kind}","apiVersion":"{gvk.group_version}","metadata":'.encode()
-    return b"".join((head, json.encode(meta), b',"items":[', items, b"]}\n"))
+    if scope.kind.custom:  # whose keys are all sorted
+        parts = (b'{"apiVersion":', api_version, b',"items":[', items, b'],"kind":', kind, b',"metadata":')
+        return b"".join((*parts, json.encode_sorted(meta), b"}\n"))
+    head = (b'{"kind":', kind, b',"apiVersion":', api_version, b',"metadata":')
+    return b"".join((*head, json.encode(meta), b',"items":[', items, b"]}\n"))
 
 
 async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:

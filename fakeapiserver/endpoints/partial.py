@@ -10,6 +10,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.schema.key_order import Arrange
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.protobuf import StoredForm
 
@@ -25,16 +26,22 @@ _decode: Final = msgspec.json.Decoder(_Metadata).decode
 
 class PartialForm:
     """One kind's objects in one version of PartialObjectMetadata. `restored` gives stored bytes in the version whose metadata
-    is shown, `converted_annotations` is the strategy's."""
+    is shown, `converted_annotations` is the strategy's. `arrange` brings stored metadata into the order of Go's struct; None if it is
+    in that order."""
 
     def __init__(
-        self, version: str, restored: Callable[[bytes], bytes], converted_annotations: Mapping[str, str]
+        self,
+        version: str,
+        restored: Callable[[bytes], bytes],
+        converted_annotations: Mapping[str, str],
+        arrange: Arrange | None = None,
     ) -> None:
         self._type = {"kind": _KIND, "apiVersion": f"meta.k8s.io/{version}"}
         self._head = f'{{"kind":"{_KIND}","apiVersion":"meta.k8s.io/{version}","metadata":'.encode()
         self._list_head = f'{{"kind":"{_KIND}List","apiVersion":"meta.k8s.io/{version}","metadata":'.encode()
         self._restored = restored
         self._internal = converted_annotations
+        self._arrange = arrange
         self.protobuf = StoredForm(GroupVersionKind("meta.k8s.io", version, _KIND), _KIND + "List", self.object)
 
     def of(self, obj: Object) -> Object:
@@ -45,12 +52,12 @@ class PartialForm:
             meta = {key: value for key, value in meta.items() if key != "annotations"}
             if kept:
                 meta["annotations"] = kept
-        return {**self._type, "metadata": meta}
+        return {**self._type, "metadata": meta if self._arrange is None else self._arrange(meta)}
 
     def object(self, value: bytes) -> bytes:
         """A stored object's metadata, as JSON."""
         restored = self._restored(value)
-        if self._internal:
+        if self._internal or self._arrange is not None:
             return json.encode(self.of(msgspec.json.decode(restored)))
         return b"".join((self._head, _decode(restored).metadata, b"}"))
 

@@ -23,7 +23,7 @@ from fakeapiserver.apimachinery.schema import raw_text, unstructured
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.apis.protobuf import field_order
+from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.endpoints import patched_text, respond
 from fakeapiserver.endpoints.body import (
     GO_NAMES,

@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
 from fakeapiserver.apimachinery.patch.texts import raw_array, raw_object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
-from fakeapiserver.apis.protobuf import field_order
+from fakeapiserver.apis.field_order import field_order
 
 # Types that Go keeps as the text they came in.
 _TEXTS: Final = (

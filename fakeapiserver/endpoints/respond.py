@@ -105,6 +105,7 @@ def stored_object(
 
 def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
     """201 with an object of the scope's kind that isn't stored, whole or only its metadata."""
+    obj = scope.kind.arrange(obj)
     if accept.as_kind:
         obj = table.transformed(request, scope, accept, [obj], None)
     return encoded(request, obj, accept, 201)

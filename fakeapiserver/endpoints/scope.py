@@ -5,13 +5,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakSet
 
+import msgspec
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.key_order import arrangement
 from fakeapiserver.apis import conversion
 from fakeapiserver.apis.conversion import FIELD_LABELS
+from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.body import Recognizes
@@ -37,7 +40,18 @@ class Virtual(Protocol):
         """The object of the answer. StatusError refuses the request."""
 
 
-_REVISION: Final = b'"resourceVersion":"'
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class _Metadata(Struct):
+    resourceVersion: str = ""  # noqa: N815 (the name in the object)
+
+
+class _Object(Struct):
+    metadata: _Metadata
+
+
+_decode_revision: Final = msgspec.json.Decoder(_Object).decode
 
 
 class ScalePaths(Struct, frozen=True):
@@ -93,8 +107,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         return RequestScope(resource=self.resource, kind=kind, clock=self.clock, recognizes=self.recognizes)
 
     @cached_property
-    def type_prefix(self) -> bytes:
-        return canonical.type_prefix(self.gvk)
+    def _type_prefix(self) -> canonical.TypePrefix:
+        return canonical.TypePrefix(self.gvk, custom=self.kind.custom)
 
     @cached_property
     def protobuf(self) -> "StoredForm":
@@ -118,7 +132,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
             restored = self._restored if self.kind.custom else bytes
-            form = self._partials[version] = PartialForm(version, restored, internal)
+            arrange = arrangement(self.kind.definitions, _OBJECT_META, field_order) if self.kind.custom else None
+            form = self._partials[version] = PartialForm(version, restored, internal, arrange)
         return form
 
     @cached_property
@@ -136,7 +151,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     def served(self, value: bytes) -> bytes:
         """The stored bytes as one object of this version."""
-        return self.type_prefix + self._restored(value)[1:]
+        return self._type_prefix.added(self._restored(value))
 
     def listed(self, values: list[bytes]) -> bytes:
         """Stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
@@ -144,26 +159,25 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
             values = [self._restored(value) for value in values]
         if not self.kind.custom or not values:
             return b",".join(values)
-        return self.type_prefix + (b"," + self.type_prefix).join([value[1:] for value in values])
+        return self._type_prefix.added_to_all(values)
 
     def _restored(self, value: bytes) -> bytes:
         return self._convert(value) if self.converted or self._is_outdated(value) else value
 
     def _is_outdated(self, value: bytes) -> bool:
         """Whether the object was stored under an earlier schema, so that it has to be pruned and defaulted again."""
-        if not self.outdated_before or not value.startswith(_REVISION, canonical.REVISION_OFFSET):
-            return False  # without a revision: made by a dry run just now
-        start = canonical.REVISION_OFFSET + len(_REVISION)
-        return int(value[start : value.index(b'"', start)]) < self.outdated_before
+        if not self.outdated_before:
+            return False
+        revision = _decode_revision(value).metadata.resourceVersion
+        # Without a revision it was made by a dry run just now.
+        return bool(revision) and int(revision) < self.outdated_before
 
     def _convert(self, value: bytes) -> bytes:
         assert self.store is not None
         obj = self.store.decode(value, self.gvk)
         revision = obj["metadata"].get("resourceVersion")
-        encoded, at = canonical.encode(obj), canonical.REVISION_OFFSET
-        if revision is None:  # made by a dry run
-            return encoded
-        return encoded[:at] + f'"resourceVersion":"{revision}",'.encode() + encoded[at:]
+        encoded = self.kind.encode(obj)
+        return encoded.value if revision is None else encoded.with_revision(revision)  # None: made by a dry run
 
     def decode(self, value: bytes) -> Object:
         """The stored bytes as a fresh object of this version."""

@@ -13,8 +13,10 @@ from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.key_order import arrangement
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import conversion
+from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.auth.interfaces import Authorizer
@@ -25,6 +27,7 @@ from fakeapiserver.endpoints.negotiation import SUPPORTED
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
+from fakeapiserver.registry.generic.canonical import built_in_encoder
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
 from fakeapiserver.registry.generic.store import Store
@@ -266,9 +269,10 @@ class RequestScopes(Struct, kw_only=True):
 
     def make_store(self, row: APIResource, gvk: GroupVersionKind) -> Store:
         group_resource = row.gvr.group_resource
+        arrange = arrangement(self.table.definitions_of(row), row.definition, field_order)
         return Store(
             gvr=row.gvr,
-            versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version)),
+            versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version), built_in_encoder(arrange)),
             namespaced=row.namespaced,
             prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
             strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
@@ -318,6 +322,10 @@ class ServedVersions:
         converted = conversion.convert(obj, kind)
         scope.kind.decode(converted)
         return converted
+
+    def arrange(self, obj: Object, kind: GroupVersionKind) -> Object:
+        known = self._kind(kind)
+        return obj if known is None else known.arrange(obj)
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
         if (known := self._kind(kind)) is None:

@@ -89,7 +89,7 @@ async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Ob
         data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
     )
     if request.audit is not None:
-        request.audit.log_request_object(obj, request.empties)
+        request.audit.log_request_object(kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
     return obj, options
 

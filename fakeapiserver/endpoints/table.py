@@ -79,7 +79,7 @@ def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> 
     if scope.store is not None and (conditions := scope.store.strategy.table_conditions(obj)):
         shown["conditions"] = conditions
     if include == "Object":
-        shown["object"] = scope.served_version(obj)
+        shown["object"] = scope.kind.arrange(scope.served_version(obj))
     elif include == "Metadata":
         shown["object"] = partial_object(scope, obj, version)
     else:

@@ -33,7 +33,7 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
         data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
     )
     if request.audit is not None:
-        request.audit.log_request_object(obj, request.empties)
+        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
     match_name(obj, request.info.name)
     if duplicates := dedup_owner_references(metadata(obj)):

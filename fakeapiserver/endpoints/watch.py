@@ -170,7 +170,7 @@ class Form:
             obj["metadata"]["annotations"] = {**strategy.converted_annotations, **(annotations or {})}
         if self._accept.as_kind:
             return self._transformed("BOOKMARK", obj)
-        return self._frame("BOOKMARK", self._encoded(scope.served_version(obj)))
+        return self._frame("BOOKMARK", self._encoded(scope.kind.arrange(scope.served_version(obj))))
 
     def error(self, status: Status) -> bytes:
         return self._frame("ERROR", self._encoded(status))

@@ -15,7 +15,6 @@ from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.registry.generic import canonical
 from fakeapiserver.server.config import Config
 
 # Says since when unused service account tokens are looked for.
@@ -127,7 +126,8 @@ async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
     _stamp(obj, stamp)
     meta = metadata(obj)
     key = scope.store.key(meta.get("namespace", ""), meta["name"])
-    await scope.store.storage.create(key, canonical.encode(obj), canonical.REVISION_OFFSET, scope.store.index(obj))
+    encoded = scope.store.versions.encode(obj)
+    await scope.store.storage.create(key, encoded.value, encoded.offset, scope.store.index(obj))
     scope.store.strategy.on_created(obj)
 
 

@@ -64,13 +64,14 @@ class Index(Struct, frozen=True):
 
 
 class StoredObject(Struct, frozen=True):
-    """One state of one object. `value` is canonical JSON with its resourceVersion. Nothing of it ever changes."""
+    """One state of one object. `value` is canonical JSON with its resourceVersion, which is at `offset`. Nothing of it ever changes."""
 
     key: str
     value: bytes
     mod_revision: int
     create_revision: int
     index: Index
+    offset: int
 
 
 class ListResult(Struct, frozen=True):

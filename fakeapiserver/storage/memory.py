@@ -18,8 +18,6 @@ from fakeapiserver.storage.interface import (
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
 from fakeapiserver.storage.watch import BufferedWatcher, Hub
 
-# Canonical objects begin with `{"metadata":{`.
-_OFFSET: Final = len(b'{"metadata":{')
 # etcd's own limits, and what a transaction weighs beside the value (some of it; upstream's encoding differs too).
 _MAX_REQUEST_BYTES: Final = 3 << 19
 _MAX_MESSAGE_BYTES: Final = 2 << 20
@@ -41,7 +39,7 @@ class MemoryStorage:
 
     def __init__(self, mvcc: MVCC | None = None) -> None:
         self._mvcc = mvcc or MVCC()
-        self._hub = Hub(self._mvcc, _OFFSET)
+        self._hub = Hub(self._mvcc)
 
     @property
     def revision(self) -> int:
@@ -66,7 +64,7 @@ class MemoryStorage:
         return self._published(self._mvcc.update(key, value, offset, index, expected_revision))
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
-        return self._published(self._mvcc.delete(key, expected_revision, _OFFSET))
+        return self._published(self._mvcc.delete(key, expected_revision))
 
     def _published(self, change: Change) -> StoredObject:
         self._hub.publish(change)

@@ -114,20 +114,20 @@ class MVCC:
         if self.get(key) is not None:
             raise KeyExists(key)
         revision = self.revision + 1
-        found = StoredObject(key, stamp(value, offset, revision), revision, revision, index)
+        found = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
         return self._commit(Change(revision, key, None, found))
 
     def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
         previous = self._expected(key, expected_revision)
         revision = self.revision + 1
-        found = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index)
+        found = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index, offset)
         return self._commit(Change(revision, key, previous, found))
 
-    def delete(self, key: str, expected_revision: int | None, offset: int) -> Change:
+    def delete(self, key: str, expected_revision: int | None) -> Change:
         last = self._expected(key, expected_revision)
         revision = self.revision + 1
-        value = restamp(last.value, offset, revision)
-        tombstone = StoredObject(key, value, revision, last.create_revision, last.index)
+        value = restamp(last.value, last.offset, revision)
+        tombstone = StoredObject(key, value, revision, last.create_revision, last.index, last.offset)
         return self._commit(Change(revision, key, last, None, tombstone))
 
     def _expected(self, key: str, expected_revision: int | None) -> StoredObject:

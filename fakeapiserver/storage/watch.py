@@ -36,7 +36,7 @@ def unselected_event(change: Change) -> Event:
     return Event(kind, change.current, change.previous, change.revision)
 
 
-def selected_event(event: Event, predicate: Predicate, offset: int) -> Event | None:
+def selected_event(event: Event, predicate: Predicate) -> Event | None:
     """As a watcher with a selector sees it: objects that come into sight are ADDED, those that leave it DELETED."""
     seen = event.previous is not None and predicate(event.previous)
     if event.type == "DELETED":
@@ -49,8 +49,8 @@ def selected_event(event: Event, predicate: Predicate, offset: int) -> Event | N
     if not seen or event.previous is None:
         return None
     last = event.previous
-    value = restamp(last.value, offset, event.revision)
-    gone = StoredObject(last.key, value, event.revision, last.create_revision, last.index)
+    value = restamp(last.value, last.offset, event.revision)
+    gone = StoredObject(last.key, value, event.revision, last.create_revision, last.index, last.offset)
     return Event("DELETED", gone, last, event.revision)
 
 
@@ -90,7 +90,7 @@ class BufferedWatcher:
         if event.revision <= self._revision:
             return  # a watch from the future waits for its revision
         self._revision = event.revision
-        wanted = event if self._predicate is None else selected_event(event, self._predicate, self._hub.offset)
+        wanted = event if self._predicate is None else selected_event(event, self._predicate)
         if wanted is None:
             return
         if len(self._buffer) >= MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
@@ -126,7 +126,7 @@ class BufferedWatcher:
                 return batch  # the rest next time: no more is held than a buffer may hold
             self._revision = event.revision
             predicate = self._predicate
-            wanted = event if predicate is None else selected_event(event, predicate, self._hub.offset)
+            wanted = event if predicate is None else selected_event(event, predicate)
             if wanted is not None:
                 batch.append(wanted)
                 size += len(wanted.object.value)
@@ -161,11 +161,10 @@ class BufferedWatcher:
 
 
 class Hub:
-    """All watchers of a storage, by the prefix they watch. `offset` is where objects carry their revision."""
+    """All watchers of a storage, by the prefix they watch."""
 
-    def __init__(self, mvcc: MVCC, offset: int) -> None:
+    def __init__(self, mvcc: MVCC) -> None:
         self._mvcc = mvcc
-        self.offset = offset
         self._watchers: dict[str, set[BufferedWatcher]] = {}
         # Watchers with something new, not woken yet.
         self.woken: set[BufferedWatcher] = set()

@@ -106,7 +106,7 @@ async def run_test_update_swaps_only_from_the_expected_revision(make: MakeStorag
 
 async def run_test_update_and_delete_of_nothing(make: MakeStorage) -> None:
     storage = make()
-    ghost = StoredObject(f"{PODS}default/ghost", b"", 1, 1, Index())
+    ghost = StoredObject(f"{PODS}default/ghost", b"", 1, 1, Index(), 0)
     for attempt in (update(storage, ghost, "x"), storage.delete(ghost.key)):
         try:
             await attempt

@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
-from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.canonical import encode_custom
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Index
 from fakeapiserver.storage.memory import MemoryStorage
@@ -257,8 +257,8 @@ def test_a_cache_tries_for_half_a_minute_to_take_an_event_in(seconds: float, cod
             clock=clock,
             since=memory.revision,
         )
-        stored = canonical.encode(widget("a", "v1", 3))
-        await memory.create("/w/a", stored, canonical.REVISION_OFFSET, Index(version="v1"))
+        stored = encode_custom(widget("a", "v1", 3))
+        await memory.create("/w/a", stored.value, stored.offset, Index(version="v1"))
         with pytest.raises(NotConverted):
             await view.list("/w/")
         clock.seconds += seconds

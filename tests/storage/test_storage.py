@@ -60,7 +60,7 @@ def test_the_history_is_bounded_in_bytes() -> None:
     core = MVCC(max_bytes=2000)
     for i in range(50):
         core.create(f"/registry/pods/default/p{i}", b'{"metadata":{"name":"x"},"p":"' + b"x" * 100 + b'"}', 13, Index())
-        core.delete(f"/registry/pods/default/p{i}", None, 13)
+        core.delete(f"/registry/pods/default/p{i}", None)
     assert sum(change.size for change in core.changes_after(core.compacted)) <= 2000
 
 

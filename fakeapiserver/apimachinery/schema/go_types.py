@@ -64,7 +64,7 @@ def recorded_go_types() -> dict[str, dict[str, str]]:
 
 @cache
 def recorded_field_orders() -> dict[str, tuple[str, ...]]:
-    """Definition -> its fields in the order Go writes them, where the numbers of protobuf's fields are not that order."""
+    """Definition -> its fields in the order Go writes them, in the newest version."""
     recorded = (Path(__file__).parent / "field_order.json").read_bytes()
     return msgspec.json.decode(recorded, type=dict[str, tuple[str, ...]])
 

@@ -30,6 +30,7 @@ from fakeapiserver.registry.apiextensions import conversion_review
 from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import Event, Index, ListResult, Predicate, Storage, StoredObject, Watcher
 from fakeapiserver.storage.versioner import restamp, stamp
@@ -136,17 +137,17 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     # ------------------------------------------------------------------- writes
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
-        value, index = await self._encoded(value, index)
-        return await self._written(await self.inner.create(key, value, offset, index))
+        encoded, index = await self._encoded(Encoded(value, offset), index)
+        return await self._written(await self.inner.create(key, encoded.value, encoded.offset, index))
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        value, index = await self._encoded(value, index)
+        encoded, index = await self._encoded(Encoded(value, offset), index)
         current = self.inner.get_now(key)
-        if current is not None and current.mod_revision == expected_revision and self._is_same(current, value):
+        if current is not None and current.mod_revision == expected_revision and self._is_same(current, encoded.value):
             return await self._read(current)
-        stored = await self.inner.update(key, value, offset, index, expected_revision=expected_revision)
+        stored = await self.inner.update(key, encoded.value, encoded.offset, index, expected_revision=expected_revision)
         return await self._written(stored)
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
@@ -159,23 +160,24 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
             return await self._read(removed)
         return _at(shown, removed.mod_revision)
 
-    async def rehearsed(self, value: bytes) -> bytes:
+    async def rehearsed(self, encoded: Encoded) -> Encoded:
         """What a write of these bytes would be answered with, for a dry run."""
-        value, index = await self._encoded(value, Index(version=self.stored.version))
-        unstored = StoredObject("", stamp(value, canonical.REVISION_OFFSET, 0), 0, 0, index)
+        encoded, index = await self._encoded(encoded, Index(version=self.stored.version))
+        unstored = StoredObject("", stamp(encoded.value, encoded.offset, 0), 0, 0, index, encoded.offset)
         found = canonical.decode((await self._read(unstored)).value, self.gvk)
-        return canonical.encode(found)
+        return encode_custom(found)
 
-    async def _encoded(self, value: bytes, index: Index) -> tuple[bytes, Index]:
+    async def _encoded(self, encoded: Encoded, index: Index) -> tuple[Encoded, Index]:
         """The bytes of this version as they are stored."""
         if self.gvk == self.stored:
-            return value, index
+            return encoded, index
+        value = encoded.value
         obj = canonical.decode(value, self.gvk)
         metadata(obj).pop("resourceVersion", None)
         obj = await self._convert(obj, self.stored, 0)
         # Upstream does so whenever it is read.
         self.kinds[self.stored.version].structural.default(obj)
-        return canonical.encode(obj), replace(self.index(obj), version=self.stored.version)
+        return encode_custom(obj), replace(self.index(obj), version=self.stored.version)
 
     def _is_same(self, current: StoredObject, value: bytes) -> bool:
         """Nothing would change but what only this version knows."""
@@ -211,7 +213,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         if found is None or self._at_hand(found) is found:
             return found and await self._read(found)
         shown = await self._shown(found)
-        await self._encoded(shown.value, shown.index)
+        await self._encoded(Encoded(shown.value, shown.offset), shown.index)
         return shown
 
     async def list(
@@ -356,8 +358,10 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         kind.structural.default(obj)
         if self._is_foreign(item):
             obj = await self._convert(obj, self.gvk, item.mod_revision)
-        value = stamp(canonical.encode(obj), canonical.REVISION_OFFSET, item.mod_revision)
-        return replace(item, value=value, index=replace(self.index(obj), version=item.index.version))
+        encoded = encode_custom(obj)
+        value = stamp(encoded.value, encoded.offset, item.mod_revision)
+        index = replace(self.index(obj), version=item.index.version)
+        return replace(item, value=value, index=index, offset=encoded.offset)
 
     async def _convert(self, obj: Object, gvk: GroupVersionKind, revision: int) -> Object:
         try:
@@ -370,7 +374,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
 def _at(item: StoredObject, revision: int) -> StoredObject:
     """The same state at a later revision: a deletion's."""
-    return replace(item, value=restamp(item.value, canonical.REVISION_OFFSET, revision), mod_revision=revision)
+    return replace(item, value=restamp(item.value, item.offset, revision), mod_revision=revision)
 
 
 class _ConvertedWatcher:
@@ -401,7 +405,7 @@ class _ConvertedWatcher:
                 self._inner.close()
                 return batch or None
             if self._predicate is not None and found is not None:
-                found = selected_event(found, self._predicate, canonical.REVISION_OFFSET)
+                found = selected_event(found, self._predicate)
             if found is not None:
                 batch.append(found)
         return batch

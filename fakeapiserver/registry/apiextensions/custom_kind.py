@@ -14,8 +14,9 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
-from fakeapiserver.apimachinery.serializer.json import go_float
+from fakeapiserver.apimachinery.serializer.json import go_float, sorted_keys
 from fakeapiserver.apis.custom_schema import CustomSchema
+from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
@@ -106,3 +107,10 @@ class CustomKind:
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
         """Left to the strategy, which knows what is written: the whole object or its status."""
         return []
+
+    def arrange(self, obj: Object) -> Object:
+        arranged: Object = sorted_keys(obj)
+        return arranged
+
+    def encode(self, obj: Object) -> Encoded:
+        return encode_custom(obj)

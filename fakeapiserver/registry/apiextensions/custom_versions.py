@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
+from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 from fakeapiserver.registry.generic.versions import Versions
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class CustomVersions(Versions):
         *,
         refreshes: bool,
     ) -> None:
-        super().__init__(stored.gvk if view is None else view.gvk, self._kind_of)
+        super().__init__(stored.gvk if view is None else view.gvk, self._kind_of, encode_custom)
         self.refreshes = refreshes and view is None
         self._kind = kind
         self._kinds = kinds
@@ -79,5 +80,5 @@ class CustomVersions(Versions):
         (self._stored if self._view is None else self._kind).structural.restore(obj)
         return obj
 
-    async def rehearsed(self, value: bytes) -> bytes:
-        return value if self._view is None else await self._view.rehearsed(value)
+    async def rehearsed(self, encoded: Encoded) -> Encoded:
+        return encoded if self._view is None else await self._view.rehearsed(encoded)

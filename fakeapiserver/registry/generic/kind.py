@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
+from fakeapiserver.apimachinery.schema.key_order import Arrange, arrangement
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
+from fakeapiserver.apis.field_order import field_order
+from fakeapiserver.registry.generic.canonical import Encode, Encoded, built_in_encoder
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
@@ -66,6 +69,12 @@ class Kind(Protocol):
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
         """The errors by the schema."""
+
+    def arrange(self, obj: Object) -> Object:
+        """The object with its keys in the order in which Go writes them. `obj` isn't changed, but may share parts with the result."""
+
+    def encode(self, obj: Object) -> Encoded:
+        """The stored form of an object of this version."""
 
 
 class BuiltinKind:
@@ -126,7 +135,6 @@ class BuiltinKind:
 
     def settle(self, obj: Object, empties: "Empties") -> None:
         from fakeapiserver.apimachinery.schema.unstructured import restore
-        from fakeapiserver.apis.protobuf import field_order
 
         restore(obj, self.definition_name, self.definitions, field_order)
         self.decode(obj, empties)
@@ -138,6 +146,21 @@ class BuiltinKind:
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
         return []
+
+    @cached_property
+    def _arrange(self) -> Arrange:
+        return arrangement(self.definitions, self.definition_name, field_order)
+
+    def arrange(self, obj: Object) -> Object:
+        arranged: Object = self._arrange(obj)
+        return arranged
+
+    @cached_property
+    def _encode(self) -> Encode:
+        return built_in_encoder(self._arrange)
+
+    def encode(self, obj: Object) -> Encoded:
+        return self._encode(obj)
 
 
 def _raw_fields(schema: Schema, definitions: Definitions, within: tuple[str, ...]) -> Iterator[FieldPath]:

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import Struct
 
 from fakeapiserver.admission.interfaces import Attributes, Operation
@@ -246,20 +245,20 @@ class Store:
         self._warn(request, self.strategy.warnings_on_create(obj))
         self.strategy.canonicalize(obj)
         await self._admission.validate(self._changed(attributes, obj))
-        value = canonical.encode(self.versions.as_stored(obj))
+        encoded = self.versions.encode(self.versions.as_stored(obj))
         # A name in the path decides where the object is stored, whatever admission has renamed it to.
         key = self.key(request.namespace, request.name or metadata(obj)["name"])
         if request.dry_run:
             if await self.storage.get(key) is not None:
                 raise KeyExists(key)
-            value = await self.versions.rehearsed(value)
+            encoded = await self.versions.rehearsed(encoded)
             # The client's own revision stands where storage would put one.
             revision = metadata(obj).get("resourceVersion")
-            return Written(_stamped(value, revision) if revision else value, created=True)
+            return Written(encoded.with_revision(revision) if revision else encoded.value, created=True)
         if not request.name and _is_revision(metadata(obj).get("resourceVersion", "")):
             raise new_bad_request("resourceVersion should not be set on objects to be created")
         try:
-            stored = await self.storage.create(key, value, canonical.REVISION_OFFSET, self.index(obj))
+            stored = await self.storage.create(key, encoded.value, encoded.offset, self.index(obj))
         except RequestTooLarge as error:
             raise _too_large(error) from None
         self.strategy.on_created(obj)
@@ -328,7 +327,7 @@ class Store:
             if not request.dry_run:
                 await self._remove(current, old)
             restore_empties(new, request.empties)
-            return Written(_stamped(canonical.encode(new), str(current.mod_revision)))
+            return Written(self.versions.encode(new).with_revision(str(current.mod_revision)))
         from fakeapiserver.apimachinery import managedfields
 
         metadata(new)["resourceVersion"] = str(current.mod_revision)
@@ -515,13 +514,10 @@ class Store:
         """Compare-and-swap, or what it would write if this is a dry run."""
         if dry_run:
             return Written(await self._rehearsed(new, current.mod_revision))
+        encoded = self.versions.encode(self.versions.as_stored(new))
         try:
             stored = await self.storage.update(
-                current.key,
-                canonical.encode(self.versions.as_stored(new)),
-                canonical.REVISION_OFFSET,
-                self.index(new),
-                expected_revision=current.mod_revision,
+                current.key, encoded.value, encoded.offset, self.index(new), expected_revision=current.mod_revision
             )
         except RequestTooLarge as error:
             raise _too_large(error) from None
@@ -529,7 +525,7 @@ class Store:
 
     async def _rehearsed(self, new: Object, revision: int) -> bytes:
         """The answer to a dry run: the new object with the stored object's revision."""
-        return _stamped(await self.versions.rehearsed(canonical.encode(new)), str(revision))
+        return (await self.versions.rehearsed(self.versions.encode(new))).with_revision(str(revision))
 
     async def _remove(self, current: StoredObject, last: Object) -> StoredObject:
         """Removes the object; answers its last stored state with the deletion's revision, as watchers see it."""
@@ -691,11 +687,6 @@ async def _admitted(marked: Object) -> None:
 def _too_large(error: RequestTooLarge) -> StatusError:
     """500 without a reason: upstream passes on etcd's message, which clients look for."""
     return status_error(500, "", str(error))
-
-
-def _stamped(value: bytes, revision: str) -> bytes:
-    at = canonical.REVISION_OFFSET
-    return value[:at] + b'"resourceVersion":' + msgspec.json.encode(revision) + b"," + value[at:]
 
 
 def _is_revision(text: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
+from fakeapiserver.registry.generic.canonical import Encode, Encoded
 from fakeapiserver.registry.generic.kind import Kind
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Versions:
     # Whether stored objects may be older than the schema, so that they need `refresh` when they are read.
     refreshes = False
 
-    def __init__(self, gvk: GroupVersionKind, kind_in: KindIn) -> None:
+    def __init__(self, gvk: GroupVersionKind, kind_in: KindIn, encode: Encode) -> None:
         self.gvk = gvk
         self._kind_in = kind_in
+        # Gives objects in the version that storage takes their stored form.
+        self.encode = encode
 
     def kind_in(self, api_version: str) -> Kind:
         """The kind as another version (`apps/v1`) serves it. LookupError if that version doesn't serve it."""
@@ -100,6 +103,6 @@ class Versions:
         """What is stored of an object in the version that storage takes."""
         return obj
 
-    async def rehearsed(self, value: bytes) -> bytes:
-        """The stored form `value` as storage would give it back, for the answer to a dry run."""
-        return value
+    async def rehearsed(self, encoded: Encoded) -> Encoded:
+        """The stored form as storage would give it back, for the answer to a dry run."""
+        return encoded

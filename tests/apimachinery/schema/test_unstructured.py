@@ -9,7 +9,7 @@ import pytest
 
 from fakeapiserver.apimachinery.schema.builtin import DecodeError
 from fakeapiserver.apimachinery.schema.unstructured import restore
-from fakeapiserver.apis.protobuf import field_order
+from fakeapiserver.apis.field_order import field_order
 
 SCHEMAS = Path(__file__).parents[3] / "fakeapiserver/apis/versions/v1.36/schemas.json"
 

@@ -22,19 +22,20 @@ from msgspec.structs import fields, replace
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli.complain import complain
-from fakeapiserver.cli.flags import (
+from fakeapiserver.cli.arguments import (
     UsageError,
     read_boolean,
     read_duration,
-    read_feature_gates,
     read_integer,
     read_list,
     read_number,
     split_flag,
 )
+from fakeapiserver.cli.checks import check_file
+from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.connection import load_config
+from fakeapiserver.cli.flags import read_feature_gates
 from fakeapiserver.cli.serve import configure_logging, run_loop, stop_on_signals
-from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError
@@ -120,6 +121,16 @@ class Options(Struct):
 
 # Upstream's, but not in its help.
 _HIDDEN: Final = {"allow-untagged-cloud": "bool", "node-sync-period": "duration"}
+_FILES: Final = (
+    "authentication-kubeconfig",
+    "authorization-kubeconfig",
+    "client-ca-file",
+    "requestheader-client-ca-file",
+    "root-ca-file",
+    "service-account-private-key-file",
+    "tls-cert-file",
+    "tls-private-key-file",
+)
 _NO_FLAGS: Final = ("configuration", "warnings", "given")
 _OPTIONS: Final = {option.name.replace("_", "-"): option for option in fields(Options) if option.name not in _NO_FLAGS}
 
@@ -130,9 +141,14 @@ def _table() -> dict[str, Any]:
     return {**table, "flags": {**table["flags"], **_HIDDEN, "v": "Level"}}
 
 
+def flag_types() -> dict[str, str]:
+    types: dict[str, str] = _table()["flags"]
+    return types
+
+
 def parse(arguments: Sequence[str]) -> Options:
     """UsageError for a flag that kube-controller-manager doesn't have, or a value that can't be read."""
-    types: dict[str, str] = _table()["flags"]
+    types = flag_types()
     options, words, settings = Options(), [*arguments], dict[str, object]()
     while words:
         word = words.pop(0)
@@ -195,38 +211,28 @@ def main(arguments: Sequence[str]) -> int:
     """0 after a signal; 1 when it can't start, or leads no more; 2 for a wrong command line."""
     try:
         options = parse(arguments)
-    except UsageError as error:
-        return complain(f"{error} (see fakeapiserver controller-manager --help)", 2)
-    if options.help:
-        print(help_text(), end="")
-        return 0
-    if options.version not in ("", "false"):
-        print(f"Kubernetes {_version()['gitVersion']}")
-        return 0
+        if options.version not in ("", "false"):
+            print(f"Kubernetes {_version()['gitVersion']}")
+            return 0
+        config = _config(options)
+    except ValueError as error:
+        return refuse(error, "controller-manager")
     for warning in options.warnings:
         print(f"fakeapiserver: warning: {warning}", file=sys.stderr)
     configure_logging(options.v)
     try:
-        return run_loop(_run(options, _config(options)))
+        return run_loop(_run(options, config))
     except (OSError, ValueError, StatusError, TransportError) as error:
         return complain(str(error), 1)
 
 
-def help_text() -> str:
-    heeded = "\n".join(f"  --{name}" for name in sorted({*_SETTINGS, *_OPTIONS}))
-    names = "\n".join(f"  {found.name}" for found in selected(("*",)))
-    return (
-        "usage: fakeapiserver controller-manager --kubeconfig FILE [FLAG ...]\n\n"
-        f"flags that are heeded, with kube-controller-manager's meaning:\n{heeded}\n\n"
-        f"controllers that run by default:\n{names}\n\n"
-        "Every other flag of kube-controller-manager is accepted with one warning line; unknown ones are refused.\n"
-    )
-
-
 def _config(options: Options) -> RESTConfig:
-    config = kubeconfig.load(options.kubeconfig or None)
-    changes: dict[str, object] = {"qps": options.kube_api_qps, "burst": options.kube_api_burst}
-    return config.with_(**changes, **({"host": options.master} if options.master else {}))
+    """Raises UsageError without --kubeconfig and --master, and for files that can't be read."""
+    config = load_config(options.kubeconfig, master=options.master)
+    for flag in _FILES:
+        if path := options.given.get(flag):
+            check_file(flag, Path(path))
+    return config.with_(qps=options.kube_api_qps, burst=options.kube_api_burst)
 
 
 def _version() -> dict[str, str]:
@@ -353,7 +359,7 @@ async def _serve(
 
 
 def _client(path: str) -> DynamicClient | None:
-    return DynamicClient(RESTClient(kubeconfig.load(path))) if path else None
+    return DynamicClient(RESTClient(load_config(path))) if path else None
 
 
 def _serving_pair(options: Options) -> KeyPair:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.duration import format_duration, parse_duration
-from fakeapiserver.cli.flags import read_boolean, read_list
+from fakeapiserver.cli.arguments import read_boolean, read_list
 
 GROUP: Final = "kubecontrollermanager.config.k8s.io"
 _GENERIC: Final = "Generic."

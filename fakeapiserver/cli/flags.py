@@ -4,7 +4,6 @@ Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in ap
 """
 
 import ipaddress
-import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -13,20 +12,31 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import go_csv
-from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_bool import parse_bool
+from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
+from fakeapiserver.cli.arguments import (
+    LAST_PORT,
+    OUTPUTS,
+    InvalidArgument,
+    UsageError,
+    address,
+    choice,
+    count,
+    level,
+    paths,
+    port,
+    read_boolean,
+    read_duration,
+    read_integer,
+    read_list,
+    read_number,
+    split_flag,
+    text,
+)
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.config import FEATURE_GATES, OLDER_FEATURE_GATES, Config
-
-
-class UsageError(ValueError):
-    """The command line is wrong; the text is one sentence that says what to do."""
-
-
-class InvalidArgument(UsageError):
-    """A value that can't be read, in Go's words."""
 
 
 class Parsed(Struct):
@@ -37,7 +47,6 @@ class Parsed(Struct):
     write_kubeconfig: Path | None = None
     verbosity: int = 0
     output: str = "text"
-    help: bool = False
     warnings: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
@@ -45,28 +54,7 @@ class Parsed(Struct):
 
 # --service-cluster-ip-range has so many at least.
 _FEWEST_ADDRESSES: Final = 8
-_LAST_PORT: Final = 65535
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-
-
-def read_list(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",") if item.strip())
-
-
-def _port(text: str, flag: str = "secure-port") -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UsageError(f"--{flag} must be a number from 0 to 65535, not {text!r}")
-    return int(text)
-
-
-def _address(flag: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        try:
-            return str(ipaddress.ip_address(text))
-        except ValueError:
-            raise UsageError(f"--{flag} must be an IP address, not {text!r}") from None
-
-    return read
+MOST_NODES: Final = 1024  # nodes/ isn't imported for it
 
 
 def _ip_range(text: str) -> str:
@@ -88,17 +76,19 @@ def _port_range(text: str) -> range:
     last = _go_integer(high) if separator else first
     if separator == "+":
         last += first
-    if max(first, last) > _LAST_PORT:
-        raise InvalidArgument(f"the port range cannot be greater than {_LAST_PORT}: {text}")
+    if max(first, last) > LAST_PORT:
+        raise InvalidArgument(f"the port range cannot be greater than {LAST_PORT}: {text}")
     if last < first:
         raise InvalidArgument(f"end port cannot be less than start port: {text}")
     return range(first, last + 1)
 
 
 def _go_integer(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
-        raise InvalidArgument(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    return int(text)
+    """Go's strconv.Atoi."""
+    try:
+        return parse_int64(text)
+    except ValueError as error:
+        raise InvalidArgument(str(error).replace("ParseInt", "Atoi", 1)) from None
 
 
 def _modes(text: str) -> tuple[str, ...]:
@@ -106,44 +96,10 @@ def _modes(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ("AlwaysAllow",)
 
 
-def read_boolean(text: str) -> bool:
-    try:
-        return parse_bool(text)
-    except ValueError as error:
-        raise InvalidArgument(str(error)) from None
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{text!r} is not a number from 0 on")
-    return int(text)
-
-
-def read_integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidArgument(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax") from None
-
-
-def read_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidArgument(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax") from None
-
-
-def read_duration(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise InvalidArgument(str(error)) from None
-
-
 def _seconds(text: str) -> float:
     seconds = read_duration(text)
     if seconds < 0:
-        raise UsageError(f"a time can't be negative: {text}")
+        raise InvalidArgument("a time can't be negative")
     return seconds
 
 
@@ -207,7 +163,7 @@ def _kubernetes_version(text: str) -> str:
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control": ("admission_control", read_list),
     "admission-control-config-file": ("admission_control_config_file", Path),
-    "advertise-address": ("advertise_address", _address("advertise-address")),
+    "advertise-address": ("advertise_address", address("advertise-address")),
     "aggregator-reject-forwarding-redirect": ("aggregator_reject_forwarding_redirect", read_boolean),
     "anonymous-auth": ("anonymous_auth", read_boolean),
     "api-audiences": ("api_audiences", _slice),
@@ -254,18 +210,18 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "authorization-webhook-cache-unauthorized-ttl": ("authorization_webhook_cache_unauthorized_ttl", _seconds),
     "authorization-webhook-config-file": ("authorization_webhook_config_file", _file),
     "authorization-webhook-version": ("authorization_webhook_version", str),
-    "bind-address": ("bind_address", _address("bind-address")),
+    "bind-address": ("bind_address", address("bind-address")),
     "cert-dir": ("cert_dir", Path),
     "client-ca-file": ("client_ca_file", _file),
     "context-name": ("context_name", _context_name),
     "controllers": ("controllers", read_list),
     "metrics": ("metrics", read_list),
-    "nodes": ("nodes", _count),
+    "nodes": ("nodes", count("nodes", MOST_NODES)),
     "local-storage": ("local_storage", read_boolean),
     "load-balancers": ("load_balancers", read_boolean),
-    "stages": ("stages", lambda text: (Path(text),)),
+    "stages": ("stages", paths("stages")),
     "step-controllers": ("step_controllers", read_list),
-    "crds": ("crds", lambda text: (Path(text),)),
+    "crds": ("crds", paths("crds")),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
     "etcd-compaction-interval": ("etcd_compaction_interval", _seconds),
     "enable-aggregator-routing": ("enable_aggregator_routing", read_boolean),
@@ -274,9 +230,9 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
     "feature-gates": ("feature_gates", read_feature_gates),
     "kubernetes-version": ("kubernetes_version", _kubernetes_version),
-    "max-mutating-requests-inflight": ("max_mutating_requests_inflight", _count),
-    "max-requests-inflight": ("max_requests_inflight", _count),
-    "min-request-timeout": ("min_request_timeout", _count),
+    "max-mutating-requests-inflight": ("max_mutating_requests_inflight", count("max-mutating-requests-inflight")),
+    "max-requests-inflight": ("max_requests_inflight", count("max-requests-inflight")),
+    "min-request-timeout": ("min_request_timeout", count("min-request-timeout")),
     "kubelet-certificate-authority": ("kubelet_certificate_authority", Path),
     "kubelet-client-certificate": ("kubelet_client_certificate", Path),
     "kubelet-client-key": ("kubelet_client_key", Path),
@@ -300,7 +256,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "requestheader-uid-headers": ("requestheader_uid_headers", _slice),
     "requestheader-username-headers": ("requestheader_username_headers", _slice),
     "runtime-config": ("runtime_config", _runtime_config),
-    "secure-port": ("secure_port", _port),
+    "secure-port": ("secure_port", port("secure-port")),
     "service-account-extend-token-expiration": ("service_account_extend_token_expiration", read_boolean),
     "service-account-issuer": ("service_account_issuer", lambda text: (text,)),
     "service-account-jwks-uri": ("service_account_jwks_uri", str),
@@ -315,8 +271,8 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "tls-private-key-file": ("tls_private_key_file", Path),
     "token-auth-file": ("token_auth_file", _file),
     "webhook-cert-dir": ("webhook_cert_dir", Path),
-    "webhook-port": ("webhook_port", lambda text: _port(text, "webhook-port")),
-    "webhooks": ("webhooks", lambda text: (Path(text),)),
+    "webhook-port": ("webhook_port", port("webhook-port")),
+    "webhooks": ("webhooks", paths("webhooks")),
 }
 _OWN: Final = {
     "context-name": "string",
@@ -342,14 +298,21 @@ _OWN: Final = {
 _HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
 
 
+def _upstream_types() -> dict[str, str]:
+    return {**read_table(NEWEST, "flags.json")["flags"], **_HIDDEN, "v": "Level"}
+
+
+def flag_types() -> dict[str, str]:
+    """The types of the flags of `serve` and `run`, by name: upstream's for its own flags."""
+    return {**_upstream_types(), **_OWN}
+
+
 def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     """UsageError for a flag nobody has, a missing value or a value that can't be read.
 
     With a `config` to fill in, flags that kube-apiserver doesn't have are refused as well."""
-    table = read_table(NEWEST, "flags.json")
-    types: dict[str, str] = {**table["flags"], **_HIDDEN, "v": "Level"}
-    if config is None:
-        types.update(_OWN)
+    upstream = _upstream_types()
+    types = flag_types() if config is None else upstream
     parsed = Parsed(config or Config())
     unheeded: dict[str, str] = {}
     words = list(arguments)
@@ -360,7 +323,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
             break
         name, value = split_flag(word, words, types)
         _set(parsed, name, value)
-        if name not in HEEDED and name in table["flags"]:
+        if name not in HEEDED and name in upstream:
             unheeded[name] = types[name]
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
@@ -391,36 +354,13 @@ def _check_unheeded(parsed: Parsed, types: Mapping[str, str]) -> None:
     unheeded_flags.check(parsed.given, gates)
 
 
-def split_flag(word: str, rest: list[str], types: Mapping[str, str]) -> tuple[str, str]:
-    """`--flag value`, `--flag=value`, and `--flag` alone where it is a boolean; `-v 2` and `-h` as upstream."""
-    if not word.startswith("-"):
-        raise UsageError(f"unexpected argument {word!r}")
-    name, equals, value = word.lstrip("-").partition("=")
-    name = {"h": "help"}.get(name, name).replace("_", "-")
-    if name not in types:
-        raise UsageError(f"unknown flag: {word.partition('=')[0]}")
-    if equals:
-        return name, value
-    if types[name] == "bool" or types[name].endswith("[=true]"):
-        return name, "true"
-    if not rest:
-        raise UsageError(f"flag needs an argument: --{name}")
-    return name, rest.pop(0)
-
-
 def _set(parsed: Parsed, name: str, value: str) -> None:
-    if name == "help":
-        parsed.help = True
-    elif name == "write-kubeconfig":
-        parsed.write_kubeconfig = Path(value)
+    if name == "write-kubeconfig":
+        parsed.write_kubeconfig = Path(text(name)(value))
     elif name == "output":
-        if value not in ("text", "json"):
-            raise UsageError(f"--output must be text or json, not {value!r}")
-        parsed.output = value
+        parsed.output = choice("output", *OUTPUTS)(value)
     elif name == "v":
-        if not value.lstrip("-").isdigit():
-            raise UsageError(f"--v must be a number, not {value!r}")
-        parsed.verbosity = int(value)
+        parsed.verbosity = level(value)
     elif name in HEEDED:
         place, read = HEEDED[name]
         try:
@@ -440,7 +380,7 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}
         setattr(target, attribute, read_value)
-    else:
+    elif name not in ("help", "version"):
         parsed.warnings.append(f"--{name} is kube-apiserver's, but has no effect here")
 
 
@@ -488,9 +428,9 @@ def _check_service_ranges(config: Config) -> None:
             f"service IP family {go_quote(str(networks[0]))} must match public address family {go_quote(advertised)}"
         )
     port, ports = config.kubernetes_service_node_port, config.service_node_port_range
-    if not 0 <= port <= _LAST_PORT:
+    if not 0 <= port <= LAST_PORT:
         problems.append(
-            f"--kubernetes-service-node-port {port} must be between 0 and {_LAST_PORT}, inclusive. If 0, the Kubernetes master "
+            f"--kubernetes-service-node-port {port} must be between 0 and {LAST_PORT}, inclusive. If 0, the Kubernetes master "
             "service will be of type ClusterIP"
         )
     if port > 0 and port not in ports:
@@ -498,26 +438,3 @@ def _check_service_ranges(config: Config) -> None:
         problems.append(f"kubernetes service node port range {shown} doesn't contain {port}")
     if problems:
         raise UsageError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
-
-
-def help_text() -> str:
-    heeded = "\n".join(f"  --{name}" for name in sorted({*HEEDED, "write-kubeconfig", "v", "output"}))
-    return (
-        "usage: fakeapiserver serve [FLAG ...]\n\nflags that are heeded, with kube-apiserver's meaning:\n"
-        f"{heeded}\n\n--write-kubeconfig FILE  the kubeconfig that gets the admin's context until the server ends (default: a new file)\n"
-        "--context-name NAME     the context, cluster and user in the kubeconfig (default: fakeapiserver)\n"
-        "--output json            one JSON line instead of text when the server is ready\n"
-        "--crds PATH              a file or folder whose CustomResourceDefinitions are there from the start; may be repeated\n"
-        "--webhooks PATH          the same of webhook configurations; where they name a Service, this machine is asked\n"
-        "--controllers LIST       what runs of kube-controller-manager, with its syntax: * (default), name, -name; none\n"
-        "--step-controllers LIST  controllers that do something only when POST /fakeapiserver/controllers/NAME/step says so\n"
-        "--kubernetes-version V   a minor version from 1.33 on, with its resources, fields, defaults and feature gates\n"
-        "--nodes N                so many simulated nodes, with a kubelet each\n"
-        "--local-storage          a default storage class whose volumes are made on the nodes of their first consumers\n"
-        "--load-balancers         services of type LoadBalancer get addresses\n"
-        "--metrics LIST           metrics APIs with values that a test sets: resource, custom, external; * for all\n"
-        "--stages PATH            a file or folder of KWOK's Stage objects, which script nodes and pods; may be repeated\n"
-        "--webhook-port PORT      at this port (default: a free one, which is printed)\n"
-        "--webhook-cert-dir DIR   where tls.crt and tls.key for the webhook server go (default: a new folder, which is printed)\n"
-        "Every other flag of kube-apiserver is accepted with one warning line; unknown ones are refused.\n"
-    )

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli.flags import Parsed, UsageError, parse
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.flags import Parsed, parse
+from fakeapiserver.cli.version import kubernetes
 from fakeapiserver.server.config import Config
 
 if TYPE_CHECKING:
     import asyncio
 
-VERSION: Final = "v1.36.3"
 _PARENT_CHECK: Final = 1.0  # seconds
 # What is said without these flags, in upstream's words.
 _REQUIRED: Final = {
@@ -28,15 +29,18 @@ _REQUIRED: Final = {
 _SILENT: Final = ("--allow-privileged ", "--etcd-")
 
 
-def main(arguments: Sequence[str], parent: int = 0) -> int:
-    """0 after a signal, or when the process `parent` that started it is gone (0: lives on); 1 when it can't start."""
+def main(arguments: Sequence[str], parent: int = 0, version: str = NEWEST) -> int:
+    """Serves the minor version `version`.
+
+    Returns 0 after a signal, or when the process `parent` that started it is gone (0: lives on); 1 when it can't start.
+    """
     try:
-        parsed = parse(arguments, upstream_defaults())
-        if parsed.help:
-            print(help_text(), end="")
+        parsed = parse(arguments, upstream_defaults(version))
+        if "help" in parsed.given:
+            print(help_text(version), end="")
             return 0
         if "version" in parsed.given:
-            print(f"Kubernetes {VERSION}")
+            print(f"Kubernetes {kubernetes(version)}")
             return 0
         _check(parsed)
         return _run(parsed, parent)
@@ -45,9 +49,10 @@ def main(arguments: Sequence[str], parent: int = 0) -> int:
         return 1
 
 
-def upstream_defaults() -> Config:
+def upstream_defaults(version: str = NEWEST) -> Config:
     """What kube-apiserver does without flags."""
     return Config(
+        kubernetes_version=version,
         bind_address="0.0.0.0",
         secure_port=6443,
         cert_dir=Path("/var/run/kubernetes"),
@@ -118,8 +123,8 @@ def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEve
         stop.set()
 
 
-def help_text() -> str:
+def help_text(version: str = NEWEST) -> str:
     """A flag a line, as envtest looks for them: it asks which ones there are before it gives them."""
     flags: dict[str, str] = read_table(NEWEST, "flags.json")["flags"]
     lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
-    return f"fakeapiserver in the place of kube-apiserver {VERSION}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"
+    return f"fakeapiserver in the place of kube-apiserver {kubernetes(version)}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from fakeapiserver.cli.complain import complain
+from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.serve import check_kubeconfig, read_flags
 from fakeapiserver.cluster import Cluster
 from fakeapiserver.server.config import Config
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     if isinstance(parsed, int):
         return parsed
     if not parsed.command:
-        return complain("which command? usage: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
+        return complain("run needs a command: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
     try:
         check_kubeconfig(parsed)
         with Cluster.from_config(parsed.config) as cluster:
@@ -28,7 +28,9 @@ def main(arguments: Sequence[str]) -> int:
             name = json.dumps(parsed.config.context_name)
             print(f"fakeapiserver: {cluster.url} serves the command as context {name}", file=sys.stderr, flush=True)
             return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(parsed.config, cluster)})
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        return refuse(error, "run")
+    except OSError as error:
         return complain(str(error), 1)
 
 

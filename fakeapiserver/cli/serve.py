@@ -11,8 +11,10 @@ import tempfile
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
-from fakeapiserver.cli.complain import complain
-from fakeapiserver.cli.flags import Parsed, UsageError, help_text, parse
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.checks import check
+from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
@@ -28,7 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         check_kubeconfig(parsed)
         return run_loop(_serve(parsed))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        return refuse(error, "serve")
+    except OSError as error:
         return complain(str(error), 1)
 
 
@@ -36,10 +40,13 @@ def read_flags(arguments: Sequence[str], command: str) -> Parsed | int:
     """The parsed flags with their warnings printed, or an exit status."""
     try:
         parsed = parse(arguments)
+        check(parsed)
     except UsageError as error:
-        return complain(f"{error} (see fakeapiserver {command} --help)", 2)
-    if parsed.help:
-        print(help_text(), end="")
+        return refuse(error, command)
+    if parsed.given.get("version", "false") != "false":
+        from fakeapiserver.cli import version
+
+        print(version.text())
         return 0
     for warning in parsed.warnings:
         print(f"fakeapiserver: warning: {warning}", file=sys.stderr)

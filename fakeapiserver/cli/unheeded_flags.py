@@ -12,7 +12,14 @@ from typing import Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apis.feature_gates import FeatureGates
-from fakeapiserver.cli.flags import InvalidArgument, UsageError, read_boolean, read_duration, read_integer, read_list
+from fakeapiserver.cli.arguments import (
+    InvalidArgument,
+    UsageError,
+    read_boolean,
+    read_duration,
+    read_integer,
+    read_list,
+)
 
 _READERS: Final = {"bool": read_boolean, "int": read_integer, "duration": read_duration}
 _MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")

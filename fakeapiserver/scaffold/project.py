@@ -22,6 +22,10 @@ _TAKEN: Final = frozenset(("config", "fakeapiserver", "pydantic", "tests", *sys.
 _SYSTEM: Final = "-system"  # the namespace is NAME-system
 
 
+class InvalidName(ValueError):
+    """A flag names what can't be a name; the text is one sentence."""
+
+
 @dataclass(slots=True)
 class ProjectResource:
     """A version of a kind. `group` is without the project's domain, but whole where the kind is `external`: one of Kubernetes' own,
@@ -50,13 +54,13 @@ class Project:
 
     def __post_init__(self) -> None:
         if problems := names.is_dns1123_subdomain(self.domain):
-            raise ValueError(f"--domain {self.domain!r}: {problems[0]}")
+            raise InvalidName(f"--domain {self.domain!r}: {problems[0]}")
         if problems := names.is_dns1123_label(self.name + _SYSTEM):
-            raise ValueError(f"--repo {self.name!r}: {problems[0]}")
+            raise InvalidName(f"--repo {self.name!r}: {problems[0]}")
         if not self.package.isidentifier():
-            raise ValueError(f"--repo {self.name!r}: Python can't import {self.package!r}; begin with a letter")
+            raise InvalidName(f"--repo {self.name!r}: Python can't import {self.package!r}; begin with a letter")
         if keyword.iskeyword(self.package) or self.package in _TAKEN:
-            raise ValueError(f"--repo {self.name!r}: a Python package can't be called {self.package!r} here")
+            raise InvalidName(f"--repo {self.name!r}: a Python package can't be called {self.package!r} here")
 
     @property
     def package(self) -> str:
@@ -117,11 +121,11 @@ class Project:
 def checked_resource(group: str, version: str, kind: str, plural: str, *, namespaced: bool) -> ProjectResource:
     """ValueError with one sentence for what isn't allowed."""
     if group and (problems := names.is_dns1123_subdomain(group)):
-        raise ValueError(f"--group {group!r}: {problems[0]}")
+        raise InvalidName(f"--group {group!r}: {problems[0]}")
     if not _VERSION.fullmatch(version):
-        raise ValueError(f"--version {version!r}: must be like v1, v1beta1 or v2alpha1")
+        raise InvalidName(f"--version {version!r}: must be like v1, v1beta1 or v2alpha1")
     if not _KIND.fullmatch(kind) or len(kind) > 63 or keyword.iskeyword(kind):
-        raise ValueError(f"--kind {kind!r}: must be in CamelCase, such as CronJob")
+        raise InvalidName(f"--kind {kind!r}: must be in CamelCase, such as CronJob")
     if plural and (problems := names.is_dns1035_label(plural)):
-        raise ValueError(f"--plural {plural!r}: {problems[0]}")
+        raise InvalidName(f"--plural {plural!r}: {problems[0]}")
     return ProjectResource(group, version, kind, plural or plural_of(kind), namespaced=namespaced)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver.apis.feature_gates import FeatureGates
-from fakeapiserver.cli.flags import UsageError, parse
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.flags import parse
 from fakeapiserver.server.authentication import check_options
 from fakeapiserver.transport.certificates import create_authority
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fakeapiserver.cli.flags import UsageError, parse
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.flags import parse
 
 COMMAND = [sys.executable, "-m", "fakeapiserver"]
 
@@ -247,13 +248,13 @@ class TestRun:
 
     def test_an_admission_plugin_that_cannot_start_ends_it(self) -> None:
         done = run("run", "--enable-admission-plugins=ImagePolicyWebhook", "--", "true")
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert 'init admission plugin "ImagePolicyWebhook": no config specified' in done.stderr
 
     @pytest.mark.parametrize(
         ("words", "status", "complaint"),
         [
-            ([], 2, "which command?"),
+            ([], 2, "run needs a command: fakeapiserver run [FLAG ...] -- COMMAND"),
             (["--", "no-such-command-anywhere"], 127, "there is no command 'no-such-command-anywhere'"),
         ],
     )

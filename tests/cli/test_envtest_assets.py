@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from conformance.bench.servers import free_port
+from fakeapiserver.cli import envtest_assets
 from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, save
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
@@ -84,7 +85,7 @@ class TestCommand:
             (["--nope"], "unknown flag: --nope"),
             (["--nope=1"], "unknown flag: --nope"),
             (["--output=xml"], "--output must be text or json, not 'xml'"),
-            (["--output"], "--output must be text or json, not ''"),
+            (["--output"], "flag needs an argument: --output"),
             (["a", "b"], "unexpected argument 'b': the folder is 'a'"),
         ],
     )
@@ -92,6 +93,73 @@ class TestCommand:
         done = command(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"fakeapiserver: {complaint} (see fakeapiserver envtest-assets --help)\n"
+
+    @pytest.mark.parametrize(
+        ("arguments", "shown"),
+        [
+            (["-p", "path"], "{folder}\n"),
+            (["-p=path"], "{folder}\n"),
+            (["--print=env"], "export KUBEBUILDER_ASSETS={folder}\n"),
+            (["-p", "overview"], "Version: 1.36.3\nOS/Arch: {platform}\nPath: {folder}\n"),
+        ],
+    )
+    def test_prints_what_setup_envtest_prints(self, arguments: list[str], shown: str, tmp_path: Path) -> None:
+        expected = shown.format(folder=tmp_path, platform="/".join(envtest_assets.platform()))
+        assert command(*arguments, str(tmp_path)).stdout == expected
+
+    @pytest.mark.parametrize(
+        ("selector", "minor"),
+        [
+            ("1.33", "1.33"),
+            ("1.34.x", "1.34"),
+            ("1.34.*", "1.34"),
+            ("1.35.4", "1.35"),
+            ("v1.35.0", "1.35"),
+            ("1.35.x!", "1.35"),
+            ("latest", "1.36"),
+            ("latest!", "1.36"),
+        ],
+    )
+    def test_selectors_choose_a_minor_version(self, selector: str, minor: str) -> None:
+        assert envtest_assets.read_version(selector) == f"v{minor}"
+
+    def test_makefiles_of_kubebuilder_call_it(self, assets: Path, tmp_path: Path) -> None:
+        """By the name setup-envtest, with a folder of the project; the programs are of the version."""
+        arguments = ["use", "1.35", "--bin-dir", "bin", "-p", "path", "-i", "--index=x"]
+        done = subprocess.run(
+            [assets / "setup-envtest", *arguments], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        folder = Path(done.stdout.strip())
+        assert folder.parent == tmp_path / "bin" / "k8s"
+        version = subprocess.run(
+            [folder / "kube-apiserver", "--version"], capture_output=True, text=True, check=True, timeout=DEADLINE
+        )
+        assert version.stdout.startswith("Kubernetes v1.35.")
+
+    def test_lists_the_versions(self) -> None:
+        rows = [row.split() for row in command("list").stdout.splitlines()]
+        assert [row[1].rpartition(".")[0] for row in rows] == ["v1.36", "v1.35", "v1.34", "v1.33"]
+        assert [row["version"] for row in json.loads(command("list", "--output=json").stdout)] == [
+            row[1] for row in rows
+        ]
+
+    def test_assets_that_are_there_already_are_used_on_request(self, assets: Path, tmp_path: Path) -> None:
+        done = command("use", "1.33", "--use-env", "-p", "path", KUBEBUILDER_ASSETS=str(assets))
+        assert done.stdout == f"{assets}\n"
+
+    @pytest.mark.parametrize("name", ["kube-apiserver", "etcd", "setup-envtest"])
+    def test_programs_of_others_stay(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / name).write_text("#!/bin/sh\necho real\n")
+        done = command(str(tmp_path))
+        complaint = f"can't write {tmp_path}/{name}: it exists and is not from this command; choose another folder"
+        assert (done.returncode, done.stderr) == (1, f"fakeapiserver: {complaint}\n")
+        assert {path.name for path in tmp_path.iterdir()} == {name}
+
+    def test_a_kubectl_that_is_a_file_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "kubectl").write_text("mine")
+        facts = json.loads(command("-p", "json", str(tmp_path)).stdout)
+        assert facts["kubectl"] == str(tmp_path / "kubectl")
+        assert (tmp_path / "kubectl").read_text() == "mine"
 
     def test_a_folder_that_cannot_be_written_exits_with_1(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fakeapiserver.cli.flags import UsageError, parse
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.flags import parse
 
 
 @pytest.mark.parametrize(

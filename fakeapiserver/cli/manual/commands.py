@@ -1,0 +1,281 @@
+"""The commands of `fakeapiserver` with their flags, in the order in which help lists them."""
+
+from functools import cache
+from typing import Final
+
+from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags, serve_flags
+from fakeapiserver.cli.manual.entry import Command, Flag
+
+HELP: Final = {"help": Flag("Prints this help.", "false")}
+_OUTPUT: Final = {"output": Flag("Prints text or JSON.", "text", "FORMAT", "--output=json", "outputs")}
+_SERVE_FIRST: Final = (
+    "write-kubeconfig",
+    "output",
+    "nodes",
+    "crds",
+    "webhooks",
+    "controllers",
+    "kubernetes-version",
+    "secure-port",
+    "authorization-mode",
+    "feature-gates",
+)
+_PROJECT: Final = {
+    "folder": Flag("The project's folder.", "the current one", "DIR", "--folder=welcome-operator"),
+    **_OUTPUT,
+    **HELP,
+}
+_KIND: Final = {
+    "group": Flag("The group, without the project's domain.", "none", "GROUP", "--group=apps"),
+    "version": Flag("The version; required.", "", "VERSION", "--version=v1alpha1"),
+    "kind": Flag("The kind, in CamelCase; required.", "", "KIND", "--kind=CronJob"),
+    "plural": Flag("The plural of the kind.", "made of the kind", "PLURAL", "--plural=cronjobs"),
+    "force": Flag("Writes over files that exist.", "false"),
+    "external-api-domain": Flag(
+        "The domain of a group that others define.", "none", "DOMAIN", "--external-api-domain=cert-manager.io"
+    ),
+}
+
+
+@cache
+def commands() -> dict[str, Command]:
+    """By name, such as `create api`."""
+    return {command.name: command for command in (*_servers(), *_elsewhere(), *_operators(), *_questions())}
+
+
+def _servers() -> tuple[Command, ...]:
+    flags = {**serve_flags.OWN, **kube_apiserver_flags.TOPICS}
+    note = (
+        "Every flag of kube-apiserver is accepted; those marked with * have no effect here and print a warning. Without flags the "
+        "server listens on a free port of 127.0.0.1, with an authority of its own, Node and RBAC."
+    )
+    return (
+        Command(
+            "serve",
+            "serve [FLAG ...]",
+            "runs an API server until Ctrl-C",
+            f"Runs a Kubernetes API server on this machine until Ctrl-C, and prints the line that makes kubectl use it. {note}",
+            flags,
+            _SERVE_FIRST,
+        ),
+        Command(
+            "run",
+            "run [FLAG ...] -- COMMAND [ARGUMENT ...]",
+            "runs a command beside an API server of its own",
+            "Starts an API server, runs COMMAND with KUBECONFIG set to it, stops the server, and exits as COMMAND did. With --webhooks, "
+            f"COMMAND gets WEBHOOK_HOST, WEBHOOK_PORT and WEBHOOK_CERT_DIR, too. {note}",
+            flags,
+            _SERVE_FIRST,
+        ),
+    )
+
+
+def _elsewhere() -> tuple[Command, ...]:
+    return (
+        Command(
+            "controller-manager",
+            "controller-manager --kubeconfig FILE [FLAG ...]",
+            "runs the bundled controllers for any API server",
+            "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "
+            "pod's service account are ignored: the controllers write to the server that you name, and to no other. Every flag of "
+            "kube-controller-manager is accepted; those marked with * have no effect here and print a warning.",
+            controller_manager_flags.TOPICS,
+            controller_manager_flags.FIRST,
+        ),
+        Command(
+            "nodes",
+            "nodes --kubeconfig FILE [FLAG ...]",
+            "simulates nodes and a scheduler for any API server",
+            "Simulates nodes, their kubelets and a scheduler for the API server of --kubeconfig. KUBECONFIG, ~/.kube/config and a pod's "
+            "service account are ignored: the nodes are made on the server that you name, and on no other. The user of the kubeconfig must "
+            "be allowed to write nodes, leases and pods. Nodes are ready once a controller manager runs: its node-lifecycle-controller "
+            "removes the taint of new nodes.",
+            {
+                "Connection": {
+                    "kubeconfig": Flag(
+                        "The kubeconfig of the API server; required.", "", "FILE", "--kubeconfig=kubeconfig"
+                    )
+                },
+                "Nodes": {
+                    "nodes": Flag(
+                        "How many nodes are simulated: node-1, node-2, ...; 0 runs the scheduler alone.",
+                        "3",
+                        "N",
+                        "--nodes=5",
+                    ),
+                    "scheduler": Flag("Binds pods to nodes; false where a kube-scheduler runs.", "true"),
+                    "dual-stack": Flag("Gives nodes and pods an address of each IP family.", "false"),
+                },
+                "Serving": {
+                    "kubelet-port": Flag(
+                        "Answers kubectl logs, exec, attach and port-forward at this port; 0 doesn't.", "0", "PORT"
+                    ),
+                    "kubelet-address": Flag(
+                        "The address of the kubelets; nodes/proxy needs one that isn't loopback.",
+                        "127.0.0.1",
+                        "ADDRESS",
+                    ),
+                    "control-port": Flag(
+                        "Serves /fakeapiserver/nodes and /fakeapiserver/scripts at this port; 0 doesn't.", "0", "PORT"
+                    ),
+                },
+                "Misc": {
+                    "v": Flag("How much is logged: 0 warnings, 1 information, 4 everything.", "0", "LEVEL"),
+                    **HELP,
+                },
+            },
+        ),
+        Command(
+            "envtest-assets",
+            "envtest-assets [DIR | list | use [VERSION]] [FLAG ...]",
+            "writes kube-apiserver, etcd and kubectl for Go's envtest",
+            "Writes the three programs that envtest starts into a folder, and prints the line that makes envtest find them:\n\n"
+            '    eval "$(fakeapiserver envtest-assets)"\n    go test ./...\n\n'
+            "`use VERSION` writes programs of one minor version (1.33 to 1.36; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
+            "and takes the flags of setup-envtest. kubebuilder's projects call setup-envtest in their Makefile; this line makes an "
+            "unchanged Makefile use the programs of this package, and downloads nothing:\n\n"
+            '    make test -o envtest ENVTEST="$(fakeapiserver envtest-assets -p path)/setup-envtest"\n\n'
+            "The folder has setup-envtest, too, which is `envtest-assets` under that name. "
+            "The programs run with the Python that wrote them, and end with the process that started them.",
+            {
+                "Output": {
+                    "print": Flag(
+                        "Prints the folder (path), an export line (env), JSON (json), or a summary (overview). The short form is -p.",
+                        "env; overview after use",
+                        "WHAT",
+                        "-p path",
+                        "envtest-outputs",
+                    ),
+                    "output": Flag(
+                        "Prints text or JSON: the same as -p env and -p json.", "text", "FORMAT", "", "outputs"
+                    ),
+                },
+                "Programs": {
+                    "bin-dir": Flag(
+                        "The folder that gets k8s/fakeapiserver-VERSION-OS-ARCH with the programs.",
+                        "the user's cache",
+                        "DIR",
+                        "--bin-dir=bin",
+                    ),
+                    "detached": Flag("Lets the servers outlive the process that started them.", "false"),
+                },
+                "setup-envtest": {
+                    "installed-only": Flag("Never downloads, which this command doesn't do anyway; also -i.", "false"),
+                    "os": Flag("The operating system; only this machine's.", "this machine's", "OS"),
+                    "arch": Flag("The processor; only this machine's.", "this machine's", "ARCH"),
+                    "force": Flag("Writes the programs again, as always.", "false"),
+                    "verify": Flag("Verifies downloads, of which there are none.", "true"),
+                    "use-env": Flag("Uses KUBEBUILDER_ASSETS if its programs are there.", "false"),
+                    "index": Flag("The index of downloads, which is not read.", "", "URL"),
+                    "verbose": Flag("Prints more; has no effect. The short form is -v.", "0", "LEVEL"),
+                },
+                "Misc": HELP,
+            },
+            ("print", "bin-dir", "detached"),
+            "envtest-assets",
+        ),
+    )
+
+
+def _operators() -> tuple[Command, ...]:
+    return (
+        Command(
+            "init",
+            "init [--domain DOMAIN] [--repo NAME] [FLAG ...]",
+            "begins an operator's project in Python",
+            "Writes an operator's project into an empty folder: a manager, manifests, tests and a Makefile. `create api` adds kinds to it.",
+            {
+                "Project": {
+                    "domain": Flag(
+                        "The domain behind the kinds' groups.", "my.domain", "DOMAIN", "--domain=example.com"
+                    ),
+                    "repo": Flag("The project's name; the last word of a URL counts.", "the folder's name", "NAME"),
+                    **_PROJECT,
+                }
+            },
+        ),
+        Command(
+            "create api",
+            "create api --group GROUP --version VERSION --kind KIND [FLAG ...]",
+            "adds a kind and its controller to a project",
+            "Adds a version of a kind to the project, with its definition, its roles, a controller and their tests.",
+            {
+                "Kind": {
+                    **_KIND,
+                    "namespaced": Flag("Puts the objects into namespaces.", "true"),
+                    "resource": Flag(
+                        "Writes the kind; false for a controller of a kind that exists, such as Deployment.", "true"
+                    ),
+                    "controller": Flag("Writes a controller and its test.", "true"),
+                },
+                "Project": _PROJECT,
+            },
+        ),
+        Command(
+            "create webhook",
+            "create webhook --group GROUP --version VERSION --kind KIND [FLAG ...]",
+            "adds webhooks to a kind of a project",
+            "Adds webhooks of a kind to the project, with their configuration and tests. At least one of --defaulting, "
+            "--programmatic-validation and --conversion is needed.",
+            {
+                "Kind": _KIND,
+                "Webhook": {
+                    "defaulting": Flag("Fills in fields that were left out.", "false"),
+                    "programmatic-validation": Flag("Rejects invalid objects.", "false"),
+                    "conversion": Flag("Converts other versions from and to --version, the hub.", "false"),
+                    "spoke": Flag("The other versions of --conversion.", "all", "VERSIONS", "--spoke=v2,v3"),
+                },
+                "Project": _PROJECT,
+            },
+        ),
+        Command(
+            "manifests",
+            "manifests [FLAG ...]",
+            "brings a project's manifests up to date with its code",
+            "Writes config/ from the code: definitions, roles and webhook configurations. Prints the files that changed.",
+            {
+                "Project": {
+                    "check": Flag("Changes nothing, and exits with 1 if something would change.", "false"),
+                    **_PROJECT,
+                }
+            },
+        ),
+    )
+
+
+def _questions() -> tuple[Command, ...]:
+    return (
+        Command(
+            "version",
+            "version [--output text|json]",
+            "prints the versions of this package and of Kubernetes",
+            "Prints the version of this package, the Kubernetes version whose answers it gives by default, and the older ones that "
+            "--kubernetes-version accepts.",
+            {"Output": {**_OUTPUT, **HELP}},
+        ),
+        Command(
+            "completion",
+            "completion bash|zsh|fish",
+            "prints a script that completes commands, flags and values",
+            "Prints a script for your shell. For this shell only:\n\n"
+            "    source <(fakeapiserver completion bash)\n    source <(fakeapiserver completion zsh)\n"
+            "    fakeapiserver completion fish | source\n\n"
+            "For every shell, add the line to ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish.",
+            {"Misc": HELP},
+            (),
+            "shells",
+        ),
+        Command(
+            "help",
+            "help [TOPIC | COMMAND]",
+            "explains a topic or a command",
+            "Without an argument, lists the topics and the commands.",
+            {"Misc": HELP},
+            (),
+            "help",
+        ),
+    )
+
+
+def find_flag(command: Command, name: str) -> Flag | None:
+    return next((flags[name] for flags in command.topics.values() if name in flags), None)

@@ -1,0 +1,84 @@
+"""The flags of `serve` and `run` that kube-apiserver doesn't have."""
+
+from typing import Final
+
+from fakeapiserver.cli.manual.entry import Flag
+
+OWN: Final = {
+    "Kubeconfig and output": {
+        "write-kubeconfig": Flag(
+            "The kubeconfig that gets the admin's context while the server runs.",
+            "a new file",
+            "FILE",
+            "--write-kubeconfig=kubeconfig",
+        ),
+        "context-name": Flag(
+            "The name of the context, the cluster and the user in the kubeconfig.", "fakeapiserver", "NAME", "--context-name=test"
+        ),
+        "output": Flag(
+            "Prints text, or one line of JSON with url and kubeconfig, when the server is ready.",
+            "text",
+            "FORMAT",
+            "--output=json",
+            "outputs",
+        ),
+    },
+    "Contents": {
+        "crds": Flag(
+            "A file or folder of CustomResourceDefinitions that exist from the start; may be repeated.",
+            "none",
+            "PATH",
+            "--crds=config/crd/bases",
+        ),
+        "kubernetes-version": Flag(
+            "Serves the resources, fields, defaults, gates and messages of this minor version.",
+            "1.36",
+            "VERSION",
+            "--kubernetes-version=1.34",
+            "kubernetes-versions",
+        ),
+        "metrics": Flag(
+            "Serves metrics APIs with values that a test sets: resource, custom, external, or * for all.",
+            "none",
+            "LIST",
+            "--metrics='*'",
+            "metrics",
+        ),
+    },
+    "Controllers and nodes": {
+        "controllers": Flag(
+            "The controllers of kube-controller-manager to run: * for all that are on by default, NAME, -NAME, or none.",
+            "*",
+            "LIST",
+            "--controllers='*,-cronjob-controller'",
+            "controllers",
+        ),
+        "step-controllers": Flag(
+            "Controllers that act only when POST /fakeapiserver/controllers/NAME/step says so.",
+            "none",
+            "LIST",
+            "--step-controllers=deployment-controller",
+            "controllers",
+        ),
+        "nodes": Flag("Simulates this many nodes, with a scheduler and a kubelet each.", "0", "N", "--nodes=3"),
+        "stages": Flag(
+            "A file or folder of KWOK's Stages, which script nodes and pods; may be repeated.", "none", "PATH"
+        ),
+        "local-storage": Flag(
+            "Adds a default StorageClass whose volumes are made where their first pod runs.", "false"
+        ),
+        "load-balancers": Flag("Gives Services of type LoadBalancer an address.", "false"),
+    },
+    "Webhooks on this machine": {
+        "webhooks": Flag(
+            "A file or folder of webhook configurations; those that name a Service are called on this machine; may be repeated.",
+            "none",
+            "PATH",
+            "--webhooks=config/webhook",
+        ),
+        "webhook-port": Flag("The port at which these webhooks are called.", "a free port, which is printed", "PORT"),
+        "webhook-cert-dir": Flag(
+            "The folder that gets tls.crt and tls.key for the webhook server.", "a new folder, which is printed", "DIR"
+        ),
+    },
+}

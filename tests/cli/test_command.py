@@ -223,7 +223,11 @@ class TestWriteKubeconfig:
         path.write_text("apiVersion: v1\nkind: Pod\n")
         done = run(command, f"--write-kubeconfig={path}", *([] if command == "serve" else ["--", "true"]))
         message = f"{path} is not a kubeconfig: its kind is Pod, not Config; it is left as it is, name another file"
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"fakeapiserver: {message}\n")
+        assert (done.returncode, done.stdout, done.stderr) == (
+            2,
+            "",
+            f"fakeapiserver: {message} (see fakeapiserver {command} --help)\n",
+        )
         assert path.read_text() == "apiVersion: v1\nkind: Pod\n"
 
     @pytest.mark.parametrize("name", ["", "  ", "a\nb"])

@@ -13,7 +13,10 @@ OWN: Final = {
             "--write-kubeconfig=kubeconfig",
         ),
         "context-name": Flag(
-            "The name of the context, the cluster and the user in the kubeconfig.", "fakeapiserver", "NAME", "--context-name=test"
+            "The name of the context, the cluster and the user in the kubeconfig.",
+            "fakeapiserver",
+            "NAME",
+            "--context-name=test",
         ),
         "output": Flag(
             "Prints text, or one line of JSON with url and kubeconfig, when the server is ready.",

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status: 0 done; 1 could not start, or could not go on; 2 the command line is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in _HELP:
-        from fakeapiserver.cli.manual.page import overview
+        from fakeapiserver.cli.manual.overview import overview
 
         print(overview(), end="")
         return 0 if words else 2

@@ -9,6 +9,7 @@ from fakeapiserver.cli.complain import refuse
 from fakeapiserver.cli.manual.choices import choices
 from fakeapiserver.cli.manual.commands import commands
 from fakeapiserver.cli.manual.entry import Command, Flag
+from fakeapiserver.cli.manual.overview import SUMMARIES
 from fakeapiserver.cli.manual.page import takes_value
 
 _NAME: Final = "fakeapiserver"
@@ -150,8 +151,7 @@ if [[ $funcstack[1] == _fakeapiserver ]]; then _fakeapiserver "$@"; else compdef
 
 
 def zsh() -> str:
-    summaries = {name: command.summary for name, command in reversed(commands().items())}
-    firsts = {first: summaries.get(first, "adds an API or a webhook to a project") for first in _first_words()}
+    firsts = {first: SUMMARIES.get(first, "adds an API or a webhook to a project") for first in _first_words()}
     rows = "\n".join(f"        {shlex.quote(f'{name}:{summary}')}" for name, summary in firsts.items())
     cases = "\n".join(_zsh_case(name, command) for name, command in commands().items())
     return _ZSH.format(commands=rows, cases=cases)
@@ -179,9 +179,8 @@ def _zsh_flag(command: Command, flag: str, entry: Flag) -> str:
 
 def fish() -> str:
     lines = ["# fish completion of fakeapiserver", f"complete -c {_NAME} -n __fish_use_subcommand -f"]
-    summaries = {name: command.summary for name, command in commands().items()}
     for first in _first_words():
-        summary = summaries.get(first, "adds an API or a webhook to a project")
+        summary = SUMMARIES.get(first, "adds an API or a webhook to a project")
         lines.append(f"complete -c {_NAME} -n __fish_use_subcommand -a {first} -d {_fish_quote(summary)}")
     for first, seconds in _second_words().items():
         others = " ".join(word for word in seconds if word != first)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from fakeapiserver.cli.arguments import UnknownFlag
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.manual.commands import commands
-from fakeapiserver.cli.manual.page import command_page, help_list, topic_page
+from fakeapiserver.cli.manual.overview import help_list
+from fakeapiserver.cli.manual.page import command_page, topic_page
 from fakeapiserver.cli.manual.topics import TOPICS
 
 

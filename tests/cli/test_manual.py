@@ -16,6 +16,7 @@ from fakeapiserver.cli import controller_manager, envtest_assets, flags, nodes, 
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
 from fakeapiserver.cli.manual.choices import choices
 from fakeapiserver.cli.manual.commands import commands
+from fakeapiserver.cli.manual.overview import SUMMARIES
 from fakeapiserver.cli.manual.page import command_page, topic_page
 from fakeapiserver.cli.manual.topics import TOPICS
 from fakeapiserver.nodes.node import MAX_NODES
@@ -235,3 +236,15 @@ def test_serving_reads_nothing_of_the_manual() -> None:
 
 def test_as_many_nodes_as_can_be_simulated() -> None:
     assert flags.MOST_NODES == MAX_NODES
+
+
+def test_every_command_has_a_summary() -> None:
+    assert [*SUMMARIES] == [*commands()]
+
+
+def test_the_list_of_commands_is_printed_without_the_flags() -> None:
+    """It is what people type first: nothing is loaded that it doesn't show."""
+    shown = "[name for name in sys.modules if name == 'msgspec' or 'flags' in name]"
+    code = f"import sys; from fakeapiserver import cli; cli.main(['--help']); print({shown})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")

@@ -53,7 +53,6 @@ def _servers() -> tuple[Command, ...]:
         Command(
             "serve",
             "serve [FLAG ...]",
-            "runs an API server until Ctrl-C",
             f"Runs a Kubernetes API server on this machine until Ctrl-C, and prints the line that makes kubectl use it. {note}",
             flags,
             _SERVE_FIRST,
@@ -61,7 +60,6 @@ def _servers() -> tuple[Command, ...]:
         Command(
             "run",
             "run [FLAG ...] -- COMMAND [ARGUMENT ...]",
-            "runs a command beside an API server of its own",
             "Starts an API server, runs COMMAND with KUBECONFIG set to it, stops the server, and exits as COMMAND did. With --webhooks, "
             f"COMMAND gets WEBHOOK_HOST, WEBHOOK_PORT and WEBHOOK_CERT_DIR, too. {note}",
             flags,
@@ -75,7 +73,6 @@ def _elsewhere() -> tuple[Command, ...]:
         Command(
             "controller-manager",
             "controller-manager --kubeconfig FILE [FLAG ...]",
-            "runs the bundled controllers for any API server",
             "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "
             "pod's service account are ignored: the controllers write to the server that you name, and to no other. Every flag of "
             "kube-controller-manager is accepted; those marked with * have no effect here and print a warning.",
@@ -85,7 +82,6 @@ def _elsewhere() -> tuple[Command, ...]:
         Command(
             "nodes",
             "nodes --kubeconfig FILE [FLAG ...]",
-            "simulates nodes and a scheduler for any API server",
             "Simulates nodes, their kubelets and a scheduler for the API server of --kubeconfig. KUBECONFIG, ~/.kube/config and a pod's "
             "service account are ignored: the nodes are made on the server that you name, and on no other. The user of the kubeconfig must "
             "be allowed to write nodes, leases and pods. Nodes are ready once a controller manager runs: its node-lifecycle-controller "
@@ -128,7 +124,6 @@ def _elsewhere() -> tuple[Command, ...]:
         Command(
             "envtest-assets",
             "envtest-assets [DIR | list | use [VERSION]] [FLAG ...]",
-            "writes kube-apiserver, etcd and kubectl for Go's envtest",
             "Writes the three programs that envtest starts into a folder, and prints the line that makes envtest find them:\n\n"
             '    eval "$(fakeapiserver envtest-assets)"\n    go test ./...\n\n'
             "`use VERSION` writes programs of one minor version (1.33 to 1.36; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
@@ -182,7 +177,6 @@ def _operators() -> tuple[Command, ...]:
         Command(
             "init",
             "init [--domain DOMAIN] [--repo NAME] [FLAG ...]",
-            "begins an operator's project in Python",
             "Writes an operator's project into an empty folder: a manager, manifests, tests and a Makefile. `create api` adds kinds to it.",
             {
                 "Project": {
@@ -197,7 +191,6 @@ def _operators() -> tuple[Command, ...]:
         Command(
             "create api",
             "create api --group GROUP --version VERSION --kind KIND [FLAG ...]",
-            "adds a kind and its controller to a project",
             "Adds a version of a kind to the project, with its definition, its roles, a controller and their tests.",
             {
                 "Kind": {
@@ -214,7 +207,6 @@ def _operators() -> tuple[Command, ...]:
         Command(
             "create webhook",
             "create webhook --group GROUP --version VERSION --kind KIND [FLAG ...]",
-            "adds webhooks to a kind of a project",
             "Adds webhooks of a kind to the project, with their configuration and tests. At least one of --defaulting, "
             "--programmatic-validation and --conversion is needed.",
             {
@@ -231,7 +223,6 @@ def _operators() -> tuple[Command, ...]:
         Command(
             "manifests",
             "manifests [FLAG ...]",
-            "brings a project's manifests up to date with its code",
             "Writes config/ from the code: definitions, roles and webhook configurations. Prints the files that changed.",
             {
                 "Project": {
@@ -248,7 +239,6 @@ def _questions() -> tuple[Command, ...]:
         Command(
             "version",
             "version [--output text|json]",
-            "prints the versions of this package and of Kubernetes",
             "Prints the version of this package, the Kubernetes version whose answers it gives by default, and the older ones that "
             "--kubernetes-version accepts.",
             {"Output": {**_OUTPUT, **HELP}},
@@ -256,7 +246,6 @@ def _questions() -> tuple[Command, ...]:
         Command(
             "completion",
             "completion bash|zsh|fish",
-            "prints a script that completes commands, flags and values",
             "Prints a script for your shell. For this shell only:\n\n"
             "    source <(fakeapiserver completion bash)\n    source <(fakeapiserver completion zsh)\n"
             "    fakeapiserver completion fish | source\n\n"
@@ -268,7 +257,6 @@ def _questions() -> tuple[Command, ...]:
         Command(
             "help",
             "help [TOPIC | COMMAND]",
-            "explains a topic or a command",
             "Without an argument, lists the topics and the commands.",
             {"Misc": HELP},
             (),

@@ -1,11 +1,10 @@
-"""The entries of the manual."""
+"""The entries of the manual. They are named tuples: help is printed before msgspec, which Structs need, would be imported."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from msgspec import Struct
 
-
-class Flag(Struct, frozen=True):
+class Flag(NamedTuple):
     """What the manual says about a flag.
 
     text: one or more sentences. default: as a user would write it; "" if the sentence says all. value: the placeholder for the value;
@@ -19,24 +18,23 @@ class Flag(Struct, frozen=True):
     choices: str = ""
 
 
-class Command(Struct, frozen=True):
+class Command(NamedTuple):
     """A command of `fakeapiserver`.
 
-    usage: what follows `fakeapiserver`. summary: one sentence, for the list of commands. text: paragraphs. first: the flags people
+    usage: what follows `fakeapiserver`. text: paragraphs. first: the flags people
     use first; their entries are in `topics`, too. topics: flags by topic, in the order in which help shows them. arguments: the name
     of a list in choices.py that the command's arguments are from.
     """
 
     name: str
     usage: str
-    summary: str
     text: str
     topics: Mapping[str, Mapping[str, Flag]]
     first: tuple[str, ...] = ()
     arguments: str = ""
 
 
-class Topic(Struct, frozen=True):
+class Topic(NamedTuple):
     """A page of `fakeapiserver help TOPIC`. flags: a command and its topics whose flags the page lists."""
 
     summary: str

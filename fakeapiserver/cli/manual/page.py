@@ -9,9 +9,9 @@ from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
 from fakeapiserver.cli.manual.commands import commands, find_flag
 from fakeapiserver.cli.manual.entry import Command, Flag
+from fakeapiserver.cli.manual.overview import WIDTH
 from fakeapiserver.cli.manual.topics import TOPICS
 
-_WIDTH: Final = 100
 _COLUMN: Final = 34
 # The table of a command's recorded flags, and those of them that have no effect here.
 _RECORDED: Final = {
@@ -32,24 +32,6 @@ _VALUES: Final = {
     "stringArray": "LIST",
     "strings": "LIST",
 }
-
-
-def overview() -> str:
-    """What `fakeapiserver --help` prints."""
-    rows = {command.name: command.summary for command in commands().values()}
-    return (
-        "usage: fakeapiserver COMMAND [FLAG ...]\n\nA Kubernetes API server to test against.\n\ncommands:\n"
-        f"{_rows(rows)}\n"
-        "`fakeapiserver COMMAND --help` lists a command's flags, `fakeapiserver help TOPIC` explains a topic:\n"
-        f"{textwrap.fill(', '.join(TOPICS), _WIDTH, break_on_hyphens=False, initial_indent='  ', subsequent_indent='  ')}\n"
-    )
-
-
-def help_list() -> str:
-    """What `fakeapiserver help` prints."""
-    topics = {name: topic.summary for name, topic in TOPICS.items()}
-    rows = {command.name: command.summary for command in commands().values()}
-    return f"usage: fakeapiserver help [TOPIC | COMMAND]\n\ntopics:\n{_rows(topics)}\ncommands:\n{_rows(rows)}"
 
 
 def topic_page(name: str) -> str:
@@ -77,15 +59,10 @@ def command_page(name: str) -> str:
     return "\n".join(parts)
 
 
-def _rows(rows: Mapping[str, str]) -> str:
-    width = max(map(len, rows)) + 2
-    return "".join(f"  {name:{width}}{summary}\n" for name, summary in rows.items())
-
-
 def _prose(text: str) -> str:
     """Wraps paragraphs; indented ones are shown as they are."""
     paragraphs = (
-        part if part.startswith(" ") else textwrap.fill(part, _WIDTH, break_on_hyphens=False)
+        part if part.startswith(" ") else textwrap.fill(part, WIDTH, break_on_hyphens=False)
         for part in text.split("\n\n")
     )
     return "\n\n".join(paragraphs) + "\n"
@@ -100,7 +77,7 @@ def _entry(command: Command, name: str, flag: Flag, *, example: bool = False) ->
     left = f"  --{name} {_value(flag, recorded.get(name, ''))}".rstrip() + (" *" if name in without_effect else "")
     default = flag.default or _recorded_default(command.name, name)
     sentence = f"{flag.text} (default: {default})" if default else flag.text
-    lines = textwrap.wrap(sentence, _WIDTH - _COLUMN, break_on_hyphens=False)
+    lines = textwrap.wrap(sentence, WIDTH - _COLUMN, break_on_hyphens=False)
     if example and flag.example:
         lines.append(f"Example: {flag.example}")
     return "\n".join(_columns(left, lines)) + "\n"

@@ -163,6 +163,8 @@ class Behaviours:
     def __init__(self) -> None:
         self._rules: list[_Rule] = []
         self.objects: dict[str, Objects] = {}
+        # What containers did that a client ended, by the pod's uid and the container's name.
+        self._finished: dict[str, dict[str, dict[str, Any]]] = {}
 
     def add(
         self, *, namespace: str = "", name: str = "", selector: str = "", container: str = "", **changes: Any
@@ -178,6 +180,15 @@ class Behaviours:
             raise ValueError("exit_codes needs one exit code at least")
         self._rules.append(_Rule(namespace, name, labels.parse(selector), container, changes))
 
+    def finish(self, pod: Object, container: str, **changes: Any) -> None:
+        """Sets fields of the behaviour of one container, which scripts override."""
+        self._finished.setdefault(pod["metadata"]["uid"], {})[container] = changes
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        self.objects.pop(uid, None)
+        self._finished.pop(uid, None)
+
     def clear(self) -> None:
         """Removes all scripts."""
         self._rules.clear()
@@ -187,7 +198,10 @@ class Behaviours:
         the simulator can't follow the command, the container succeeds if its pod is to end (init containers, jobs, pods with the
         restart policies Never and OnFailure), and else runs until it is stopped. Without a command it succeeds in init containers and
         jobs alone."""
-        found = _unscripted(pod, container, self.objects.get(pod["metadata"].get("uid", ""), {}), main=main)
+        uid = pod["metadata"].get("uid", "")
+        found = _unscripted(pod, container, self.objects.get(uid, {}), main=main)
+        if uid in self._finished:
+            found = replace(found, **self._finished[uid].get(container, {}))
         for rule in self._rules:
             if rule.matches(pod, container):
                 found = replace(found, **rule.changes)

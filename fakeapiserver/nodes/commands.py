@@ -22,12 +22,13 @@ _MAX_MESSAGE: Final = 4096
 
 class Run(NamedTuple):
     """The end of a run, in seconds after its start; None: it never ends. `is_followed` False: the simulator doesn't know further
-    from then on. `message`: what it has written as its termination message."""
+    from then on. `message`: what it has written as its termination message. `reads`: it waits for input."""
 
     seconds: float | None
     exit_code: int = 0
     is_followed: bool = True
     message: str = ""
+    reads: bool = False
 
 
 class Process(Struct, frozen=True):
@@ -63,7 +64,7 @@ class Process(Struct, frozen=True):
             event = next(steps)
             while True:
                 if isinstance(event, Read) and self.has_input:
-                    return Run(None)
+                    return Run(None, reads=True)
                 if isinstance(event, Sleep):
                     seconds += event.seconds
                 event = steps.send("")

@@ -21,11 +21,12 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Streams, Write
 from fakeapiserver.controller_runtime.reconcile import Request
-from fakeapiserver.nodes import sessions
 from fakeapiserver.nodes.behaviour import Call, Command, ContainerBehaviour, Output, Port, container_of
 from fakeapiserver.nodes.commands import Process
+from fakeapiserver.nodes.commands import run_of as command_run
 from fakeapiserver.nodes.logs import Reader, Run, run_of, status_of
 from fakeapiserver.nodes.node import address_of
+from fakeapiserver.nodes.sessions import Session
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.nodes.surroundings import references, surroundings_of
 from fakeapiserver.transport.pipe import Pipe
@@ -107,8 +108,8 @@ class SimulatedRuntime:
             raise KubeletError(500, f"error executing command in container: {_RUN} container process: {why}: unknown")
         spec = container_of(pod, container)
         objects = await self._simulation.read_objects(pod, references(pod, spec, command))
-        surroundings = replace(surroundings_of(pod, spec, objects), is_container=False)
-        return await sessions.run(command, surroundings, streams, self._clock)
+        surroundings = replace(surroundings_of(pod, spec, objects), is_container=False, is_terminal=streams.tty)
+        return await Session(streams, self._clock).run(command, surroundings)
 
     async def attach(self, pod: Object, container: str, streams: Streams) -> None:
         """Until the container ends, or the function that is scripted."""
@@ -116,8 +117,12 @@ class SimulatedRuntime:
         if scripted is not None:
             await _run(scripted, pod, container, (), streams)
             return
+        log = self._behaviour(pod, container).log
+        if isinstance(log, Process) and streams.stdin is not None and command_run(log).reads:
+            await self._converse(pod, container, log, streams)
+            return
         # A script's log is shown from its beginning. Of a command a client sees what it prints from now on, as of a program.
-        is_command = isinstance(self._behaviour(pod, container).log, Process)
+        is_command = isinstance(log, Process)
         echoing = asyncio.ensure_future(_echo(streams) if streams.tty or not is_command else _drop(streams))
         try:
             options = LogOptions(follow=True, tail_lines=0 if is_command else None)
@@ -127,6 +132,17 @@ class SimulatedRuntime:
         finally:
             echoing.cancel()
             await asyncio.gather(echoing, return_exceptions=True)
+
+    async def _converse(self, pod: Object, container: str, process: Process, streams: Streams) -> None:
+        """A command that reads its input goes on with what the client sends, and its end is the container's."""
+        run = self._run(pod, container, LogOptions())
+        session = Session(streams, self._clock)
+        surroundings = replace(process.surroundings, is_terminal=streams.tty)
+        code = await session.run(process.words, surroundings, resumes=True)
+        seconds = max(0.0, self._clock.now() - run.started)
+        said = "".join(text for _, text in session.printed)
+        printed = [*process.lines(run.started), *((seconds, line) for line in said.splitlines())]
+        self._simulation.finish(pod, container, runs_for=seconds, exit_codes=(code,), log=printed)
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to whom the scripts name. OSError: nobody listens."""

@@ -1,4 +1,5 @@
-"""A client's command in the simulator's shell: `kubectl exec` in a container that no script is for."""
+"""A client at the simulator's shell: `kubectl exec` in a container that no script is for, and `kubectl attach` to a command that
+reads its input."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,27 +13,101 @@ from fakeapiserver.nodes.shell.syntax import NotFollowed
 
 _NOT_FOUND: Final = 127
 _NOT_FOLLOWED: Final = 126
+_INTERRUPTED: Final = 130
+_INTERRUPT: Final = "\x03"
+_END_OF_INPUT: Final = "\x04"
+_ERASES: Final = ("\x7f", "\b")
 
 
-async def run(command: Sequence[str], surroundings: Surroundings, streams: Streams, clock: Timers) -> int:
-    """Runs the command in the clock's time and returns its exit code: 126 or 127 with a sentence for what the simulator can't
-    follow. ConnectionError: the client has left."""
-    shell = Shell(surroundings, PROGRAMS, now=clock.now())
-    steps = shell.call(command)
-    try:
-        event = next(steps)
-        while True:
-            event = steps.send(await _handled(event, streams, clock))
-    except StopIteration as end:
-        code: int = end.value
-        return code
-    except Endless:
-        await asyncio.Event().wait()  # until the client leaves
-        raise AssertionError from None
-    except NotFollowed as reason:
-        program = command[0].rpartition("/")[2]
-        await _write(streams, STDERR, _explanation(program, str(reason)))
-        return _NOT_FOUND if program == str(reason) else _NOT_FOLLOWED
+class Session:
+    """A client's streams and a shell. `printed`: what the shell has written, with the clock's time."""
+
+    def __init__(self, streams: Streams, clock: Timers) -> None:
+        self._streams = streams
+        self._clock = clock
+        self._typed = ""
+        self.printed: list[tuple[float, str]] = []
+
+    async def run(self, command: Sequence[str], surroundings: Surroundings, *, resumes: bool = False) -> int:
+        """Runs the command in the clock's time and returns its exit code: 126 or 127 with a sentence for what the simulator can't
+        follow. `resumes`: the command runs already, and waits for its first input. ConnectionError: the client has left."""
+        shell = Shell(surroundings, PROGRAMS, now=self._clock.now())
+        steps = shell.call(command)
+        try:
+            event = next(steps)
+            prompt = ""
+            while resumes and not isinstance(event, Read):
+                prompt = event.text if isinstance(event, Write) else prompt
+                event = steps.send("")
+            if self._streams.tty and prompt and not prompt.endswith("\n"):
+                await self._write(STDERR, prompt)
+            while True:
+                event = steps.send(await self._handled(event))
+        except StopIteration as end:
+            code: int = end.value
+            return code
+        except Endless:
+            await self._interrupt()
+            return _INTERRUPTED
+        except NotFollowed as reason:
+            program = command[0].rpartition("/")[2]
+            await self._write(STDERR, _explanation(program, str(reason)))
+            return _NOT_FOUND if program == str(reason) else _NOT_FOLLOWED
+
+    async def _handled(self, event: Write | Sleep | Read) -> str:
+        """What the shell gets in return: the input that it asks for."""
+        match event:
+            case Write(descriptor, text):
+                await self._write(descriptor, text)
+            case Sleep(seconds):
+                await sleep(self._clock, seconds)
+            case Read():
+                return await (self._line() if self._streams.tty else self._input())
+        return ""
+
+    async def _write(self, descriptor: int, text: str) -> None:
+        """A terminal has one output, whose lines end with a carriage return."""
+        self.printed.append((self._clock.now(), text))
+        streams = self._streams
+        write = streams.stderr if descriptor == STDERR and not streams.tty else streams.stdout
+        if write is not None:
+            shown = text.replace("\n", "\r\n") if streams.tty else text
+            await write(shown.encode("utf-8", "surrogateescape"))
+
+    async def _input(self) -> str:
+        data = await self._streams.stdin.read() if self._streams.stdin is not None else b""
+        return data.decode("utf-8", "surrogateescape")
+
+    async def _line(self) -> str:
+        """What is typed up to the Enter key, which a terminal shows; "" when the input ends."""
+        line = ""
+        while self._typed or (more := await self._input()):
+            self._typed = self._typed or more
+            key, self._typed = self._typed[0], self._typed[1:]
+            if key in ("\r", "\n"):
+                await self._write(STDERR, "\n")
+                return f"{line}\n"
+            if key == _END_OF_INPUT and not line:
+                return ""
+            if key == _INTERRUPT:
+                line = ""
+                await self._write(STDERR, "^C\n")
+                return "\n"
+            if key in _ERASES:
+                await self._write(STDERR, "\b \b" if line else "")
+                line = line[:-1]
+            elif key.isprintable():
+                line += key
+                await self._write(STDERR, key)
+        return line
+
+    async def _interrupt(self) -> None:
+        """Waits for Ctrl-C, or for the client to leave."""
+        while self._streams.tty and (typed := self._typed or await self._input()):
+            self._typed = ""
+            if _INTERRUPT in typed:
+                return
+        await asyncio.Event().wait()
 
 
 def _explanation(program: str, reason: str) -> str:
@@ -41,23 +116,3 @@ def _explanation(program: str, reason: str) -> str:
         f"fakeapiserver: the simulated container doesn't know what {what} does: script it with "
         f"cluster.nodes.script(exec=...), or with POST /fakeapiserver/scripts (docs/nodes.md).\n"
     )
-
-
-async def _handled(event: Write | Sleep | Read, streams: Streams, clock: Timers) -> str:
-    """What the shell gets in return: the input that it asks for."""
-    match event:
-        case Write(descriptor, text):
-            await _write(streams, descriptor, text)
-        case Sleep(seconds):
-            await sleep(clock, seconds)
-        case Read() if streams.stdin is not None:
-            return (await streams.stdin.read()).decode("utf-8", "surrogateescape")
-    return ""
-
-
-async def _write(streams: Streams, descriptor: int, text: str) -> None:
-    """A terminal has one output, whose lines end with a carriage return."""
-    write = streams.stderr if descriptor == STDERR and not streams.tty else streams.stdout
-    if write is not None:
-        encoded = (text.replace("\n", "\r\n") if streams.tty else text).encode("utf-8", "surrogateescape")
-        await write(encoded)

@@ -87,6 +87,11 @@ class Simulation:
         self.behaviours.add(**rule)  # type: ignore[arg-type]
         self._changed()
 
+    def finish(self, pod: Object, container: str, **changes: object) -> None:
+        """A client has ended what the container does (`Behaviours.finish`)."""
+        self.behaviours.finish(pod, container, **changes)
+        self.look(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
     def clear_scripts(self) -> None:
         """Nothing is scripted any more."""
         self.behaviours.clear()
@@ -173,7 +178,7 @@ class Simulation:
     def forget(self, request: Request) -> str:
         """It doesn't any more; its uid, "" if it never did."""
         uid = self._uids.pop(request, "")
-        self.behaviours.objects.pop(uid, None)
+        self.behaviours.forget(uid)
         return uid
 
     @property

@@ -38,7 +38,7 @@ def sh(script: str) -> dict[str, Any]:
         ({"command": ["sh", "-c"], "args": ["exit 3"]}, Run(0, 3)),
         ({"command": ["sh", "-ec", "false; exit 7"]}, Run(0, 1)),
         ({"command": ["sh"]}, NOT_FOLLOWED),
-        ({"command": ["sh"], "stdin": True}, Run(None)),
+        ({"command": ["sh"], "stdin": True}, Run(None, reads=True)),
         ({"command": ["/manager", "--leader-elect"]}, NOT_FOLLOWED),
         ({"command": ["sleep", "$(SECONDS)"], "env": [{"name": "SECONDS", "value": "7"}]}, Run(7)),
         (sh("sleep 2; exit 1"), Run(2, 1)),

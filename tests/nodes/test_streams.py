@@ -317,6 +317,55 @@ def test_who_attaches_to_a_command_sees_what_it_prints_from_then_on() -> None:
         assert b"".join(client.logs("talks")) == b"before\nafter\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "said", "output", "exit_code"),
+    [
+        (["cat"], b"hello\n", "hello\n", 0),
+        (["sh"], b"X=3\necho $X\nexit $X\n", "3\n", 3),
+        (["sh", "-c", "echo name?; cat; false"], b"me\n", "name?\nme\n", 1),
+    ],
+)
+def test_a_command_that_reads_goes_on_with_what_a_client_sends_and_ends_its_container(
+    cluster: Cluster, client: synchronous.Client, command: list[str], said: bytes, output: str, exit_code: int
+) -> None:
+    name = f"reads-{exit_code}"
+    containers = [{"name": "main", "image": "busybox", "command": command, "stdin": True, "stdinOnce": True}]
+    spec = {"nodeName": "node-1", "containers": containers, "restartPolicy": "Never"}
+    pods = client.resource("pods", "default")
+    pods.create({"metadata": {"name": name}, "spec": spec})
+    cluster.settle()
+    assert pods.get(name)["status"]["phase"] == "Running"
+
+    async def work() -> None:
+        async with (
+            RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest,
+            streams.attach_stream(rest, name, stdin=True) as process,
+        ):
+            await process.write(said)
+            await process.close_stdin()
+            async for _ in process.output():
+                pass
+
+    asyncio.run(work())
+    cluster.settle()
+    [status] = pods.get(name)["status"]["containerStatuses"]
+    assert status["state"]["terminated"]["exitCode"] == exit_code
+    assert b"".join(client.logs(name)).decode() == output
+
+
+def test_a_shell_in_a_terminal_shows_a_prompt_and_what_is_typed(cluster: Cluster) -> None:
+    async def work() -> bytes:
+        async with (
+            RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest,
+            streams.exec_stream(rest, "two", ["sh"], container="second", stdin=True, tty=True) as process,
+        ):
+            await process.write(b"echo hj\x7fi\r" + b"nonsense\x03" + b"exit\r")
+            return b"".join([output.data async for output in process.output()])
+
+    shown = asyncio.run(work()).decode()
+    assert shown == "/ # echo hj\b \bi\r\nhi\r\n/ # nonsense^C\r\n/ # exit\r\n"
+
+
 def test_functions_run_in_threads(cluster: Cluster) -> None:
     async def asynchronous(call: Call) -> int:
         return 0

@@ -83,13 +83,15 @@ Program = Callable[["Shell", Sequence[str]], Steps]
 class Surroundings(Struct, frozen=True):
     """What a process finds: variables and files as (name, text), directories, the name of its host.
 
-    `is_container`: programs that reach for a network or packages count as successful; for a client's exec they aren't followed."""
+    `is_container`: programs that reach for a network or packages count as successful; for a client's exec they aren't followed.
+    `is_terminal`: somebody types, and sees a prompt."""
 
     environment: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     directories: tuple[str, ...] = ()
     host: str = ""
     is_container: bool = True
+    is_terminal: bool = False
 
 
 class Shell(Struct):

@@ -1,11 +1,11 @@
 """The programs that the simulator's shell follows, by name. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from fakeapiserver.nodes.shell.interpreter import STDERR, Endless, Program, Shell, Steps
+from fakeapiserver.nodes.shell.interpreter import STDERR, Endless, Event, Exit, Program, Shell, Steps
 from fakeapiserver.nodes.shell.syntax import NotFollowed
 
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -77,8 +77,8 @@ def _shell(shell: Shell, arguments: Sequence[str]) -> Steps:
 
 def _session(shell: Shell) -> Steps:
     """Runs each line of the input. A shell that has no input isn't followed: nothing says what it is for."""
-    waiting = yield from shell.read()
-    if not waiting:
+    waiting = yield from _prompted(shell)
+    if not waiting and not shell.surroundings.is_terminal:
         raise NotFollowed("a shell without a script")
     shell.status = 0
     while waiting:
@@ -86,12 +86,21 @@ def _session(shell: Shell) -> Steps:
         try:
             if lines.strip():
                 yield from shell.lines(lines)
+        except Exit as exit_:
+            return exit_.code
         except NotFollowed as error:
             yield from shell.write(f"sh: {error}: not followed by the simulator\n", STDERR)
             shell.status = 127
-        more = yield from shell.read()
+        more = yield from _prompted(shell)
         waiting = rest + (more or ("\n" if rest else ""))
     return shell.status
+
+
+def _prompted(shell: Shell) -> Generator[Event, str, str]:
+    """The next lines, of which a terminal asks for each."""
+    if shell.surroundings.is_terminal:
+        yield from shell.write(f"{shell.variables['PWD']} # ", STDERR)
+    return (yield from shell.read())
 
 
 def _sleep(shell: Shell, arguments: Sequence[str]) -> Steps:

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -239,6 +239,11 @@ def packages(version: str = NEWEST) -> Mapping[GroupVersion, str]:
         for resource in row["resources"]
         if resource.get("definition")
     }
+
+
+def group_versions(version: str) -> Sequence[GroupVersion]:
+    """Every group version that a Kubernetes minor version can serve."""
+    return [gv for gv, _, _ in _group_versions(read_table(version, "discovery.json"))]
 
 
 def _group_versions(

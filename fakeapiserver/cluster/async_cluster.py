@@ -87,12 +87,18 @@ class AsyncCluster(AsyncVerbs, Configured):
 
         The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
         Group dev, `groups=["system:masters"]` may do everything."""
-        return self._written(self._server.user_kubeconfig(name, (groups,) if isinstance(groups, str) else groups))
+        from fakeapiserver.cluster.arguments import as_names
+
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"name must be a user's name, not {name!r}")
+        return self._written(self._server.user_kubeconfig(name, as_names("groups", groups)))
 
     def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
         """The path of a kubeconfig (mode 0600) with a token for the service account `name` (`namespace/name`), as
         `kubectl create token` makes it. It is valid for `lifetime` seconds. ValueError: there is no such account."""
-        namespace, _, account = name.partition("/")
+        namespace, _, account = name.partition("/") if isinstance(name, str) else ("", "", "")
+        if not (namespace and account):
+            raise ValueError(f"name must be namespace/name of a service account, not {name!r}")
         token = self._api.service_account_token(namespace, account, int(lifetime))
         return self._written(self._server.token_kubeconfig(token, name, namespace))
 

@@ -1,49 +1,39 @@
 """The options of a cluster: what `Cluster(…)`, `AsyncCluster(…)` and the marker `fake_cluster` take."""
 
-from collections.abc import Mapping, Sequence
-from typing import Self, TypedDict, Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypedDict, Unpack
 
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.manifests import Sources
 
 
 class ClusterOptions(TypedDict, total=False):
-    """Every option may be left out. See `Cluster` for what they mean."""
+    """Every option may be left out. `Cluster` says what they mean. Names may also be one text (`"none"`, `"Node,RBAC"`), numbers
+    may be digits, and a version a float."""
 
-    port: int
-    authorization_mode: Sequence[str]
-    controllers: Sequence[str]
-    step_controllers: Sequence[str]
-    nodes: int
+    port: int | str
+    authorization_mode: Iterable[str]
+    controllers: Iterable[str]
+    step_controllers: Iterable[str]
+    nodes: int | str
     stages: Sources
     local_storage: bool
     load_balancers: bool
-    metrics: Sequence[str]
-    kubernetes_version: str
+    metrics: Iterable[str]
+    kubernetes_version: str | float
     feature_gates: Mapping[str, bool]
-    runtime_config: Mapping[str, str]
+    runtime_config: Mapping[str, str] | Mapping[str, bool]
     crds: Sources
     objects: Sources
     webhooks: Sources
-    webhook_port: int
-
-
-def config_of(options: ClusterOptions) -> Config:
-    """The server's configuration with these options."""
-    fields: dict[str, object] = {**options}
-    if "port" in fields:
-        fields["secure_port"] = fields.pop("port")
-    return Config(records_access=True, records_requests=True, **fields)  # type: ignore[arg-type]
+    webhook_port: int | str
 
 
 class Configured:
     """What both faces of a cluster are made from."""
 
-    _objects: Sources = ()
-
     def __init__(self, **options: Unpack[ClusterOptions]) -> None:
-        self._objects = options.pop("objects", ())
-        self._config = config_of(options)
+        self._config, self._objects = _read(options)
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
@@ -51,3 +41,21 @@ class Configured:
         cluster = cls()
         cluster._config = config
         return cluster
+
+
+def config_of(options: ClusterOptions) -> Config:
+    """The server's configuration with these options, without `objects`. Raises as `Cluster` does."""
+    return _read(options)[0]
+
+
+def _read(options: ClusterOptions) -> tuple[Config, Sources]:
+    """The configuration, and the objects to apply."""
+    fields: dict[str, Any] = {}
+    if options:
+        from fakeapiserver.cluster.arguments import read
+
+        fields = read(options)
+    objects: Sources = fields.pop("objects", ())
+    if "port" in fields:
+        fields["secure_port"] = fields.pop("port")
+    return Config(records_access=True, records_requests=True, **fields), objects

@@ -317,7 +317,7 @@ def _tell_failure(controllers: "asyncio.Task[None]") -> None:
 def _bind_problem(config: Config, error: OSError) -> str:
     place = f"{config.bind_address}:{config.secure_port}"
     if error.errno == errno.EADDRINUSE:
-        return f"port {config.secure_port} is in use; choose another with --secure-port, or 0 for a free one"
+        return f"port {config.secure_port} is in use; choose another with --secure-port (port= of a Cluster), or 0 for a free one"
     return f"can't listen on {place}: {error.strerror or error}"
 
 

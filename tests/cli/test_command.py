@@ -173,7 +173,7 @@ def test_a_port_in_use_exits_with_1_and_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("serve", f"--secure-port={port}")
-    message = f"fakeapiserver: port {port} is in use; choose another with --secure-port, or 0 for a free one\n"
+    message = f"fakeapiserver: port {port} is in use; choose another with --secure-port (port= of a Cluster), or 0 for a free one\n"
     assert (done.returncode, done.stderr) == (1, message)
 
 

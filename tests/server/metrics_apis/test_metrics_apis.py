@@ -174,10 +174,16 @@ def test_they_come_and_go_with_their_apiservices() -> None:
         assert client.status("GET", f"{RESOURCE}/pods") == 404
 
 
-@pytest.mark.parametrize("names", [["all"], ["resource", ""]])
-def test_metrics_there_are_not(names: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"metrics are resource, custom, external or \*"):
-        Cluster(metrics=names).start()
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["all"], r"^metrics has no 'all': the choices are resource, custom, external, \*$"),
+        (["resource", ""], "^metrics must be a list of names, but has ''$"),
+    ],
+)
+def test_metrics_there_are_not(names: list[str], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Cluster(metrics=names)
 
 
 @pytest.mark.parametrize(

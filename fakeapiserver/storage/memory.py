@@ -125,7 +125,7 @@ class MemoryStorage:
 
     def revert(self, snapshot: Snapshot) -> None:
         """Brings a state back by writes; open watches go on."""
-        for change in self._mvcc.revert(snapshot, _OFFSET):
+        for change in self._mvcc.revert(snapshot):
             self._hub.publish(change)
 
     def lose_watches(self) -> int:

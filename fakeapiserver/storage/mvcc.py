@@ -247,19 +247,19 @@ class MVCC:
         known = {name: dict[str, StoredObject]() for name in self._buckets} | snapshot.buckets
         self._buckets = {name: Bucket(dict(found), sorted(found), [], self.revision) for name, found in known.items()}
 
-    def revert(self, snapshot: Snapshot, offset: int) -> Iterator[Change]:
+    def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""
         for name in [*self._buckets.keys() | snapshot.buckets.keys()]:
             then = snapshot.buckets.get(name, {})
             now = self._buckets[name].objects if name in self._buckets else {}
             for key in [key for key in now if key not in then]:
-                yield self.delete(key, None, offset)
+                yield self.delete(key, None)
             for key, stored in then.items():
                 previous = self.get(key)
-                if previous is None or restamp(stored.value, offset, previous.mod_revision) != previous.value:
+                if previous is None or restamp(stored.value, stored.offset, previous.mod_revision) != previous.value:
                     revision = self.revision + 1
-                    value = restamp(stored.value, offset, revision)
-                    current = StoredObject(key, value, revision, stored.create_revision, stored.index)
+                    value = restamp(stored.value, stored.offset, revision)
+                    current = StoredObject(key, value, revision, stored.create_revision, stored.index, stored.offset)
                     yield self._commit(Change(revision, key, previous, current))
 
     def _bucket(self, key: str) -> Bucket:

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.images import image_of
-from fakeapiserver.nodes.shell.interpreter import Endless, Read, Shell, Sleep, Steps, Surroundings, Write
+from fakeapiserver.nodes.shell.events import Endless, Read, Sleep, Steps, Surroundings, Write
+from fakeapiserver.nodes.shell.interpreter import Shell
 from fakeapiserver.nodes.shell.programs import PROGRAMS
-from fakeapiserver.nodes.shell.syntax import NotFollowed
+from fakeapiserver.nodes.shell.tree import NotFollowed
 from fakeapiserver.nodes.surroundings import Objects, environment_of, expanded, references, surroundings_of
 
 # Characters that one run of a container prints at most.
@@ -32,7 +33,7 @@ class Run(NamedTuple):
 
 
 class Process(Struct, frozen=True):
-    """A command and what it finds. `has_input`: somebody may attach to it."""
+    """A command and what it finds. `has_input`: a client may attach to it."""
 
     words: tuple[str, ...]
     surroundings: Surroundings = Surroundings()
@@ -108,7 +109,7 @@ def process_of(pod: Object, spec: Object, objects: Objects) -> Process | None:
 
 
 def hook_process(handler: Mapping[str, Any]) -> Process:
-    """What a lifecycle hook runs, whose output nobody sees."""
+    """What a lifecycle hook runs, whose output is shown nowhere."""
     return Process(tuple(handler.get("command") or ("true",)))
 
 

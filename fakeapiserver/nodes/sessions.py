@@ -7,9 +7,10 @@ from typing import Final
 
 from fakeapiserver.clock import Timers, sleep
 from fakeapiserver.component_helpers.streaming import Streams
-from fakeapiserver.nodes.shell.interpreter import STDERR, Endless, Read, Shell, Sleep, Surroundings, Write
+from fakeapiserver.nodes.shell.events import STDERR, Endless, Read, Sleep, Surroundings, Write
+from fakeapiserver.nodes.shell.interpreter import Shell
 from fakeapiserver.nodes.shell.programs import PROGRAMS
-from fakeapiserver.nodes.shell.syntax import NotFollowed
+from fakeapiserver.nodes.shell.tree import NotFollowed
 
 _NOT_FOUND: Final = 127
 _NOT_FOLLOWED: Final = 126

@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.quantity import parse
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.nodes.node import CAPACITY
-from fakeapiserver.nodes.shell.interpreter import Surroundings
+from fakeapiserver.nodes.shell.events import Surroundings
 
 # ConfigMaps and Secrets of the pod's namespace by (kind, name).
 Key = tuple[str, str]
@@ -141,9 +141,7 @@ def _resource(pod: Object, spec: Object, row: Mapping[str, Any]) -> str:
 
 
 def _sources(volume: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The volume itself, or the sources that it projects, but for what every pod gets."""
-    if volume.get("name", "").startswith("kube-api-access-"):
-        return
+    """The volume itself, or the sources that it projects."""
     yield from (volume.get("projected") or {}).get("sources") or (volume,)
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from fakeapiserver.nodes.commands import Process, Run
-from fakeapiserver.nodes.shell.interpreter import Surroundings
-from fakeapiserver.nodes.shell.syntax import NotFollowed, parse
+from fakeapiserver.nodes.shell.events import Surroundings
+from fakeapiserver.nodes.shell.syntax import parse
+from fakeapiserver.nodes.shell.tree import NotFollowed
 
 SURROUNDINGS = Surroundings(
     environment=(("HOME", "/root"), ("SPACED", "a  b")),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from fakeapiserver.nodes.shell.syntax import NotFollowed
+from fakeapiserver.nodes.shell.tree import NotFollowed
 
 _TOKEN: Final = re.compile(r"\s*(?:(\d{1,18})|\$?\{?([A-Za-z_]\w*)\}?|(\|\||&&|[<>=!]=|[-+*/%<>()!]))")
 # Operators by how tightly they bind, the loosest first.

@@ -1,4 +1,4 @@
-"""Runs a parsed script step by step, in the time of whoever drives it. Pure: a run is a generator of what happens.
+"""Runs a parsed script step by step, in the time of its driver. Pure: a run is a generator of what happens.
 
 A driver handles each Write, lets the time of each Sleep pass, and sends what a Read asks for ("" at the end of input). The generator
 returns the exit code. It raises NotFollowed for what the simulator can't follow, and Endless for a run that never ends: a loop that
@@ -13,9 +13,23 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.nodes.shell import syntax
+from fakeapiserver.nodes.shell import syntax, tree
 from fakeapiserver.nodes.shell.arithmetic import evaluate
-from fakeapiserver.nodes.shell.syntax import Node, NotFollowed, Word
+from fakeapiserver.nodes.shell.events import (
+    STDERR,
+    STDOUT,
+    Endless,
+    Event,
+    Exit,
+    LoopExit,
+    Read,
+    Sink,
+    Sleep,
+    Steps,
+    Surroundings,
+    Write,
+)
+from fakeapiserver.nodes.shell.tree import Node, NotFollowed, Word
 
 # Commands and rounds of loops that one run may have.
 MAX_STEPS: Final = 5_000
@@ -26,7 +40,6 @@ _MAX_WORDS: Final = 10_000
 _MAX_SCRIPTS: Final = 10
 # Characters that count as one step.
 _STEP_TEXT: Final = 256
-STDIN, STDOUT, STDERR = 0, 1, 2
 _DEVICES: Final = {
     "/dev/null": None,
     **dict.fromkeys(("/dev/stdout", "/proc/1/fd/1", "/proc/self/fd/1"), STDOUT),
@@ -35,63 +48,7 @@ _DEVICES: Final = {
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
-class Endless(Exception):
-    """The run never ends by itself."""
-
-
-class Exit(Exception):
-    """The shell ends with a code."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class _LoopExit(Exception):
-    """`break` or `continue`, and how many loops it leaves."""
-
-    def __init__(self, levels: int, *, goes_on: bool) -> None:
-        super().__init__()
-        self.levels = levels
-        self.goes_on = goes_on
-
-
-class Write(Struct, frozen=True):
-    """Text for STDOUT or STDERR."""
-
-    descriptor: int
-    text: str
-
-
-class Sleep(Struct, frozen=True):
-    """Seconds that pass."""
-
-    seconds: float
-
-
-class Read(Struct, frozen=True):
-    """Asks for input."""
-
-
-Event = Write | Sleep | Read
-Steps = Generator[Event, str, int]
-# Where a descriptor leads: to a real one, to a file, into a list (for `$(…)`), or nowhere.
-Sink = int | str | list[str] | None
 Program = Callable[["Shell", Sequence[str]], Steps]
-
-
-class Surroundings(Struct, frozen=True):
-    """What a process finds: variables and files as (name, text), directories, the name of its host.
-
-    `is_container`: programs that reach for a network or packages count as successful; for a client's exec they aren't followed.
-    `is_terminal`: somebody types, and sees a prompt."""
-
-    environment: tuple[tuple[str, str], ...] = ()
-    files: tuple[tuple[str, str], ...] = ()
-    directories: tuple[str, ...] = ()
-    host: str = ""
-    is_container: bool = True
-    is_terminal: bool = False
 
 
 class Shell(Struct):
@@ -203,7 +160,7 @@ class Shell(Struct):
 
     def lines(self, text: str) -> Steps:
         """Runs lines of an interactive session, which share their variables. Exit: the session ends."""
-        with suppress(_LoopExit):  # outside of a loop it does nothing
+        with suppress(LoopExit):  # outside of a loop it does nothing
             yield from self._node(syntax.parse(text))
         return self.status
 
@@ -219,29 +176,29 @@ class Shell(Struct):
 
     def _node(self, node: Node) -> Generator[Event, str, None]:
         match node:
-            case syntax.Simple():
+            case tree.Simple():
                 yield from self._simple(node)
-            case syntax.Sequence(items):
+            case tree.Sequence(items):
                 for item in items:
                     yield from self._node(item)
-            case syntax.AndOr(first, others):
+            case tree.AndOr(first, others):
                 yield from self._and_or(first, others)
-            case syntax.Not(body):
+            case tree.Not(body):
                 self.status = int((yield from self._check(body)))
-            case syntax.If(branches, otherwise):
+            case tree.If(branches, otherwise):
                 yield from self._if(branches, otherwise)
-            case syntax.Loop(condition, body, until):
+            case tree.Loop(condition, body, until):
                 yield from self._loop(condition, body, until)
-            case syntax.For(name, words, body):
+            case tree.For(name, words, body):
                 items_ = self.positional[1:] if words is None else (yield from self._expand(words))
                 yield from self._for(name, items_, body)
-            case syntax.Subshell(body):
+            case tree.Subshell(body):
                 yield from self._subshell(body)
                 self._stop_on_failure()
-            case syntax.Redirected(body, redirects):
+            case tree.Redirected(body, redirects):
                 yield from self._redirected(body, redirects)
 
-    def _simple(self, node: syntax.Simple) -> Generator[Event, str, None]:
+    def _simple(self, node: tree.Simple) -> Generator[Event, str, None]:
         self._count()
         words = yield from self._expand(node.words)
         values = []
@@ -250,7 +207,7 @@ class Shell(Struct):
         if not words:
             for name, value in values:
                 self.assign(name, value)
-            if not any(isinstance(part, syntax.Substitution) for _, word in node.assignments for part in word.parts):
+            if not any(isinstance(part, tree.Substitution) for _, word in node.assignments for part in word.parts):
                 self.status = 0
         else:
             before = {name: self.variables.get(name) for name, _ in values}
@@ -276,7 +233,7 @@ class Shell(Struct):
             case "exec" if len(words) > 1:
                 raise Exit((yield from self.call(words[1:])))
             case "break" | "continue":
-                raise _LoopExit(self._number(words[1]) if len(words) > 1 else 1, goes_on=words[0] == "continue")
+                raise LoopExit(self._number(words[1]) if len(words) > 1 else 1, goes_on=words[0] == "continue")
             case "set":
                 self._set(words[1:])
             case "cd":
@@ -349,9 +306,9 @@ class Shell(Struct):
         self._count()
         try:
             yield from self._node(body)
-        except _LoopExit as leave:
+        except LoopExit as leave:
             if leave.levels > 1:
-                raise _LoopExit(leave.levels - 1, goes_on=leave.goes_on) from None
+                raise LoopExit(leave.levels - 1, goes_on=leave.goes_on) from None
             return leave.goes_on
         return True
 
@@ -362,12 +319,12 @@ class Shell(Struct):
             yield from self._node(body)
         except Exit as exit_:
             self.status = exit_.code
-        except _LoopExit:
+        except LoopExit:
             pass  # outside of a loop it does nothing
         finally:
             self.variables, self.stops_on_failure = variables, stops
 
-    def _redirected(self, body: Node, redirects: Sequence[syntax.Redirect]) -> Generator[Event, str, None]:
+    def _redirected(self, body: Node, redirects: Sequence[tree.Redirect]) -> Generator[Event, str, None]:
         sinks, input_ = dict(self._sinks), self._input
         try:
             for redirect in redirects:
@@ -418,12 +375,12 @@ class Shell(Struct):
         current: str | None = None
         is_pattern = False
         for part in word.parts:
-            if isinstance(part, syntax.Variable) and part.name == "@" and part.quoted:
+            if isinstance(part, tree.Variable) and part.name == "@" and part.quoted:
                 fields += self.positional[1:]
                 continue
             text = yield from self._value(part)
-            if isinstance(part, syntax.Literal) or part.quoted:
-                is_pattern |= isinstance(part, syntax.Literal) and not part.quoted and bool(_GLOB.search(text))
+            if isinstance(part, tree.Literal) or part.quoted:
+                is_pattern |= isinstance(part, tree.Literal) and not part.quoted and bool(_GLOB.search(text))
                 current = (current or "") + text
                 continue
             pieces = text.split()
@@ -457,15 +414,15 @@ class Shell(Struct):
             texts.append((yield from self._value(part)))
         return _bounded("".join(texts))
 
-    def _value(self, part: syntax.Part) -> Generator[Event, str, str]:
+    def _value(self, part: tree.Part) -> Generator[Event, str, str]:
         match part:
-            case syntax.Literal(text):
+            case tree.Literal(text):
                 return text
-            case syntax.Arithmetic(expression):
+            case tree.Arithmetic(expression):
                 return str(evaluate(expression, self.variables))
-            case syntax.Substitution(body):
+            case tree.Substitution(body):
                 return (yield from self._output(body))
-            case syntax.Variable(name, _, operator, operand):
+            case tree.Variable(name, _, operator, operand):
                 value = self._variable(name)
                 if operator == "#":
                     return str(len(value or ""))

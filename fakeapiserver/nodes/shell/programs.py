@@ -5,8 +5,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from fakeapiserver.nodes.shell.interpreter import STDERR, Endless, Event, Exit, Program, Shell, Steps
-from fakeapiserver.nodes.shell.syntax import NotFollowed
+from fakeapiserver.nodes.shell.events import STDERR, Endless, Event, Exit, Steps
+from fakeapiserver.nodes.shell.interpreter import Program, Shell
+from fakeapiserver.nodes.shell.tree import NotFollowed
 
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})([smhd]?)")

@@ -59,6 +59,20 @@ def test_a_test_run_from_start_to_stop(
     assert not list(tmp_path.glob("k8s_test_framework_*"))
 
 
+def test_an_older_version_by_the_name_and_flags_of_setup_envtest(
+    program: Path, assets: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """As the Makefiles of kubebuilder's projects call it."""
+    setup = [assets / "setup-envtest", "use", "1.34", "--bin-dir", tmp_path / "bin", "-p", "path"]
+    folder = subprocess.run(setup, capture_output=True, text=True, check=True).stdout.strip()
+    environment["KUBEBUILDER_ASSETS"] = folder
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["controlPlane"] == f"{folder}/kube-apiserver"
+    version = subprocess.run([f"{folder}/kube-apiserver", "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("Kubernetes v1.34.")
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_three_at_a_time_leave_no_process_behind(
     program: Path, environment: dict[str, str], number: signal.Signals, status: int

@@ -14,6 +14,13 @@ from fakeapiserver.scaffold import create, manifests
 from fakeapiserver.scaffold.project import InvalidName, ProjectResource, checked_resource
 
 
+# What to do after a command.
+_NEXT: Final = {
+    "init": "fakeapiserver create api --group apps --version v1 --kind Welcome",
+    "create": "edit the files above, then `make manifests` and `make test`",
+}
+
+
 class Options(Struct):
     """The flags of all four commands; which of them a command has is in FLAGS."""
 
@@ -26,6 +33,7 @@ class Options(Struct):
     kind: str = ""
     plural: str = ""
     external_api_domain: str | None = None
+    fakeapiserver_source: str = ""
     force: bool = False
     namespaced: bool = True
     resource: bool = True
@@ -52,7 +60,13 @@ _KIND: Final[_Readers] = {
     "external-api-domain": text("external-api-domain"),
 }
 FLAGS: Final[Mapping[str, _Readers]] = {
-    "init": {**_PROJECT, "domain": text("domain"), "repo": str},
+    "init": {
+        **_PROJECT,
+        "domain": text("domain"),
+        "repo": str,
+        "fakeapiserver-source": text("fakeapiserver-source"),
+        "force": read_boolean,
+    },
     "create api": {**_KIND, **dict.fromkeys(("namespaced", "resource", "controller"), read_boolean)},
     "create webhook": {
         **_KIND,
@@ -78,6 +92,8 @@ def main(command: str, words: Sequence[str]) -> int:
         print(json.dumps({"files": names}))
     elif names:
         print("\n".join(names))
+        if command in _NEXT:
+            print(f"\nNext: {_NEXT[command]}")
     return int(options.check and bool(names))
 
 
@@ -97,7 +113,9 @@ def parse(command: str, words: Sequence[str]) -> tuple[str, Options]:
 
 
 def _init(options: Options) -> Sequence[Path]:
-    return create.init(options.folder, options.domain, options.repo)
+    return create.init(
+        options.folder, options.domain, options.repo, source=options.fakeapiserver_source, force=options.force
+    )
 
 
 def _create_api(options: Options) -> Sequence[Path]:

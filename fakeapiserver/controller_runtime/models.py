@@ -6,6 +6,7 @@ class Widget(CustomResource):
     status: WidgetStatus | None = None
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
@@ -118,6 +119,11 @@ class CustomResource(Model):
     """The base of a kind; `resource` (or scheme.kind) says of which."""
 
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+
+
+def is_condition_true(conditions: Sequence[Condition], kind: str) -> bool:
+    """Returns whether there is a condition of this type with the status True (upstream: meta.IsStatusConditionTrue)."""
+    return any(condition.type == kind and condition.status == "True" for condition in conditions)
 
 
 def set_condition(

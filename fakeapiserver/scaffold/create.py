@@ -13,27 +13,44 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.scaffold import manifests
 from fakeapiserver.scaffold.project import FILE, Project, ProjectResource
 from fakeapiserver.scaffold.render import Changes
+from fakeapiserver.scaffold.source import installable
 
 _SETUP: Final = "setup.py"
 _SAMPLES: Final = Path("config/samples/kustomization.yaml")
 _RBAC: Final = Path("config/rbac/kustomization.yaml")
 _DEFAULT: Final = Path("config/default/kustomization.yaml")
+# Files that a new repository may have.
+_BEGINNINGS: Final = re.compile(r"(README|LICENSE|LICENCE|NOTICE|CODE_OF_CONDUCT)(\.\w+)?", re.IGNORECASE)
 
 
-def init(folder: Path, domain: str, repo: str) -> Sequence[Path]:
-    """A new project in `folder`. `repo` may be a URL's path: the last word is the name. ValueError with one sentence."""
+def init(folder: Path, domain: str, repo: str, *, source: str = "", force: bool = False) -> Sequence[Path]:
+    """Writes a new project into `folder`, and returns the paths of its files.
+
+    - `repo`: the project's name; the last word counts if it is the path of a URL. Default: the folder's name.
+    - `source`: what `make test` installs as fakeapiserver: a requirement, a folder or a wheel. Default: what is running, if that was
+      installed from a folder or a file, and else the package of that name on the index.
+    - `force`: the folder may hold other files. Files with the names of the project's are replaced.
+
+    Raises ValueError with one sentence, e.g. for a folder that isn't empty."""
     name = repo.rstrip("/").rpartition("/")[2] or folder.resolve().name
     project = Project(domain, re.sub(r"[^a-z0-9-]", "-", name.lower()))
     if (folder / FILE).exists():
         raise ValueError(f"{folder} holds a project already: `fakeapiserver create api` adds to it")
-    changes = Changes(folder)
-    changes.add_tree("readme", _values(project), {}, shared=True)
-    try:
-        changes.add_tree("init", _values(project), {"package": project.package})
-    except ValueError as error:
-        raise ValueError(f"{str(error).partition(':')[0]}: begin in an empty folder") from None
+    if not force and (others := _others(folder)):
+        shown = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
+        raise ValueError(f"{folder} isn't empty ({shown}): begin in an empty folder, or say --force")
+    values = {**_values(project), "source": installable(source)}
+    changes = Changes(folder, replaces=force)
+    changes.add_tree("readme", values, {}, shared=True)
+    changes.add_tree("init", values, {"package": project.package})
     changes.put(Path(FILE), project.text())
     return [*changes.write(), *manifests.write(folder)]
+
+
+def _others(folder: Path) -> Sequence[str]:
+    """What a folder holds besides what a new repository has: hidden files (.git, .venv), a README, a license."""
+    paths = sorted(folder.iterdir()) if folder.exists() else ()
+    return [path.name for path in paths if not path.name.startswith(".") and not _BEGINNINGS.fullmatch(path.name)]
 
 
 def create_api(
@@ -175,6 +192,7 @@ def _add_webhook_config(changes: Changes, project: Project, subject: ProjectReso
         believing.append(f"kind: CustomResourceDefinition, name: {name}")
     for target in believing:
         changes.insert(_DEFAULT, "patches", f"- {{path: webhook_ca_patch.yaml, target: {{{target}}}}}")
+    changes.insert(Path("config/network-policy/kustomization.yaml"), "resources", "- allow-webhook-traffic.yaml")
     if subject.defaulting or subject.validation:
         changes.insert(Path("config/webhook/kustomization.yaml"), "resources", "- manifests.yaml")
 

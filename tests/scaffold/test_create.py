@@ -13,6 +13,7 @@ import yaml
 
 from fakeapiserver import Cluster, cli
 from fakeapiserver.client import synchronous
+from fakeapiserver.scaffold import source
 
 INIT = "init --domain example.com --repo github.com/me/welcome-operator"
 KIND = "--group apps --version v1alpha1 --kind Welcome"
@@ -133,7 +134,81 @@ def test_roles_are_what_the_markers_ask_for(tmp_path: Path) -> None:
         },
         {"apiGroups": ["apps.example.com"], "resources": ["welcomes/finalizers"], "verbs": ["update"]},
         {"apiGroups": ["apps.example.com"], "resources": ["welcomes/status"], "verbs": ["get", "patch", "update"]},
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
+
+
+@pytest.mark.parametrize("name", [".git", ".venv", "README.md", "LICENSE"])
+def test_a_project_begins_in_a_new_repository(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    assert (made(tmp_path, INIT) / "PROJECT").exists()
+    assert (tmp_path / name).read_text() == ""
+
+
+def test_a_project_begins_among_other_files_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("Makefile", "b", "c", "d"):
+        (tmp_path / name).write_text("mine")
+    before = contents(tmp_path)
+    assert cli.main([*INIT.split(), "--folder", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"fakeapiserver init: {tmp_path} isn't empty (Makefile, b, c, …): begin in an empty folder, or say --force\n"
+    )
+    assert contents(tmp_path) == before
+    made(tmp_path, f"{INIT} --force")
+    assert contents(tmp_path)["b"] == "mine"
+    assert contents(tmp_path)["Makefile"] != "mine"
+
+
+def test_each_command_says_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made(tmp_path, INIT)
+    assert "Next: fakeapiserver create api --group" in capsys.readouterr().out
+    made(tmp_path, EVERYTHING[1])
+    assert "`make manifests` and `make test`" in capsys.readouterr().out
+
+
+def test_make_installs_the_source_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "pyproject.toml").touch()
+    (sources / "fakeapiserver-0.1.0-py3-none-any.whl").touch()
+    for number, (named, installed) in enumerate(
+        [
+            ("fakeapiserver>=0.1", "fakeapiserver>=0.1"),
+            (str(sources), str(sources)),
+            (
+                str(sources / "fakeapiserver-0.1.0-py3-none-any.whl"),
+                str(sources / "fakeapiserver-0.1.0-py3-none-any.whl"),
+            ),
+        ]
+    ):
+        folder = made(tmp_path / str(number), f"{INIT} --fakeapiserver-source {named}")
+        assert f"FAKEAPISERVER ?= {installed}\n" in (folder / "Makefile").read_text()
+    capsys.readouterr()
+    assert cli.main([*INIT.split(), "--folder", str(tmp_path / "4"), "--fakeapiserver-source", "nowhere"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "fakeapiserver init: --fakeapiserver-source 'nowhere': neither a requirement"
+    )
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        (None, "fakeapiserver"),  # from an index
+        ('{"url": "https://example.com/fakeapiserver.tar.gz"}', "fakeapiserver"),
+        ('{"url": "file:///does/not/exist", "dir_info": {"editable": true}}', "fakeapiserver"),
+        ('{"url": "file://HERE", "dir_info": {"editable": true}}', "HERE"),
+    ],
+)
+def test_by_default_make_installs_what_is_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str | None, expected: str
+) -> None:
+    class Distribution:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return recorded and recorded.replace("HERE", str(tmp_path))
+
+    monkeypatch.setattr(source, "distribution", lambda name: Distribution())
+    assert source.installable("") == expected.replace("HERE", str(tmp_path))
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on this machine")
@@ -284,7 +359,7 @@ def test_a_folder_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "README.md").write_text("mine")
     (tmp_path / "Makefile").write_text("mine")
     assert cli.main([*INIT.split(), "--folder", str(tmp_path)]) == 1
-    assert "Makefile is there already: begin in an empty folder" in capsys.readouterr().err
+    assert "isn't empty (Makefile): begin in an empty folder" in capsys.readouterr().err
     assert contents(tmp_path) == {"README.md": "mine", "Makefile": "mine"}
     (tmp_path / "Makefile").unlink()
     made(tmp_path, INIT)

@@ -184,6 +184,13 @@ def _operators() -> tuple[Command, ...]:
                         "The domain behind the kinds' groups.", "my.domain", "DOMAIN", "--domain=example.com"
                     ),
                     "repo": Flag("The project's name; the last word of a URL counts.", "the folder's name", "NAME"),
+                    "fakeapiserver-source": Flag(
+                        "What `make test` installs as fakeapiserver: a requirement, a folder or a wheel.",
+                        "what is running, if pip installed it from a folder or a file",
+                        "SOURCE",
+                        "--fakeapiserver-source=../fakeapiserver",
+                    ),
+                    "force": Flag("Writes into a folder that isn't empty.", "false"),
                     **_PROJECT,
                 }
             },

@@ -13,7 +13,6 @@ from fakeapiserver.cli.complain import refuse
 from fakeapiserver.scaffold import create, manifests
 from fakeapiserver.scaffold.project import InvalidName, ProjectResource, checked_resource
 
-
 # What to do after a command.
 _NEXT: Final = {
     "init": "fakeapiserver create api --group apps --version v1 --kind Welcome",

@@ -2,6 +2,14 @@
 
 from typing import NamedTuple
 
+__all__ = [
+    "GroupKind",
+    "GroupResource",
+    "GroupVersion",
+    "GroupVersionKind",
+    "GroupVersionResource",
+]
+
 
 class GroupKind(NamedTuple):
     group: str

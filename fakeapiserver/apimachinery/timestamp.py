@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 
+__all__ = ["rfc3339", "rfc3339_micro", "seconds_of"]
+
 
 def rfc3339(seconds: float) -> str:
     """metav1.Time on the wire: UTC, whole seconds, `2026-01-02T15:04:05Z`."""

@@ -7,3 +7,21 @@
 Objects are plain dicts in wire case. What a server refuses is a StatusError (`errors.is_not_found(error)` and its like tell
 which), no server is a TransportError. `synchronous` has the same for scripts and tests without an event loop.
 """
+
+__all__ = [
+    "cache",
+    "config",
+    "discovery",
+    "dynamic",
+    "errors",
+    "kubeconfig",
+    "leaderelection",
+    "pager",
+    "record",
+    "rest",
+    "rest_mapper",
+    "streams",
+    "synchronous",
+    "wait",
+    "workqueue",
+]

@@ -14,6 +14,19 @@ from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVer
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import JSON, Object, RESTClient
 
+__all__ = [
+    "APIGroup",
+    "APIResource",
+    "DiscoveryClient",
+    "DiscoveryInterface",
+    "Documents",
+    "GroupDiscoveryFailedError",
+    "MemoryCache",
+    "check_complete",
+    "groups_of",
+    "preferred_resources",
+]
+
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Final = f"{_AGGREGATED},{JSON}"
 _LIST_OF_GROUPS: Final = "APIGroupDiscoveryList"

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+__all__ = ["Backoff", "Random", "TokenBucket"]
+
 
 class TokenBucket:
     """`qps` tokens come back a second, up to `burst` (at least 1) lie in it; it begins full."""

@@ -24,6 +24,15 @@ from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import SystemClock, Timer, Timers, sleep
 
+__all__ = [
+    "JITTER_FACTOR",
+    "LEASES",
+    "LeaderElectionRecord",
+    "LeaderElector",
+    "LeaseLock",
+    "Lock",
+]
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 

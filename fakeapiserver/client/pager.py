@@ -8,6 +8,8 @@ import msgspec
 from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
 from fakeapiserver.client.errors import StatusError, is_expired, is_gone
 
+__all__ = ["PAGE_SIZE", "Lister", "Object", "decode_items", "each_item", "items", "pages", "whole"]
+
 Object = dict[str, Any]
 PAGE_SIZE = 500
 

@@ -23,6 +23,8 @@ from fakeapiserver.client.event_correlator import EventCorrelator, combined
 from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import Clock, SystemClock
 
+__all__ = ["EVENTS", "NORMAL", "WARNING", "EventBroadcaster", "EventRecorder", "object_reference"]
+
 log = logging.getLogger(__name__)
 
 EVENTS: Final = GroupVersionResource("events.k8s.io", "v1", "events")

@@ -28,6 +28,22 @@ from fakeapiserver.transport.certificates import KeyPair
 from fakeapiserver.transport.files import Reread
 from fakeapiserver.transport.round_trip import Connection, Target, Transport, TransportError
 
+__all__ = [
+    "JSON",
+    "Answer",
+    "HTTPRoundTripper",
+    "Object",
+    "OnAnswer",
+    "Params",
+    "RESTClient",
+    "RequestMetrics",
+    "Response",
+    "RoundTripper",
+    "WatchEvent",
+    "encode_query",
+    "resource_path",
+]
+
 Object = dict[str, Any]
 # A query's values; a bool becomes true or false, None, False and empty ones are left out. A sequence may name a key again.
 Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]

@@ -16,6 +16,8 @@ from fakeapiserver.apimachinery.gvk import (
 )
 from fakeapiserver.client.discovery import APIGroup, APIResource, DiscoveryInterface
 
+__all__ = ["NoMatchError", "RESTMapper", "RESTMapping"]
+
 
 class NoMatchError(LookupError):
     """The server has no such kind or resource."""

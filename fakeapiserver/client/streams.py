@@ -17,6 +17,19 @@ from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.rest import RESTClient, resource_path
 from fakeapiserver.client.websocket import WebSocket, connect
 
+__all__ = [
+    "Channel",
+    "Completed",
+    "LogOptions",
+    "Output",
+    "PortForwarder",
+    "Process",
+    "attach_stream",
+    "exec_stream",
+    "logs",
+    "run",
+]
+
 _CLOSING: Final = "v5.channel.k8s.io"
 _COMMANDS: Final = (_CLOSING, "v4.channel.k8s.io")
 _PORTS: Final = ("v4.channel.k8s.io",)

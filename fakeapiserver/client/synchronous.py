@@ -27,6 +27,8 @@ from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.rest import Object, RESTClient, WatchEvent
 from fakeapiserver.client.rest_mapper import RESTMapper
 
+__all__ = ["Client", "Resource", "connect"]
+
 T = TypeVar("T")
 
 

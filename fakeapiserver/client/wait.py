@@ -12,6 +12,16 @@ from fakeapiserver.client.flowcontrol import Backoff
 from fakeapiserver.client.pager import decode_items, whole
 from fakeapiserver.clock import SystemClock
 
+__all__ = [
+    "Object",
+    "Sleep",
+    "has_condition",
+    "is_deleted",
+    "poll_until",
+    "retry_on_conflict",
+    "until",
+]
+
 T = TypeVar("T")
 Object = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]

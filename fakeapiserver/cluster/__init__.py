@@ -2,5 +2,6 @@
 
 from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
 
-__all__ = ["AsyncCluster", "Cluster"]
+__all__ = ["AsyncCluster", "Cluster", "ClusterOptions"]

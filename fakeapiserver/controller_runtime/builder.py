@@ -22,6 +22,8 @@ from fakeapiserver.controller_runtime.scheme import Kind, gvk_for
 from fakeapiserver.controller_runtime.source import Kind as KindSource
 from fakeapiserver.controller_runtime.source import Source
 
+__all__ = ["Builder", "controller_managed_by"]
+
 
 class _Watch(Struct, frozen=True):
     kind: GroupVersionKind

@@ -23,6 +23,15 @@ from fakeapiserver.client.cache.shared_informer import (
 from fakeapiserver.client.dynamic import DynamicClient, ListOptions
 from fakeapiserver.client.rest_mapper import RESTMapper
 
+__all__ = [
+    "ByObject",
+    "Cache",
+    "CacheOptions",
+    "FieldIndexFunc",
+    "Informers",
+    "copied",
+]
+
 # Makes the values under which an object is found by a field index.
 FieldIndexFunc = Callable[[Object], Iterable[str]]
 

@@ -21,6 +21,13 @@ from fakeapiserver.client.pager import decode_items, each_item
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.scheme import Kind, Object, from_object, gvk_for, to_object
 
+__all__ = [
+    "APIReader",
+    "Client",
+    "Interceptor",
+    "Reader",
+]
+
 T = TypeVar("T")
 
 

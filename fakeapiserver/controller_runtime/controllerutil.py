@@ -10,6 +10,24 @@ from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.client import Client
 from fakeapiserver.controller_runtime.scheme import gvk_for, to_object
 
+__all__ = [
+    "AlreadyOwnedError",
+    "Mutate",
+    "OperationResult",
+    "add_finalizer",
+    "contains_finalizer",
+    "create_or_patch",
+    "create_or_update",
+    "has_controller_reference",
+    "has_owner_reference",
+    "merge_patch",
+    "remove_controller_reference",
+    "remove_finalizer",
+    "remove_owner_reference",
+    "set_controller_reference",
+    "set_owner_reference",
+]
+
 # Changes an object in place into what it should be; may be an `async def`.
 Mutate = Callable[[Object], Awaitable[None] | None]
 

@@ -4,6 +4,15 @@ from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
 
+__all__ = [
+    "CreateEvent",
+    "DeleteEvent",
+    "Event",
+    "GenericEvent",
+    "UpdateEvent",
+    "object_of",
+]
+
 
 class CreateEvent(Struct, frozen=True):
     """It is new; or was there when the controller began."""

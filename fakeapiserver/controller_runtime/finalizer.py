@@ -8,6 +8,8 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.controller_runtime.client import Client
 
+__all__ = ["Finalize", "FinalizerResult", "Finalizers"]
+
 # Cleans up; raises to be called again.
 Finalize = Callable[[Object], Awaitable[None]]
 

@@ -12,6 +12,19 @@ from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from fakeapiserver.controller_runtime.reconcile import Request
 
+__all__ = [
+    "LOW_PRIORITY",
+    "EnqueueRequestForOwner",
+    "EnqueueRequestsFromMapFunc",
+    "EventHandler",
+    "Funcs",
+    "MapFunc",
+    "Queue",
+    "enqueue_request_for_object",
+    "priority_of",
+    "request_for",
+]
+
 log = logging.getLogger(__name__)
 
 # What was there before, and what didn't change, waits for what did.

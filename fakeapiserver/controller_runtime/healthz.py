@@ -7,6 +7,8 @@ from urllib.parse import parse_qs
 
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, respond
 
+__all__ = ["Checker", "Health", "ping"]
+
 log = logging.getLogger(__name__)
 
 # Raises when something is wrong: what it says is logged, and shown to who asks for this check alone.

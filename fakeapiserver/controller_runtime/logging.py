@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
+__all__ = ["JSONFormatter", "RequestContext", "values"]
+
 # controller, controllerGroup, controllerKind, namespace, name, reconcileID of what this task works on, and under the kind's name
 # the object's name and namespace.
 values: Final[ContextVar[Mapping[str, object]]] = ContextVar("values", default={})  # noqa: B039 it is never changed in place

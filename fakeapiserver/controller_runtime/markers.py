@@ -11,6 +11,35 @@ from msgspec import Struct
 
 from fakeapiserver.controller_runtime import scheme
 
+__all__ = [
+    "RESOURCE",
+    "RULES",
+    "WEBHOOKS",
+    "Column",
+    "Resource",
+    "Rule",
+    "Scale",
+    "Validation",
+    "WebhookMarker",
+    "at_most_one_of",
+    "builtin",
+    "embedded_resource",
+    "exactly_one_of",
+    "immutable",
+    "list_atomic",
+    "list_map",
+    "list_set",
+    "map_atomic",
+    "noted",
+    "nullable",
+    "plural_of",
+    "preserve_unknown_fields",
+    "rbac",
+    "resource",
+    "rules",
+    "webhook",
+]
+
 T = TypeVar("T", bound=type[Any])
 RESOURCE: Final = "__kubernetes_resource__"
 RULES: Final = "__kubernetes_rbac__"

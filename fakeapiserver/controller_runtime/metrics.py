@@ -11,6 +11,14 @@ from typing import Final, Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+__all__ = [
+    "CONTENT_TYPE",
+    "ControllerMetrics",
+    "Measured",
+    "Metrics",
+    "QueueMetrics",
+]
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _RECONCILE_BUCKETS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),

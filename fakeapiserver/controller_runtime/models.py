@@ -27,6 +27,19 @@ from pydantic_core import CoreSchema
 from fakeapiserver.apimachinery import quantity
 from fakeapiserver.apimachinery.duration import format_duration, parse_duration
 
+__all__ = [
+    "BUILTIN",
+    "QUANTITY",
+    "Condition",
+    "CustomResource",
+    "Duration",
+    "Int32",
+    "Model",
+    "ObjectMeta",
+    "Quantity",
+    "set_condition",
+]
+
 # A field's schema is one of Kubernetes' own types': `builtin`.
 BUILTIN: Final = "x-fakeapiserver-builtin"
 # Which strings are quantities, as the server's definitions say it (sigs.k8s.io/controller-tools/pkg/crd/known_types.go).

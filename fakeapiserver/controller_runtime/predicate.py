@@ -10,6 +10,20 @@ from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, object_of
 
+__all__ = [
+    "AnnotationChanged",
+    "Funcs",
+    "GenerationChanged",
+    "LabelChanged",
+    "Predicate",
+    "ResourceVersionChanged",
+    "and_",
+    "label_selector",
+    "not_",
+    "objects",
+    "or_",
+]
+
 log = logging.getLogger(__name__)
 
 

@@ -5,6 +5,14 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+__all__ = [
+    "Reconciler",
+    "ReconcilerFunc",
+    "Request",
+    "Result",
+    "TerminalError",
+]
+
 
 class Request(NamedTuple):
     """The object to reconcile. `namespace` is "" for cluster-scoped objects."""

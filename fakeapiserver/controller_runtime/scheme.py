@@ -11,6 +11,16 @@ import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 
+__all__ = [
+    "Kind",
+    "Object",
+    "from_object",
+    "gvk",
+    "gvk_for",
+    "kind",
+    "to_object",
+]
+
 Object = dict[str, Any]
 T = TypeVar("T")
 # How a kind is named: by its type, or by its GroupVersionKind, which stands for plain dicts.

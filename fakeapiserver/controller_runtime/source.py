@@ -17,6 +17,13 @@ from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Eve
 from fakeapiserver.controller_runtime.handler import EventHandler, Queue
 from fakeapiserver.controller_runtime.predicate import Predicate
 
+__all__ = [
+    "Channel",
+    "Informer",
+    "Kind",
+    "Source",
+]
+
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 10.0

@@ -17,6 +17,19 @@ from fakeapiserver.nodes.commands import Process, process_of, run_of
 from fakeapiserver.nodes.images import name_problem, pull_problem
 from fakeapiserver.nodes.surroundings import Objects
 
+__all__ = [
+    "Call",
+    "Command",
+    "ContainerBehaviour",
+    "Failing",
+    "Hook",
+    "Lines",
+    "Log",
+    "Output",
+    "Port",
+    "Writable",
+]
+
 
 class Writable(Protocol):
     """A stream to a client. BrokenPipeError if the client has disconnected."""

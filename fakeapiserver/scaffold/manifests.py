@@ -20,6 +20,16 @@ from fakeapiserver.controller_runtime.scheme import gvk_for
 from fakeapiserver.scaffold import crd
 from fakeapiserver.scaffold.project import Project
 
+__all__ = [
+    "Json",
+    "Words",
+    "differences",
+    "generate",
+    "roles",
+    "webhooks",
+    "write",
+]
+
 Json = dict[str, Any]
 Words = tuple[str, ...]
 _HEADER: Final = "# Made by `fakeapiserver manifests` from the code: change that, not this.\n"

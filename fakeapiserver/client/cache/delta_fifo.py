@@ -18,6 +18,15 @@ from fakeapiserver.client.cache.indexer import (
     meta_namespace_key,
 )
 
+__all__ = [
+    "Delta",
+    "DeltaFIFO",
+    "DeltaType",
+    "Deltas",
+    "KeyListerGetter",
+    "TransformFunc",
+]
+
 # Makes of an object what is to be kept of it; may change and return the one it is given, which is nobody else's yet.
 TransformFunc = Callable[[Object], Object]
 

@@ -9,6 +9,18 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+__all__ = [
+    "NAMESPACE_INDEX",
+    "DeletedFinalStateUnknown",
+    "IndexFunc",
+    "Indexer",
+    "Object",
+    "deletion_handling_key",
+    "meta_namespace_key",
+    "namespace_index",
+    "split_meta_namespace_key",
+]
+
 Object = dict[str, Any]
 # The values under which an object is found.
 IndexFunc = Callable[[Object], Iterable[str]]

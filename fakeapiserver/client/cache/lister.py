@@ -7,6 +7,8 @@ from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer, Object
 
+__all__ = ["Lister"]
+
 
 class Lister:
     """Objects are shared by everyone who asks: copy before changing. `resource` is what errors call them, `deployments.apps`."""

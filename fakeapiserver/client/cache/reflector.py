@@ -28,6 +28,15 @@ from fakeapiserver.client.pager import PAGE_SIZE, items, whole
 from fakeapiserver.client.rest import WatchEvent
 from fakeapiserver.clock import Clock, SystemClock
 
+__all__ = [
+    "ListerWatcher",
+    "Reflector",
+    "ReflectorStore",
+    "Since",
+    "Sleep",
+    "newest",
+]
+
 log = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -33,6 +33,17 @@ from fakeapiserver.client.dynamic import DynamicClient, ListOptions
 from fakeapiserver.client.pager import PAGE_SIZE
 from fakeapiserver.clock import Clock
 
+__all__ = [
+    "FilteringResourceEventHandler",
+    "Registration",
+    "ResourceEventHandler",
+    "ResourceEventHandlerFuncs",
+    "SharedInformer",
+    "SharedInformerFactory",
+    "Tombstone",
+    "strip_managed_fields",
+]
+
 log = logging.getLogger(__name__)
 
 _TURN: Final = 256  # so many times a handler is called before others of the event loop have their turn

@@ -19,6 +19,25 @@ from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, read_body, respond
 from fakeapiserver.controller_runtime.webhook.server import metrics_of
 
+__all__ = [
+    "CustomDefaulter",
+    "CustomValidator",
+    "Decide",
+    "DefaulterHandler",
+    "Handler",
+    "HandlerFunc",
+    "Request",
+    "Response",
+    "ValidatorHandler",
+    "Webhook",
+    "allowed",
+    "denied",
+    "errored",
+    "json_patch",
+    "patch_response",
+    "patched",
+]
+
 log = logging.getLogger(__name__)
 
 _MAX_BODY: Final = 7 * 1024 * 1024

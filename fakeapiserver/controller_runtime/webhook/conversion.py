@@ -16,6 +16,8 @@ from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, r
 from fakeapiserver.controller_runtime.scheme import from_object, gvk_for, to_object
 from fakeapiserver.controller_runtime.webhook.server import WebhookServer, metrics_of
 
+__all__ = ["PATH", "ConversionWebhook", "Convert", "Spokes", "register_conversion"]
+
 log = logging.getLogger(__name__)
 
 H = TypeVar("H")

@@ -16,6 +16,8 @@ from fakeapiserver.controller_runtime.healthz import Checker
 from fakeapiserver.controller_runtime.http_server import HTTPServer, Receive, Scope, Send, respond
 from fakeapiserver.controller_runtime.metrics import Metrics
 
+__all__ = ["METRICS", "Handler", "WebhookServer", "metrics_of"]
+
 log = logging.getLogger(__name__)
 
 Handler = Callable[[Scope, Receive, Send], Awaitable[None]]

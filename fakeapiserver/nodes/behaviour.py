@@ -205,6 +205,7 @@ class Behaviours:
     def clear(self) -> None:
         """Removes all scripts."""
         self._rules.clear()
+        self._finished.clear()
 
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
         """What a container of the pod does; `main`: it is no init container. An unscripted container does what its command says. Where

@@ -1,10 +1,17 @@
 """What happens in a run of the shell, and what a process finds. Pure."""
 
 from collections.abc import Generator
+from typing import Final
 
 from msgspec import Struct
 
+from fakeapiserver.nodes.shell.tree import NotFollowed
+
 STDOUT, STDERR = 1, 2
+# Characters of a variable, of a file, and of an expanded word.
+MAX_TEXT: Final = 1 << 16
+# Characters that count as one step.
+STEP_TEXT: Final = 256
 
 
 class Endless(Exception):
@@ -63,3 +70,10 @@ class Surroundings(Struct, frozen=True):
     host: str = ""
     is_container: bool = True
     is_terminal: bool = False
+
+
+def bounded(text: str, before: int = 0) -> str:
+    """The text. NotFollowed: it is too long, after `before` other characters."""
+    if before + len(text) > MAX_TEXT:
+        raise NotFollowed(f"a text of more than {MAX_TEXT} characters")
+    return text

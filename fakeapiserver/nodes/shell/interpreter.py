@@ -8,16 +8,15 @@ repeats itself, or more than MAX_STEPS steps.
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import Struct, field
 
 from fakeapiserver.nodes.shell import syntax, tree
-from fakeapiserver.nodes.shell.arithmetic import evaluate
 from fakeapiserver.nodes.shell.events import (
     STDERR,
     STDOUT,
+    STEP_TEXT,
     Endless,
     Event,
     Exit,
@@ -28,24 +27,20 @@ from fakeapiserver.nodes.shell.events import (
     Steps,
     Surroundings,
     Write,
+    bounded,
 )
-from fakeapiserver.nodes.shell.tree import Node, NotFollowed, Word
+from fakeapiserver.nodes.shell.expansion import expanded, text_of
+from fakeapiserver.nodes.shell.tree import Node, NotFollowed
 
 # Commands and rounds of loops that one run may have.
 MAX_STEPS: Final = 5_000
-# Characters of a variable, of a file, and of an expanded word.
-MAX_TEXT: Final = 1 << 16
-_MAX_WORDS: Final = 10_000
 # Shells that run in each other.
 _MAX_SCRIPTS: Final = 10
-# Characters that count as one step.
-_STEP_TEXT: Final = 256
 _DEVICES: Final = {
     "/dev/null": None,
     **dict.fromkeys(("/dev/stdout", "/proc/1/fd/1", "/proc/self/fd/1"), STDOUT),
     **dict.fromkeys(("/dev/stderr", "/proc/1/fd/2", "/proc/self/fd/2"), STDERR),
 }
-_GLOB: Final = re.compile(r"[*?\[]")
 
 
 Program = Callable[["Shell", Sequence[str]], Steps]
@@ -83,15 +78,15 @@ class Shell(Struct):
 
     def write(self, text: str, descriptor: int = STDOUT) -> Generator[Event, str, None]:
         """Writes to wherever the descriptor leads."""
-        self._count(len(text) // _STEP_TEXT)
+        self.count(len(text) // STEP_TEXT)
         sink = self._sinks.get(descriptor)
         if isinstance(sink, int):
             self._changes += not self.is_silent
             yield Write(sink, text)
         elif isinstance(sink, list):
-            sink.append(_bounded(text, sum(map(len, sink))))
+            sink.append(bounded(text, sum(map(len, sink))))
         elif sink is not None:
-            self.put(sink, _bounded(self.files.get(sink, "") + text))
+            self.put(sink, bounded(self.files.get(sink, "") + text))
 
     def read(self) -> Generator[Event, str, str]:
         """The next input, "" at its end."""
@@ -112,7 +107,7 @@ class Shell(Struct):
     def assign(self, name: str, value: str) -> None:
         if self.variables.get(name) != value:
             self._changes += 1
-            self.variables[name] = _bounded(value)
+            self.variables[name] = bounded(value)
 
     def put(self, path: str, text: str) -> None:
         """Writes a file, of which only this run knows."""
@@ -166,7 +161,7 @@ class Shell(Struct):
 
     def call(self, words: Sequence[str]) -> Steps:
         """Runs a program with its arguments."""
-        self._count()
+        self.count()
         name = words[0].rpartition("/")[2]
         program = self.programs.get(name)
         if program is None:
@@ -190,7 +185,7 @@ class Shell(Struct):
             case tree.Loop(condition, body, until):
                 yield from self._loop(condition, body, until)
             case tree.For(name, words, body):
-                items_ = self.positional[1:] if words is None else (yield from self._expand(words))
+                items_ = self.positional[1:] if words is None else (yield from expanded(self, words))
                 yield from self._for(name, items_, body)
             case tree.Subshell(body):
                 yield from self._subshell(body)
@@ -199,11 +194,11 @@ class Shell(Struct):
                 yield from self._redirected(body, redirects)
 
     def _simple(self, node: tree.Simple) -> Generator[Event, str, None]:
-        self._count()
-        words = yield from self._expand(node.words)
+        self.count()
+        words = yield from expanded(self, node.words)
         values = []
         for name, word in node.assignments:
-            values.append((name, (yield from self._text(word))))
+            values.append((name, (yield from text_of(self, word))))
         if not words:
             for name, value in values:
                 self.assign(name, value)
@@ -303,7 +298,7 @@ class Shell(Struct):
 
     def _round(self, body: Node) -> Generator[Event, str, bool]:
         """One round of a loop; False: the loop ends."""
-        self._count()
+        self.count()
         try:
             yield from self._node(body)
         except LoopExit as leave:
@@ -328,7 +323,7 @@ class Shell(Struct):
         sinks, input_ = dict(self._sinks), self._input
         try:
             for redirect in redirects:
-                target = yield from self._text(redirect.target)
+                target = yield from text_of(self, redirect.target)
                 self._redirect(redirect.descriptor, redirect.operator, target)
             yield from self._node(body)
         except FileNotFoundError as error:
@@ -358,89 +353,8 @@ class Shell(Struct):
         if operator in ("&>", ">&"):
             self._sinks[STDERR] = sink
 
-    # -------------------------------------------------------------------- expansions
-
-    def _expand(self, words: Sequence[Word]) -> Generator[Event, str, list[str]]:
-        found: list[str] = []
-        for word in words:
-            found += yield from self._fields(word)
-            if len(found) > _MAX_WORDS:
-                raise NotFollowed(f"more than {_MAX_WORDS} words")
-        self._count(sum(map(len, found)) // _STEP_TEXT)
-        return found
-
-    def _fields(self, word: Word) -> Generator[Event, str, list[str]]:
-        """The fields of a word: its unquoted expansions are split at blanks, and its patterns match files."""
-        fields: list[str] = []
-        current: str | None = None
-        is_pattern = False
-        for part in word.parts:
-            if isinstance(part, tree.Variable) and part.name == "@" and part.quoted:
-                fields += self.positional[1:]
-                continue
-            text = yield from self._value(part)
-            if isinstance(part, tree.Literal) or part.quoted:
-                is_pattern |= isinstance(part, tree.Literal) and not part.quoted and bool(_GLOB.search(text))
-                current = (current or "") + text
-                continue
-            pieces = text.split()
-            if pieces and text[0].isspace() and current is not None:
-                fields.append(current)
-                current = None
-            for piece in pieces[:-1]:
-                fields.append((current or "") + piece)
-                current = None
-            if pieces:
-                current = (current or "") + pieces[-1]
-                if text[-1].isspace():
-                    fields.append(current)
-                    current = None
-        if current is not None:
-            fields.append(_bounded(current))
-        return self._matches(fields[0]) or fields if is_pattern and len(fields) == 1 else fields
-
-    def _matches(self, pattern: str) -> list[str]:
-        path = self.path(pattern)
-        return sorted(
-            known
-            for known in (*self.files, *self.directories)
-            if known.count("/") == path.count("/") and known != "/" and fnmatchcase(known, path)
-        )
-
-    def _text(self, word: Word) -> Generator[Event, str, str]:
-        """The text of a word that isn't split."""
-        texts = []
-        for part in word.parts:
-            texts.append((yield from self._value(part)))
-        return _bounded("".join(texts))
-
-    def _value(self, part: tree.Part) -> Generator[Event, str, str]:
-        match part:
-            case tree.Literal(text):
-                return text
-            case tree.Arithmetic(expression):
-                return str(evaluate(expression, self.variables))
-            case tree.Substitution(body):
-                return (yield from self._output(body))
-            case tree.Variable(name, _, operator, operand):
-                value = self._variable(name)
-                if operator == "#":
-                    return str(len(value or ""))
-                is_set = bool(value) if operator.startswith(":") else value is not None
-                if operator[-1:] == "+":
-                    return (yield from self._text(operand)) if is_set and operand else ""
-                if is_set or operand is None:
-                    return value or ""
-                other = yield from self._text(operand)
-                if operator[-1:] == "?":
-                    yield from self.write(f"sh: {name}: {other or 'parameter not set'}\n", STDERR)
-                    raise Exit(2)
-                if operator[-1:] == "=":
-                    self.assign(name, other)
-                return other
-        raise AssertionError(part)
-
-    def _variable(self, name: str) -> str | None:
+    def variable(self, name: str) -> str | None:
+        """The value of a variable or a special parameter; None: it is unset."""
         if name.isdigit():
             number = int(name)
             return self.positional[number] if number < len(self.positional) else None
@@ -457,7 +371,7 @@ class Shell(Struct):
                 raise NotFollowed("$RANDOM")
         return self.variables.get(name)
 
-    def _output(self, body: Node) -> Generator[Event, str, str]:
+    def output(self, body: Node) -> Generator[Event, str, str]:
         """What the commands print, without line breaks at its end."""
         printed: list[str] = []
         sinks = dict(self._sinks)
@@ -468,13 +382,8 @@ class Shell(Struct):
             self._sinks = sinks
         return "".join(printed).rstrip("\n")
 
-    def _count(self, steps: int = 1) -> None:
+    def count(self, steps: int = 1) -> None:
+        """Counts steps. Endless: there are too many."""
         self._steps += steps
         if self._steps > MAX_STEPS:
             raise Endless
-
-
-def _bounded(text: str, before: int = 0) -> str:
-    if before + len(text) > MAX_TEXT:
-        raise NotFollowed(f"a text of more than {MAX_TEXT} characters")
-    return text

@@ -4,8 +4,11 @@ Each command is a module with a function `main`, which is imported when the comm
 """
 
 import gc
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
@@ -25,8 +28,27 @@ _HELP: Final = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status: 0 done; 1 could not start, or could not go on; 2 the command line is wrong."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Runs a command and returns its exit status: 0 done; 1 could not start, or could not go on; 2 the command line is wrong; 128 + N
+    signal N ended it before it was done.
+
+    Without `arguments` it is the program itself, and ends it."""
+    if arguments is not None:
+        return _run(list(arguments))
+    # While modules are imported there is nothing to clean up; an exception would end up in whatever module is being imported.
+    signal.signal(signal.SIGINT, lambda number, _: os._exit(128 + number))
+    try:
+        status = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):  # whoever read it has gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+    # Everything is stopped. Finalizing the interpreter takes time, and what a signal interrupts there ends in a traceback.
+    os._exit(status)
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in _HELP:
         from fakeapiserver.cli.manual.overview import overview
 

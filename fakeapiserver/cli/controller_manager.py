@@ -35,7 +35,8 @@ from fakeapiserver.cli.checks import check_file
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.connection import load_config
 from fakeapiserver.cli.flags import read_feature_gates
-from fakeapiserver.cli.serve import configure_logging, run_loop, stop_on_signals
+from fakeapiserver.cli.serve import configure_logging, run_loop
+from fakeapiserver.cli.stop_signals import StopSignals
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError
@@ -242,7 +243,7 @@ def _version() -> dict[str, str]:
 
 
 async def _run(options: Options, config: RESTConfig) -> int:
-    stop, metrics = stop_on_signals(), Metrics(QUEUE_NAMES)
+    stop, metrics = StopSignals(), Metrics(QUEUE_NAMES)
     manager = ControllerManager(
         _clients(options, config, metrics),
         metrics=metrics,

@@ -83,13 +83,15 @@ def _run(parsed: Parsed, parent: int) -> int:
     # Imported here, for --help must not wait for the server to be imported: every envtest asks for it first.
     import asyncio
 
-    from fakeapiserver.cli.serve import configure_logging, run_loop, serve, stop_on_signals
+    from fakeapiserver.cli.serve import configure_logging, run_loop, serve
+    from fakeapiserver.cli.stop_signals import StopSignals
 
     async def run() -> int:
-        stop = stop_on_signals()
+        stop = StopSignals()
         if parent:
             _stop_without(parent, stop, asyncio.get_running_loop())
-        return await serve(parsed.config, lambda _: None, stop)
+        await serve(parsed.config, lambda _: None, stop)
+        return 0
 
     for warning in parsed.warnings:
         if not warning.startswith(_SILENT):

@@ -24,7 +24,8 @@ from fakeapiserver.cli.arguments import (
 )
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.connection import load_config
-from fakeapiserver.cli.serve import configure_logging, run_loop, stop_on_signals
+from fakeapiserver.cli.serve import configure_logging, run_loop
+from fakeapiserver.cli.stop_signals import StopSignals
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.manager import ControllerManager, Extra
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _run(options: Options, simulation: Simulation, config: RESTConfig) -> int:
     from fakeapiserver.nodes import kubelet, scheduler
 
-    stop = stop_on_signals()
+    stop = StopSignals()
     extra = {"kubelet": Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))}
     if options.scheduler:
         extra["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)

@@ -1,20 +1,22 @@
 """`fakeapiserver run -- CMD`: a cluster for the time of one command."""
 
+import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from fakeapiserver.cli.complain import complain, refuse
-from fakeapiserver.cli.serve import check_kubeconfig, read_flags
-from fakeapiserver.cluster import Cluster
-from fakeapiserver.server.config import Config
+from fakeapiserver.cli.flags import Parsed
+from fakeapiserver.cli.serve import check_kubeconfig, read_flags, run_loop
+from fakeapiserver.cli.stop_signals import StopSignals, started
+from fakeapiserver.cluster import AsyncCluster
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command's own exit status (128 + N when signal N ended it); 1 when the server can't start, 2 for wrong usage."""
+    """The command's own exit status (128 + N when signal N ended it); 1 when the server can't start, 2 for wrong usage, 128 + N
+    for a signal while the server starts or stops."""
     parsed = read_flags(arguments, "run")
     if isinstance(parsed, int):
         return parsed
@@ -22,41 +24,49 @@ def main(arguments: Sequence[str]) -> int:
         return complain("run needs a command: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
     try:
         check_kubeconfig(parsed)
-        with Cluster.from_config(parsed.config) as cluster:
-            if parsed.write_kubeconfig is not None:
-                cluster.write_kubeconfig(parsed.write_kubeconfig)
-            name = json.dumps(parsed.config.context_name)
-            print(f"fakeapiserver: {cluster.url} serves the command as context {name}", file=sys.stderr, flush=True)
-            return _run(parsed.command, {"KUBECONFIG": cluster.kubeconfig, **_webhooks(parsed.config, cluster)})
+        return run_loop(_run(parsed))
     except ValueError as error:
         return refuse(error, "run")
     except OSError as error:
         return complain(str(error), 1)
 
 
-def _webhooks(config: Config, cluster: Cluster) -> dict[str, str]:
+async def _run(parsed: Parsed) -> int:
+    stop = StopSignals()
+    cluster = AsyncCluster.from_config(parsed.config)
+    status = 0
+    try:
+        if await started(cluster.start(), stop):
+            if parsed.write_kubeconfig is not None:
+                await cluster.write_kubeconfig(parsed.write_kubeconfig)
+            name = json.dumps(parsed.config.context_name)
+            print(f"fakeapiserver: {cluster.url} serves the command as context {name}", file=sys.stderr, flush=True)
+            variables = {"KUBECONFIG": cluster.kubeconfig, **_webhooks(parsed, cluster)}
+            status = await _run_command(parsed.command, variables, stop)
+    finally:
+        await cluster.stop()
+    return stop.status() or status
+
+
+def _webhooks(parsed: Parsed, cluster: AsyncCluster) -> dict[str, str]:
     """Where the command's webhook server is to listen, and with which certificate."""
-    if not (config.webhooks or config.crds):
+    if not (parsed.config.webhooks or parsed.config.crds):
         return {}
     found = cluster.webhooks
     return {"WEBHOOK_HOST": found.host, "WEBHOOK_PORT": str(found.port), "WEBHOOK_CERT_DIR": found.cert_dir}
 
 
-def _run(command: list[str], variables: dict[str, str]) -> int:
-    """`variables` are set in the command's environment."""
+async def _run_command(command: list[str], variables: dict[str, str], stop: StopSignals) -> int:
+    """`variables` are set in the command's environment. The signals that arrive meanwhile are the command's."""
     try:
-        child = subprocess.Popen(command, env={**os.environ, **variables})
+        child = subprocess.Popen(command, env={**os.environ, **variables})  # noqa: ASYNC220 - returns when it is executed
     except FileNotFoundError:
         return complain(f"there is no command {command[0]!r}", 127)
     except PermissionError:
         return complain(f"{command[0]!r} can't be executed", 126)
-    previous = {
-        number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    stop.pass_on = child.send_signal
     try:
-        status = child.wait()
+        status = await asyncio.to_thread(child.wait)
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    sys.stdout.flush()
+        stop.pass_on = None
     return status if status >= 0 else 128 - status

@@ -5,7 +5,6 @@ import gc
 import json
 import logging
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
@@ -15,13 +14,14 @@ from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.checks import check
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.flags import Parsed, parse
+from fakeapiserver.cli.stop_signals import StopSignals, started
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 after a signal, 1 when it can't start, 2 for a wrong command line."""
+    """0 after a signal, 1 when it can't start, 2 for a wrong command line, 128 + N for signal N while it starts or stops."""
     parsed = read_flags(arguments, "serve")
     if isinstance(parsed, int):
         return parsed
@@ -66,40 +66,36 @@ def configure_logging(verbosity: int) -> None:
 
 
 async def _serve(parsed: Parsed) -> int:
+    stop = StopSignals()
     if parsed.write_kubeconfig is not None:
-        return await _serve_with(parsed, parsed.write_kubeconfig)
+        return await _serve_with(parsed, parsed.write_kubeconfig, stop)
     with tempfile.TemporaryDirectory(prefix="fakeapiserver-") as folder:
-        return await _serve_with(parsed, Path(folder) / "kubeconfig")
+        return await _serve_with(parsed, Path(folder) / "kubeconfig", stop)
 
 
-async def _serve_with(parsed: Parsed, kubeconfig: Path) -> int:
+async def _serve_with(parsed: Parsed, kubeconfig: Path, stop: StopSignals) -> int:
     def announce(server: LocalServer) -> None:
         server.add_to_kubeconfig(kubeconfig)
         _announce(parsed, server, kubeconfig.absolute())
 
-    return await serve(parsed.config, announce, stop_on_signals())
+    was_ready = await serve(parsed.config, announce, stop)
+    return stop.status(1 if was_ready else 0)
 
 
-def stop_on_signals() -> asyncio.Event:
-    """Set by SIGINT and SIGTERM."""
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
-
-
-async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: asyncio.Event) -> int:
-    """Runs a server until `stop` is set; 0. OSError and ValueError when it can't start."""
+async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: asyncio.Event) -> bool:
+    """Runs a server until `stop` is set. Returns whether it was ready by then. Raises OSError or ValueError when it can't start."""
     server = LocalServer(config)
+    was_ready = False
     try:
-        await server.start()
-        on_ready(server)
-        gc.freeze()
-        gc.enable()
-        await stop.wait()
+        if await started(server.start(), stop):
+            on_ready(server)
+            was_ready = True
+            gc.freeze()
+            gc.enable()
+            await stop.wait()
     finally:
         await server.stop()
-    return 0
+    return was_ready
 
 
 def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path) -> None:

@@ -28,7 +28,7 @@ _HELP: Final = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status: 0 done; 1 could not start, or could not go on; 2 the command line is wrong; 128 + N
+    """Runs a command and returns its exit status: 0 done; 1 could not start, or could not go on; 2 the command line is wrong; 128 + N:
     signal N ended it before it was done.
 
     Without `arguments` it is the program itself, and ends it."""

@@ -168,10 +168,12 @@ async def first_of(*tasks: "asyncio.Future[None]") -> None:
     finally:
         for task in tasks:
             task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
+        await asyncio.wait(
+            tasks
+        )  # unlike gather it keeps the message of a cancellation, by which anyio recognizes its own
+    for task in tasks:
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            raise error
 
 
 async def streamed(request: Request, response: Response) -> Response:

@@ -16,11 +16,18 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, ResponseBroken, Scope, Send, parse_query
+from fakeapiserver.server.fixed_paths import CONTROL
 
 log = logging.getLogger(__name__)
 
 Handle = Callable[[Request], Awaitable[Response]]
 _PIECE: Final = 1 << 20
+# The page of the test control is open to everyone, since it is where browsers log in (docs_page.py).
+_DOCS: Final = f"/{CONTROL}/docs"
+_NO_UPGRADE: Final = (
+    "this ASGI server can't hand a connection over to another protocol than WebSocket: use a client that speaks WebSockets, "
+    "or run `fakeapiserver serve`"
+)
 _INTERNAL_ERROR: Final = "Internal error occurred: the server could not process the request; its log tells more"
 
 
@@ -39,14 +46,17 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = Request(
-            scope["method"], scope["path"], parse_query(scope["query_string"]), scope["headers"], receive, scope
-        )
+        path = scope["path"]
+        if root := scope.get("root_path"):
+            path = path.removeprefix(root.rstrip("/")) or "/"
+        request = Request(scope["method"], path, parse_query(scope["query_string"]), scope["headers"], receive, scope)
         response = await self._answer(request)
         if response.takeover is not None:
-            await send({"type": HIJACK, "status": response.status, "headers": response.headers})
-            await response.takeover(receive, send)
-            return
+            if HIJACK in scope.get("extensions", ()):
+                await send({"type": HIJACK, "status": response.status, "headers": response.headers})
+                await response.takeover(receive, send)
+                return
+            response = respond.refusal(request, status_error(501, "NotImplemented", _NO_UPGRADE))
         headers = [(b"audit-id", request.header(b"audit-id").encode("latin-1") or new_id()), *request.response_headers]
         if response.content_type:
             headers.append((b"content-type", response.content_type.encode()))
@@ -65,6 +75,8 @@ class Application:
 
     async def _answer(self, request: Request) -> Response:
         try:
+            if request.path == _DOCS and request.method in ("GET", "HEAD"):
+                return _docs()
             return await self._handle(request)
         except StatusError as error:
             return respond.refusal(request, error)
@@ -77,6 +89,13 @@ class Application:
         except Exception:
             log.exception("%s %r failed", request.method, request.path)
             return respond.status_response(request, status_error(500, "InternalError", _INTERNAL_ERROR).status)
+
+
+def _docs() -> Response:
+    from fakeapiserver.server.docs_page import PAGE
+
+    headers = [(name.lower().encode(), value.encode()) for name, value in PAGE.headers.items()]
+    return Response(200, PAGE.body, "text/html; charset=utf-8", headers, cache_control=b"")
 
 
 def _internal_error(request: Request, text: str) -> Response:
@@ -110,8 +129,8 @@ async def _stream(response: Response, receive: Receive, send: Send) -> None:
     finally:
         for task in (sending, gone):
             task.cancel()
-        results = await asyncio.gather(sending, gone, return_exceptions=True)
-    failure = results[0]
+        await asyncio.wait((sending, gone))
+    failure = None if sending.cancelled() else sending.exception()
     if isinstance(failure, Exception) and not isinstance(failure, ConnectionError):
         raise failure
 

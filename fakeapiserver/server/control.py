@@ -61,7 +61,9 @@ SnapshotId = Annotated[int, Path(ge=1)]
 
 def control(server: Controlled) -> FastAPI:
     """The application for one server; snapshots live as long as it does."""
-    app = FastAPI(title="fakeapiserver test control", docs_url=f"{PREFIX}/docs", openapi_url=f"{PREFIX}/openapi.json")
+    app = FastAPI(
+        title="fakeapiserver test control", docs_url=None, redoc_url=None, openapi_url=f"{PREFIX}/openapi.json"
+    )
     snapshots: dict[int, tuple[SnapshotTaken, Snapshot]] = {}
     numbers = itertools.count(1)
 

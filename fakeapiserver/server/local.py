@@ -70,10 +70,11 @@ class Certificates(Struct, frozen=True):
 
 class LocalServer:
     """Call order: construct, `await start()` in the event loop that serves, `await stop()`. OSError and ValueError have one clear
-    sentence for the user."""
+    sentence for the user. `listens`: whether it opens a port; without one, its requests come through `api.application` only."""
 
-    def __init__(self, config: Config, *, clock: Timers | None = None) -> None:
+    def __init__(self, config: Config, *, clock: Timers | None = None, listens: bool = True) -> None:
         self.config = config
+        self._listens = listens
         self.admin_token = secrets.token_urlsafe(24)
         self.clock = clock or AdjustableClock()
         self._certificates: Certificates | None = None
@@ -119,7 +120,15 @@ class LocalServer:
             from fakeapiserver.nodes import local_storage
 
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
-        context = server_context(certificates.serving.certificate, certificates.serving.key)
+        if self._listens:
+            await self._listen(api, certificates.serving)
+        if self.config.webhooks or self.config.crds:
+            await self._install(api)
+        await self._run_controllers(api)
+
+    async def _listen(self, api: APIServer, serving: KeyPair) -> None:
+        """Opens the HTTPS port. OSError with the reason if it can't be opened."""
+        context = server_context(serving.certificate, serving.key)
         api.client_authorities.subscribe(context.announce)
         self._server = Server(
             api.application,
@@ -133,9 +142,6 @@ class LocalServer:
         except OSError as error:
             raise OSError(_bind_problem(self.config, error)) from error
         api.address = self.url.removeprefix("https://")
-        if self.config.webhooks or self.config.crds:
-            await self._install(api)
-        await self._run_controllers(api)
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""

@@ -1,6 +1,7 @@
 """ASGI servers in a thread of the test's process, on a free port of 127.0.0.1."""
 
 import asyncio
+import http.client
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,15 @@ def _url(listener: socket.socket) -> str:
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
+def _answering(url: str) -> str:
+    """The URL, once the server answers there: two threads that import at the same time crash Python 3.11 under pytest."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection.request("GET", "/")
+    connection.getresponse().read()
+    connection.close()
+    return url
+
+
 @contextmanager
 def by_uvicorn(app: Any) -> Iterator[str]:
     """The base URL of `app` under uvicorn."""
@@ -33,7 +43,7 @@ def by_uvicorn(app: Any) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield _url(listener)
+            yield _answering(_url(listener))
         finally:
             server.should_exit = True
             thread.join()
@@ -57,7 +67,7 @@ def by_hypercorn(app: Any) -> Iterator[str]:
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
     thread.start()
     try:
-        yield url
+        yield _answering(url)
     finally:
         loop.call_soon_threadsafe(stopped.set)
         thread.join()

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
@@ -312,9 +314,9 @@ def test_an_outer_application_starts_and_stops_it(app: APIServerApp) -> None:
     outer = FastAPI(lifespan=lifespan)
     outer.mount("/cluster", app)
     with TestClient(outer) as client:
-        assert app.server.server is not None
+        assert app.state.cluster.table is not None
         assert client.get("/cluster/healthz").text == "ok"
-    assert app.server.server is None
+    assert app.state.cluster.table is None
 
 
 def test_the_users_lifespan_runs_within_the_servers() -> None:
@@ -322,9 +324,9 @@ def test_the_users_lifespan_runs_within_the_servers() -> None:
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[dict[str, str]]:
-        seen.append(("begin", app.server.server is not None))
+        seen.append(("begin", app.state.cluster.table is not None))
         yield {"who": "me"}
-        seen.append(("end", app.server.server is not None))
+        seen.append(("end", app.state.cluster.table is not None))
 
     app = create_app(controllers=(), lifespan=lifespan)
 
@@ -381,6 +383,38 @@ def test_controllers_and_nodes_run() -> None:
         assert client.post("/api/v1/namespaces/default/pods", json=pod).status_code == 201
         client.post("/fakeapiserver/settle")
         assert client.get("/api/v1/namespaces/default/pods/p").json()["status"]["phase"] == "Running"
+
+
+def test_routes_of_the_user_drive_the_cluster() -> None:
+    app = create_app(controllers=())
+
+    @app.post("/tomorrow")
+    async def tomorrow(request: Request) -> None:
+        await request.app.state.cluster.clock.advance("24h")
+
+    with admin(app) as client:
+        before = client.get("/fakeapiserver/clock").json()["now"]
+        assert client.post("/tomorrow").status_code == 200
+        assert client.get("/fakeapiserver/clock").json()["now"][:10] > before[:10]
+
+
+def test_a_cluster_without_a_port_says_how_to_get_a_kubeconfig(app: APIServerApp, client: TestClient) -> None:
+    with pytest.raises(ValueError, match=r"no port of its own: use app\.kubeconfig\(url\)"):
+        app.state.cluster.user("jane")
+    config = app.kubeconfig("http://127.0.0.1:8000")
+    assert config["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:8000"}
+    assert config["users"][0]["user"] == {"token": app.token}
+
+
+def test_the_cluster_can_listen_as_well() -> None:
+    app = create_app(controllers=(), port=0)
+    with admin(app) as client:
+        cluster = app.state.cluster
+        context = ssl.create_default_context(cadata=cluster.ca.decode())
+        client.post(CONFIG_MAPS, json=config_map("a"))
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+        assert httpx.get(f"{cluster.url}{CONFIG_MAPS}/a", headers=headers, verify=context).status_code == 200
+        assert Path(cluster.kubeconfig).exists()
 
 
 # ------------------------------------------------------------------------- wrong options

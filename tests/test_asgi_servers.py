@@ -161,7 +161,7 @@ def pod(server: str) -> Iterator[tuple[str, APIServerApp]]:
     with SERVERS[server](app) as url:
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {app.token}"}, timeout=TIME_OUT) as client:
             client.post("/fakeapiserver/settle")
-            client.post("/fakeapiserver/scripts", json={"name": "p", "exec": [{"command": ["id"], "stdout": "me\n"}]})
+            client.post("/fakeapiserver/scripts", json={"name": "p", "exec": {"id": "me\n"}})
             spec = {"containers": [{"name": "c", "image": "i"}]}
             client.post("/api/v1/namespaces/default/pods", json={"metadata": {"name": "p"}, "spec": spec})
             client.post("/fakeapiserver/settle")

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, Self, Unpack, get_args
 
 from fastapi import FastAPI
 from fastapi.params import Depends
@@ -17,9 +17,9 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.asgi.dependencies import Guarded
 from fakeapiserver.asgi.documents import Documents
-from fakeapiserver.asgi.hosting import Anonymous, HostedServer
+from fakeapiserver.asgi.hosting import Anonymous, HostedCluster, HostedServer
 from fakeapiserver.asgi.routes import KubernetesRoutes
-from fakeapiserver.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions, config_of
 from fakeapiserver.server.authentication import check_options
 from fakeapiserver.server.docs_page import PAGE
 from fakeapiserver.transport import kubeconfig
@@ -33,20 +33,19 @@ def create_app(
     *,
     anonymous: Anonymous = "user",
     token: str | None = None,
-    port: int | None = None,
     dependencies: Sequence[Depends] = (),
     middleware: Sequence[Middleware] = (),
     lifespan: Lifespan | None = None,
-    **options: Any,
+    **options: Unpack[ClusterOptions],
 ) -> "APIServerApp":
     """Makes a FastAPI application that is a Kubernetes API server.
 
     - `anonymous`: who a request without credentials comes from. `user` (the default): the user system:anonymous, who may do what RBAC
       grants to this user. `admin`: the admin, who may do everything. `refused`: nobody; such requests get 401.
     - `token`: the admin's bearer token; by default a random one, `app.token`.
-    - `port`: an HTTPS port that the cluster opens as well, 0 for a free one; by default it opens none.
     - `dependencies`, `middleware`, `lifespan`: FastAPI's. Dependencies are solved for Kubernetes requests, too.
-    - all other options are those of `Cluster`: `nodes=3`, `crds="config/crd"`, `controllers=()` ...
+    - all other options are those of `Cluster`: `nodes=3`, `crds="config/crd"`, `controllers=()` ... `port` opens an HTTPS port as well,
+      0 a free one; without it, only the ASGI server listens.
 
     Raises TypeError for an unknown option and ValueError with one sentence for a wrong value.
     """
@@ -56,18 +55,19 @@ def create_app(
         raise ValueError(
             "token: a bearer token consists of printable ASCII characters without spaces, and is not empty"
         )
-    config = Cluster(port=port or 0, **options)._config
+    config = config_of(options)
     config.anonymous_auth = anonymous != "refused"
     check_options(config)
     table = ResourceTable(scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config))
-    server = HostedServer(
-        config, token=token or secrets.token_urlsafe(24), anonymous=anonymous, table=table, listens=port is not None
-    )
-    return APIServerApp(server, dependencies=dependencies, middleware=middleware, lifespan=lifespan)
+    cluster = HostedCluster(config, token or secrets.token_urlsafe(24), listens="port" in options)
+    server = HostedServer(cluster, anonymous)
+    return APIServerApp(server, table, dependencies=dependencies, middleware=middleware, lifespan=lifespan)
 
 
 class APIServerApp(FastAPI):
     """A FastAPI application that is a Kubernetes API server; `create_app` makes it.
+
+    `app.state.cluster` is its AsyncCluster.
 
     It starts with the lifespan of the ASGI server that runs it, or else with the first request. Routes that you add go before the
     server's own paths (`/version`, `/healthz` ...), but not before paths of resources (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
@@ -76,6 +76,7 @@ class APIServerApp(FastAPI):
     def __init__(
         self,
         server: HostedServer,
+        table: ResourceTable,
         *,
         dependencies: Sequence[Depends],
         middleware: Sequence[Middleware],
@@ -92,18 +93,24 @@ class APIServerApp(FastAPI):
             middleware=middleware,
             lifespan=_around(server, lifespan),
         )
-        self.server = server
+        self._server = server
+        self._table = table
+        self.state.cluster = server.cluster
         endpoint = Guarded(server, dependencies, self) if dependencies else server
-        self.kubernetes = KubernetesRoutes(lambda: server.table, endpoint)
+        self.kubernetes = KubernetesRoutes(self._served, endpoint)
         self.router.routes.insert(0, self.kubernetes)
         self.router.default = endpoint
         self._documents = Documents()
         self.add_route("/docs", _docs, include_in_schema=False)
 
+    def _served(self) -> ResourceTable:
+        """What is served: before the start, the built-in resources."""
+        return self._server.cluster.table or self._table
+
     @property
     def token(self) -> str:
         """The admin's bearer token."""
-        return self.server.token
+        return self._server.cluster.token
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -112,17 +119,17 @@ class APIServerApp(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document of the Kubernetes operations and of all other routes."""
-        return self._documents.merged(super().openapi(), self.server.table)
+        return self._documents.merged(super().openapi(), self._served())
 
     async def start(self) -> Self:
         """Starts storage and controllers, as the lifespan does. For applications that are mounted into others, whose lifespan Starlette
         doesn't run; without it, the first request starts them."""
-        await self.server.start()
+        await self._server.start()
         return self
 
     async def stop(self) -> None:
         """Ends what `start`, the lifespan or the first request has started. Everything stored is gone."""
-        await self.server.stop()
+        await self._server.stop()
 
     def kubeconfig(self, url: str) -> dict[str, Any]:
         """A kubeconfig for the admin, with the token. `url` is where clients reach this application: `http://127.0.0.1:8000`.

@@ -4,93 +4,119 @@ The handler chain is the server's own `Application` (server/app.py), the same ob
 """
 
 import asyncio
+from pathlib import Path
 from typing import Final, Literal
 
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.asgi import websockets
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Receive, Scope, Send
-from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.cluster.async_cluster import AsyncCluster
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Receive, Scope, Send
 from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import ADMIN, LocalServer
 
 Anonymous = Literal["user", "admin", "refused"]
 
 _ADMIN: Final = UserInfo(ADMIN, groups=(MASTERS, "system:authenticated"))
+_NO_PORT: Final = "this cluster has no port of its own: use app.kubeconfig(url) with the URL of the ASGI server, or create_app(port=0)"
+_OTHER_LOOP: Final = (
+    "this application was started in another event loop: let one event loop run its start and all its requests, with TestClient as "
+    "`with TestClient(app) as client:`"
+)
 _WEBSOCKET_TOKEN: Final = b"base64url.bearer.authorization.k8s.io."
 
 
-class HostedServer:
-    """An ASGI application. It starts with `start`, or with the first request, and belongs to the event loop in which it started.
+class HostedCluster(AsyncCluster):
+    """The cluster of an application: `app.state.cluster`. Without a port of its own it writes no kubeconfigs, because it doesn't know where
+    the ASGI server listens; `app.kubeconfig(url)` makes one."""
 
-    `table` is what is served: the built-in resources until it starts, then also those of definitions."""
-
-    def __init__(
-        self, config: Config, *, token: str, anonymous: Anonymous, table: ResourceTable, listens: bool = False
-    ) -> None:
-        self.config = config
-        self.listens = listens
-        self.token = token
-        self.server: LocalServer | None = None
-        self._anonymous = anonymous
-        self._table = table
-        self._starting: asyncio.Task[APIServer] | None = None
+    def __init__(self, config: Config, token: str, *, listens: bool) -> None:
+        super().__init__()
+        self._config = config
+        self._token = token
+        self._listens = listens
 
     @property
-    def table(self) -> ResourceTable:
-        api = self.server.api if self.server is not None else None
-        return api.table if api is not None else self._table
+    def token(self) -> str:
+        """The admin's bearer token, which is known before the cluster runs."""
+        return self._token
 
-    async def start(self) -> APIServer:
-        """Starts storage and controllers, or waits for a start that has begun. OSError and ValueError have one sentence."""
+    @property
+    def url(self) -> str:
+        """`https://127.0.0.1:PORT` of the cluster's own port. ValueError if it has none."""
+        self._require_port()
+        return super().url
+
+    async def write_kubeconfig(self, path: Path) -> None:
+        """Writes a kubeconfig for the cluster's own port, with mode 0600. ValueError if it has none."""
+        self._require_port()
+        await super().write_kubeconfig(path)
+
+    @property
+    def table(self) -> ResourceTable | None:
+        """What is served; None if the cluster isn't running."""
+        return self._api.table if self._local is not None and self._local.api is not None else None
+
+    @property
+    def application(self) -> ASGIApplication:
+        """The handler chain of the running cluster."""
+        return self._api.application
+
+    def _new_server(self) -> LocalServer:
+        server = LocalServer(self._config, listens=self._listens)
+        server.admin_token = self._token
+        return server
+
+    def _require_folder(self) -> str:
+        self._require_port()
+        return super()._require_folder()
+
+    def _require_port(self) -> None:
+        if not self._listens:
+            raise ValueError(_NO_PORT)
+
+
+class HostedServer:
+    """An ASGI application. It starts with `start`, or with the first request, and belongs to the event loop in which it started."""
+
+    def __init__(self, cluster: HostedCluster, anonymous: Anonymous) -> None:
+        self.cluster = cluster
+        self._anonymous = anonymous
+        self._starting: asyncio.Task[HostedCluster] | None = None
+
+    async def start(self) -> None:
+        """Starts storage and controllers, or waits for a start that has begun. OSError and ValueError have one sentence; RuntimeError in
+        another event loop than that of the start."""
         loop = asyncio.get_running_loop()
         if self._starting is None:
-            self._starting = loop.create_task(self._start())
+            self._starting = loop.create_task(self.cluster.start())
         elif self._starting.get_loop() is not loop:
-            raise RuntimeError(
-                "this application was started in another event loop: let one event loop run its start and all its requests, "
-                "with TestClient as `with TestClient(app) as client:`"
-            )
+            raise RuntimeError(_OTHER_LOOP)
         try:
-            return await asyncio.shield(self._starting)
+            await asyncio.shield(self._starting)
         except (OSError, ValueError):
             self._starting = None
             raise
 
-    async def _start(self) -> APIServer:
-        server = LocalServer(self.config, listens=self.listens)
-        server.admin_token = self.token
-        try:
-            await server.start()
-        except BaseException:
-            await server.stop()
-            raise
-        self.server = server
-        assert server.api is not None
-        return server.api
-
     async def stop(self) -> None:
         """Ends watches and controllers. What was stored is gone; a second call does nothing."""
         starting, self._starting = self._starting, None
-        if starting is None:
-            return
-        await asyncio.wait((starting,))
-        server, self.server = self.server, None
-        if server is not None:
-            await server.stop()
+        if starting is not None:
+            await asyncio.wait((starting,))
+            await self.cluster.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        api = await self.start()
+        await self.start()
         headers = [*map(tuple, scope["headers"])]
         scope = {**scope, "headers": headers}
         if self._anonymous == "admin" and not _has_credentials(headers):
             scope[IN_PROCESS_USER] = _ADMIN
         try:
             if scope["type"] == "websocket":
-                await websockets.serve(api.application, scope, receive, send)
+                await websockets.serve(self.cluster.application, scope, receive, send)
             else:
-                await api.application(scope, receive, send)
+                await self.cluster.application(scope, receive, send)
         except ConnectionError:
             return  # the client has disconnected
 

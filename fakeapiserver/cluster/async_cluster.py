@@ -196,10 +196,11 @@ class AsyncCluster(AsyncVerbs, Configured):
         if self._local is not None:
             raise ValueError("this cluster is running already: make another Cluster() for a second one")
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix="fakeapiserver-")
-            self._local = LocalServer(self._config)
+            self._local = self._new_server()
             await self._local.start()
-            self._local.write_kubeconfig(Path(self.kubeconfig))
+            if self._local.listens:
+                self._folder = tempfile.TemporaryDirectory(prefix="fakeapiserver-")
+                self._local.write_kubeconfig(Path(self.kubeconfig))
             if self._objects:
                 await self._apply_objects()
         except BaseException:
@@ -223,6 +224,9 @@ class AsyncCluster(AsyncVerbs, Configured):
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+
+    def _new_server(self) -> LocalServer:
+        return LocalServer(self._config)
 
     async def __aenter__(self) -> Self:
         return await self.start()

@@ -2,10 +2,11 @@
 
 import asyncio
 import inspect
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -113,9 +114,11 @@ class ContainerBehaviour(Struct, frozen=True):
     - usage: what it uses of its node's resources (cpu, memory, ephemeral-storage, pids), for evictions and the node's statistics.
     - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of restarts that returns
       either.
-    - exec: a function, or a table from commands (words joined by blanks) to what they print; "" is for all other commands.
+    - exec: a function, what every command prints, or a table from commands (words joined by blanks) to what they print; "" is for all
+      other commands. What a command prints is a text or an Output.
     - attach: a function; None: the client sees the log, and its input is echoed.
-    - ports: what answers at each port of the pod; 0 is for all other ports.
+    - ports: what answers at each port of the pod; 0 is for all other ports. A text `HOST:PORT` is the address of a server, any other text
+      is the answer.
     """
 
     starts_after: float = 0.0
@@ -168,6 +171,41 @@ class _Rule(Struct, frozen=True):
         )
 
 
+# A server's address: a name, an IPv4 address or an IPv6 address in brackets, and a port.
+_ADDRESS: Final = re.compile(r"([A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+
+
+def _commands(table: Any) -> Command | Mapping[str, Output]:
+    """`exec` of a script, in the forms that Python and HTTP share. ValueError for any other form."""
+    if callable(table):
+        return cast("Command", table)
+    if not isinstance(table, Mapping):
+        return {"": _output(table)}
+    return {command: _output(output) for command, output in table.items()}
+
+
+def _output(output: Any) -> Output:
+    """A text, an Output or its fields."""
+    if isinstance(output, str | bytes):
+        return Output(output)
+    if isinstance(output, Mapping) and output.keys() <= set(Output.__struct_fields__):
+        return Output(**output)
+    if not isinstance(output, Output):
+        raise ValueError(f"exec: {output!r} is neither a function, a text nor an Output(stdout, stderr, exit_code)")
+    return output
+
+
+def _port(answer: Any) -> Port:
+    """A text that is no address, and the table {"answer": text}, are what the port answers."""
+    if isinstance(answer, str):
+        return answer if _ADDRESS.fullmatch(answer) else answer.encode()
+    if isinstance(answer, Mapping) and answer.keys() == {"answer"}:
+        return str(answer["answer"]).encode()
+    if not (isinstance(answer, bytes) or callable(answer)):
+        raise ValueError(f'ports: {answer!r} is neither "HOST:PORT", an answer nor a function')
+    return cast("Port", answer)
+
+
 class Behaviours:
     """The scripts of a cluster. Each that matches a container sets the fields that it names; later ones override earlier ones.
 
@@ -185,6 +223,10 @@ class Behaviours:
         """Sets fields of ContainerBehaviour for containers called `container`, in pods called `name` in `namespace` whose labels match
         `selector`; what is left empty matches any. ValueError for an invalid selector or value, TypeError for an unknown field."""
         replace(_RUNS, **changes)
+        if "exec" in changes:
+            changes["exec"] = _commands(changes["exec"])
+        if "ports" in changes:
+            changes["ports"] = {int(port): _port(answer) for port, answer in changes["ports"].items()}
         if any(inspect.iscoroutinefunction(changes.get(name)) for name in ("exec", "attach")):
             raise ValueError("exec and attach take plain functions: they run in a thread of their own")
         if unknown := set(changes.get("probes", ())) - {"startup", "readiness", "liveness"}:

@@ -12,7 +12,7 @@ from fastapi import FastAPI, HTTPException, Path
 from pydantic import BaseModel, Field
 
 from fakeapiserver.server import control_controllers, control_metrics
-from fakeapiserver.server.control_controllers import PREFIX
+from fakeapiserver.server.control_errors import PREFIX, Body, control_application
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
@@ -44,7 +44,7 @@ class SnapshotTaken(BaseModel):
     revision: int = Field(description="The resourceVersion at which it was taken")
 
 
-class Compaction(BaseModel):
+class Compaction(Body):
     """What is forgotten: the history up to `revision`, by default all of it."""
 
     revision: int | None = Field(default=None, ge=1)
@@ -61,9 +61,7 @@ SnapshotId = Annotated[int, Path(ge=1)]
 
 def control(server: Controlled) -> FastAPI:
     """The application for one server; snapshots live as long as it does."""
-    app = FastAPI(
-        title="fakeapiserver test control", docs_url=None, redoc_url=None, openapi_url=f"{PREFIX}/openapi.json"
-    )
+    app = control_application("fakeapiserver test control")
     snapshots: dict[int, tuple[SnapshotTaken, Snapshot]] = {}
     numbers = itertools.count(1)
 

@@ -4,20 +4,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
+from pydantic import BaseModel, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import AdjustableClock, Clock
-from fakeapiserver.server.fixed_paths import CONTROL
+from fakeapiserver.server.control_errors import PREFIX, Body, control_application
+from fakeapiserver.server.docs_page import PAGE
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
 
-PREFIX: Final = f"/{CONTROL}"
 _LONGEST_SETTLE: Final = 600.0  # seconds
+# Fields of a script for which None says nothing in Python; null leaves them out.
+_PLAIN: Final = (
+    "admission_error", "exec", "exit_codes", "log", "message", "ports", "probes", "pull_error", "resize_error", "resize_infeasible",
+    "resizes_after", "starts_after", "stop_exit_code", "stops_after", "usage",
+)  # fmt: skip
 
 
 class Controlled(Protocol):
@@ -43,7 +49,7 @@ class ControllerState(BaseModel):
     failure: str = Field(default="", description="What ended it, though it should run")
 
 
-class ControllerMode(BaseModel):
+class ControllerMode(Body):
     """What a controller is to do from now on."""
 
     mode: Literal["run", "step", "off"]
@@ -68,7 +74,7 @@ class Time(BaseModel):
     stopped: bool
 
 
-class TimeChange(BaseModel):
+class TimeChange(Body):
     """What is to become of the clock: first it is stopped or started, then moved on."""
 
     stopped: bool | None = None
@@ -84,51 +90,41 @@ class SimulatedNode(BaseModel):
     runs: bool
 
 
-class NodeChange(BaseModel):
+class NodeChange(Body):
     """Whether the node's plug is in."""
 
     runs: bool
 
 
-class NodePressure(BaseModel):
+class NodePressure(Body):
     """What a node runs low of, and how many pods are evicted until it doesn't any more; none: until it is relieved."""
 
     resource: Literal["memory", "ephemeral-storage", "pids"]
     evicts: int | None = Field(default=None, ge=1)
 
 
-class NodeShutdown(BaseModel):
+class NodeShutdown(Body):
     """The seconds that pods have, and the part of them that is critical pods'."""
 
     grace: float = Field(default=30.0, ge=0)
     critical_grace: float = Field(default=10.0, ge=0)
 
 
-class LogLine(BaseModel):
-    """What a container prints so many seconds after its start."""
+class CommandOutput(Body):
+    """What a command prints, and its exit code."""
 
-    after: float = Field(ge=0)
-    text: str
-
-
-class CommandOutput(BaseModel):
-    """What a command prints, and how it ends. Without words: any command that isn't named."""
-
-    command: list[str] = []
     stdout: str = ""
     stderr: str = ""
     exit_code: int = Field(default=0, ge=0, le=255)
 
 
-class PodPort(BaseModel):
-    """Who answers at a port of a pod (0: at any other): always the same, once something was said, or whoever listens at host:port."""
+class PortAnswer(Body):
+    """A port that always sends the same, once the client has sent something."""
 
-    port: int = Field(ge=0, le=65535)
-    answer: str = ""
-    connect: str = Field(default="", pattern=r"^(.*:[0-9]{1,5})?$")
+    answer: str
 
 
-class FailingProbe(BaseModel):
+class FailingProbe(Body):
     """From `after` until `until` (seconds after the container's start), no more than so many times."""
 
     after: float = Field(default=0.0, ge=0)
@@ -137,14 +133,14 @@ class FailingProbe(BaseModel):
     message: str = Field(default="", description="Nothing: what a probe of its kind says")
 
 
-class LifecycleHook(BaseModel):
+class LifecycleHook(Body):
     """It takes so many seconds, and fails where it has an error."""
 
     seconds: float = Field(default=0.0, ge=0)
     error: str = ""
 
 
-class Script(BaseModel):
+class Script(Body):
     """What containers do: of pods in `namespace`, called `name`, selected by `selector`, of containers called `container`; what isn't
     said is any. Of several scripts that match, the last one that says something counts. Times in seconds."""
 
@@ -157,8 +153,7 @@ class Script(BaseModel):
     runs_for: float | None = Field(default=None, ge=0, description="Until it ends by itself")
     exit_codes: list[int] | None = Field(default=None, min_length=1, description="Of the first run, the second ...")
     message: str | None = Field(default=None, description="The termination message")
-    ready_after: float | None = Field(default=None, ge=0)
-    never_ready: bool = False
+    ready_after: float | None = Field(default=None, ge=0, description="When it becomes ready; null: never")
     started_after: float | None = Field(default=None, ge=0, description="When its startup probe says yes")
     unhealthy_after: float | None = Field(default=None, ge=0, description="When its liveness probe begins to say no")
     probes: dict[Literal["startup", "readiness", "liveness"], FailingProbe] | None = Field(
@@ -173,29 +168,39 @@ class Script(BaseModel):
     resize_infeasible: str | None = None
     admission_error: str | None = Field(default=None, description="The node refuses the pod, with this message")
     usage: dict[str, str] | None = Field(default=None, description="memory, ephemeral-storage, pids: for evictions")
-    log: str | list[LogLine] | None = Field(default=None, description="What it prints; text: at its start")
-    exec: list[CommandOutput] | None = None
-    ports: list[PodPort] | None = None
+    log: str | list[tuple[float, str]] | None = Field(
+        default=None, description="What it prints: a text at its start, or pairs of seconds after its start and a line"
+    )
+    exec: str | dict[str, str | CommandOutput] | None = Field(
+        default=None,
+        description='What commands print, by their words joined by blanks; "" and a mere text are for all commands',
+    )
+    ports: dict[Annotated[int, Field(ge=0, le=65535)], str | PortAnswer] | None = Field(
+        default=None,
+        description="What answers at a port (0: at any other): a server at HOST:PORT, or any other text, which is sent as the answer",
+    )
+    attach: None = Field(default=None, description="A function, in Python only")
+
+    @field_validator("attach", mode="before")
+    @classmethod
+    def _only_in_python(cls, _: object) -> None:
+        text = "attach is a function, which only a test in Python can give: cluster.nodes.script(attach=function)"
+        raise PydanticCustomError("only_in_python", text)
 
     def changes(self) -> dict[str, Any]:
-        """As Behaviours.add takes them."""
-        from fakeapiserver.nodes.behaviour import Failing, Hook, Output
+        """As Behaviours.add takes them. null is None, as in Python."""
+        from fakeapiserver.nodes.behaviour import Failing, Hook
 
-        said = self.model_dump(exclude_none=True, exclude={"never_ready"})
-        if self.never_ready:
-            said["ready_after"] = None
-        if isinstance(self.log, list):
-            said["log"] = [(line.after, line.text) for line in self.log]
-        if self.exec is not None:
-            said["exec"] = {" ".join(one.command): Output(one.stdout, one.stderr, one.exit_code) for one in self.exec}
-        if self.probes is not None:
-            said["probes"] = {kind: Failing(**failing.model_dump()) for kind, failing in self.probes.items()}
+        changes = self.model_dump(exclude_unset=True)
+        for name in _PLAIN:
+            if changes.get(name, ...) is None:
+                del changes[name]
+        if "probes" in changes:
+            changes["probes"] = {kind: Failing(**failing) for kind, failing in changes["probes"].items()}
         for name in ("pre_stop", "post_start"):
-            if name in said:
-                said[name] = Hook(**said[name])
-        if self.ports is not None:
-            said["ports"] = {one.port: one.connect or one.answer.encode() for one in self.ports}
-        return said
+            if changes.get(name) is not None:
+                changes[name] = Hook(**changes[name])
+        return changes
 
 
 @contextmanager
@@ -299,8 +304,13 @@ def router(server: Controlled) -> APIRouter:
 
 def nodes_control(simulation: "Simulation") -> FastAPI:
     """An application that is about simulated nodes only."""
-    app = FastAPI(title="simulated nodes", docs_url=f"{PREFIX}/docs", openapi_url=f"{PREFIX}/openapi.json")
+    app = control_application("simulated nodes")
     app.include_router(_nodes(lambda: simulation), prefix=PREFIX)
+
+    @app.get(f"{PREFIX}/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return Response(PAGE.body, headers=PAGE.headers, media_type="text/html")
+
     return app
 
 
@@ -338,7 +348,7 @@ def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
         with refused():
             simulation().shut_down(name, shutdown.grace, shutdown.critical_grace)
 
-    @found.post("/scripts", status_code=201)
+    @found.post("/scripts", status_code=201, response_model_exclude_unset=True)
     async def add_script(script: Script) -> Script:
         """Says what containers do, of pods that are there already too."""
         with refused():

@@ -3,9 +3,10 @@
 from typing import Annotated, Protocol
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from fakeapiserver.server.control_controllers import refused
+from fakeapiserver.server.control_errors import Body
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 
 Amount = Annotated[str | int | float, Field(description="A quantity, such as 250m, 64Mi, 3")]
@@ -20,13 +21,13 @@ class Controlled(Protocol):
     def metrics_apis(self) -> MetricsAPIs: ...
 
 
-class Served(BaseModel):
+class Served(Body):
     """Which metrics APIs there are: resource (metrics.k8s.io), custom, external; `*` is all."""
 
     served: list[str]
 
 
-class PodUsage(BaseModel):
+class PodUsage(Body):
     """What each of these pods uses; in all, or in one container. Of what is said of a pod, the last word counts."""
 
     namespace: str = ""
@@ -37,7 +38,7 @@ class PodUsage(BaseModel):
     missing: bool = Field(default=False, description="Nothing is known of them")
 
 
-class NodeUsage(BaseModel):
+class NodeUsage(Body):
     """What each of these nodes uses; else it is what their pods do, and a little."""
 
     name: Name = ""
@@ -46,7 +47,7 @@ class NodeUsage(BaseModel):
     missing: bool = Field(default=False, description="Nothing is known of them")
 
 
-class CustomMetric(BaseModel):
+class CustomMetric(Body):
     """A metric of objects: of pods, or of an object that is named. null: they have it no more."""
 
     metric: str
@@ -58,7 +59,7 @@ class CustomMetric(BaseModel):
     labels: dict[str, str] = Field(default_factory=dict, description="That tell series of the metric apart")
 
 
-class ExternalMetric(BaseModel):
+class ExternalMetric(Body):
     """A series of a metric that has nothing to do with the cluster. null: it is there no more."""
 
     metric: str

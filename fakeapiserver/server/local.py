@@ -74,7 +74,7 @@ class LocalServer:
 
     def __init__(self, config: Config, *, clock: Timers | None = None, listens: bool = True) -> None:
         self.config = config
-        self._listens = listens
+        self.listens = listens
         self.admin_token = secrets.token_urlsafe(24)
         self.clock = clock or AdjustableClock()
         self._certificates: Certificates | None = None
@@ -120,7 +120,7 @@ class LocalServer:
             from fakeapiserver.nodes import local_storage
 
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
-        if self._listens:
+        if self.listens:
             await self._listen(api, certificates.serving)
         if self.config.webhooks or self.config.crds:
             await self._install(api)

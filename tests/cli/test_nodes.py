@@ -112,7 +112,7 @@ def test_the_server_asks_their_kubelets() -> None:
         synchronous.connect(cluster.kubeconfig) as client,
     ):
         asyncio.run(_pod(cluster.kubeconfig, "running"))
-        script = {"log": "one\ntwo\n", "exec": [{"command": ["fail"], "stderr": "no", "exit_code": 3}]}
+        script = {"log": "one\ntwo\n", "exec": {"fail": {"stderr": "no", "exit_code": 3}}}
         request = urllib.request.Request(
             f"http://127.0.0.1:{control}/fakeapiserver/scripts",
             json.dumps(script).encode(),

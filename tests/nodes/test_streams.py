@@ -543,9 +543,9 @@ def test_scripts_come_over_http(cluster: Cluster, client: synchronous.Client) ->
     script = {
         "name": "scripted",
         "container": "second",
-        "log": [{"after": 0, "text": "first"}, {"after": 1e9, "text": "much later"}],
-        "exec": [{"command": ["id", "-u"], "stdout": "0\n"}, {"stderr": "no", "exit_code": 126}],
-        "ports": [{"port": 99, "answer": "pong"}],
+        "log": [[0, "first"], [1e9, "much later"]],
+        "exec": {"id -u": "0\n", "": {"stderr": "no", "exit_code": 126}},
+        "ports": {"99": "pong"},
     }
     client.request("POST", "/fakeapiserver/scripts", body=script)
     assert b"".join(client.logs("scripted", container="second")) == b"first\n"

@@ -1,12 +1,20 @@
 """The test control as a test in any language uses it: plain HTTP below /fakeapiserver/."""
 
+import http.client
 import json
+import re
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.nodes.behaviour import Behaviours, ContainerBehaviour, Output
+from fakeapiserver.server.control_controllers import Script
 from tests.plain_client import Client
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -94,6 +102,9 @@ def revision(client: Client) -> str:
     [
         ("GET", "/fakeapiserver/docs", None, None, 200),
         ("GET", "/fakeapiserver/openapi.json", None, None, 200),
+        ("GET", "/fakeapiserver/docs", None, "", 200),  # where browsers log in
+        ("POST", "/fakeapiserver/docs", None, "", 403),
+        ("GET", "/fakeapiserver/openapi.json", None, "", 403),
         ("GET", "/fakeapiserver/state", None, "", 403),
         ("GET", "/fakeapiserver/state", None, "wrong", 401),
         ("GET", "/fakeapiserver/nothing", None, None, 404),
@@ -135,6 +146,7 @@ def test_the_path_is_not_listed_among_upstreams(client: Client) -> None:
         ("PUT", "controllers/deployment", {"mode": "fly"}, 422),
         ("PUT", "controllers/deployment", {}, 422),
         ("PUT", "controllers/deployment", [], 422),
+        ("PUT", "controllers/deployment", {"mode": "run", "more": 1}, 400),
         ("POST", "controllers/deployment/step", None, 400),  # it runs by itself
         ("PUT", "clock", {"advance": "-5s"}, 400),
         ("PUT", "clock", {"advance": "soon"}, 400),
@@ -146,3 +158,148 @@ def test_what_can_not_be_asked_for_is_refused(
     client: Client, method: str, path: str, body: dict[str, Any] | None, status: int
 ) -> None:
     assert client.status(method, f"/fakeapiserver/{path}", body) == status
+
+
+# ------------------------------------------------------------------ bodies and errors, as kubectl sends and shows them
+
+
+def refusal(cluster: Cluster, method: str, path: str, body: bytes, **headers: str) -> Any:
+    """The Status that a request gets; its body has no Content-Type unless `headers` name one."""
+    url = cluster.url.removeprefix("https://")
+    connection = http.client.HTTPSConnection(url, context=ssl.create_default_context(cadata=cluster.ca.decode()))
+    with closing(connection):
+        connection.request(method, path, body, {"Authorization": f"Bearer {cluster.token}", **headers})
+        answer = connection.getresponse()
+        status = json.loads(answer.read())
+    assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
+    assert status["code"] == answer.status
+    return status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "reason", "message"),
+    [
+        ("GET", "nothing", "", 404, "NotFound", "there is no /fakeapiserver/nothing: /fakeapiserver/docs lists the paths"),
+        ("GET", "", "", 404, "NotFound", "there is no /fakeapiserver/: /fakeapiserver/docs lists the paths"),
+        ("DELETE", "snapshots/99", "", 404, "NotFound", "there is no snapshot 99"),
+        ("DELETE", "state", "", 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+        ("POST", "settle?timeout=0s", "", 400, "BadRequest", "timeout is a duration of more than nothing and 10m at most, not 0s"),
+        ("PUT", "clock", "{", 400, "BadRequest", "the body is not JSON: "),
+        ("PUT", "clock", "", 422, "Invalid", "the request is invalid: body: Field required"),
+        (
+            "PUT",
+            "clock",
+            '{"advence": "3s"}',
+            400,
+            "BadRequest",
+            'unknown field "advence": the fields of TimeChange are stopped, advance',
+        ),
+        (
+            "POST",
+            "scripts",
+            '{"exec": {"id": {"out": "me"}}}',
+            400,
+            "BadRequest",
+            'exec.id: unknown field "out": the fields of CommandOutput are stdout, stderr, exit_code',
+        ),
+        ("POST", "scripts", '{"attach": "sh"}', 400, "BadRequest", "attach: attach is a function, which only a test in Python can give"),
+        (
+            "PUT",
+            "controllers/job-controller",
+            '{"mode": "fly"}',
+            422,
+            "Invalid",
+            "the request is invalid: mode: Input should be 'run', 'step' or 'off', found 'fly'",
+        ),
+        ("POST", "scripts", '{"exec": [1]}', 422, "Invalid", "the request is invalid: exec: Input should be a valid dictionary, found [1]"),
+        ("POST", "scripts", '{"exit_codes": [0, "x"]}', 422, "Invalid", "the request is invalid: exit_codes[1]: "),
+    ],
+)  # fmt: skip
+def test_errors_are_statuses(
+    cluster: Cluster, method: str, path: str, body: str, code: int, reason: str, message: str
+) -> None:
+    status = refusal(cluster, method, f"/fakeapiserver/{path}", body.encode())
+    assert (status["code"], status["reason"]) == (code, reason)
+    assert status["message"].startswith(message)
+
+
+def test_the_causes_of_an_invalid_body_name_its_fields(cluster: Cluster) -> None:
+    status = refusal(cluster, "PUT", "/fakeapiserver/controllers/job-controller", b'{"mode": "fly"}')
+    (cause,) = status["details"]["causes"]
+    assert (cause["reason"], cause["field"]) == ("FieldValueNotSupported", "mode")
+
+
+def test_bodies_of_other_media_types_are_refused(cluster: Cluster) -> None:
+    status = refusal(cluster, "PUT", "/fakeapiserver/clock", b"stopped: true", **{"Content-Type": "application/yaml"})
+    assert (status["code"], status["reason"]) == (415, "UnsupportedMediaType")
+    assert "the body of the request was application/yaml" in status["message"]
+
+
+KUBECTL = shutil.which("kubectl")
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+@pytest.mark.parametrize(
+    ("command", "path", "body", "code", "output"),
+    [
+        ("create", "compact", "{}", 0, '"compacted":'),
+        ("create", "compact", '{"revison": 1}', 1, 'Error from server (BadRequest): unknown field "revison"'),
+        ("create", "compact", '{"revision": 0}', 1, "revision: Input should be greater than or equal to 1, found 0"),
+        ("get", "state", None, 0, '"revision":'),
+        ("get", "stat", None, 1, "Error from server (NotFound): there is no /fakeapiserver/stat"),
+        ("replace", "clock", '{"stopped": "perhaps"}', 1, "stopped: Input should be a valid boolean"),
+    ],
+)
+def test_kubectl_drives_the_control(
+    cluster: Cluster, command: str, path: str, body: str | None, code: int, output: str
+) -> None:
+    call = [str(KUBECTL), f"--kubeconfig={cluster.kubeconfig}", command, "--raw", f"/fakeapiserver/{path}"]
+    call += ["-f", "-"] if body is not None else []
+    done = subprocess.run(call, input=body or "", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code
+    assert output in done.stdout + done.stderr
+
+
+# --------------------------------------------------------------------------- scripts
+
+
+def scripted(**script: Any) -> ContainerBehaviour:
+    """What a container does for which this script was set in Python."""
+    behaviours = Behaviours()
+    behaviours.add(**script)
+    pod = {"metadata": {"namespace": "n", "name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+    return behaviours.of(pod, "c", main=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "behaviour"),
+    [
+        ("exec", "0\n", {"": Output("0\n")}),
+        ("exec", {"id -u": "0\n"}, {"id -u": Output("0\n")}),
+        ("exec", {"": {"stderr": "no", "exit_code": 126}}, {"": Output("", "no", 126)}),
+        ("ports", {80: "hello"}, {80: b"hello"}),
+        ("ports", {80: "127.0.0.1:15432", 81: "[::1]:80", 82: ":80"}, {80: "127.0.0.1:15432", 81: "[::1]:80", 82: ":80"}),
+        ("ports", {80: "HTTP/1.1 200 OK: fine"}, {80: b"HTTP/1.1 200 OK: fine"}),
+        ("ports", {0: {"answer": "a:80"}}, {0: b"a:80"}),
+        ("log", [[0, "a"], [1.5, "b"]], [(0, "a"), (1.5, "b")]),
+        ("ready_after", None, None),
+    ],
+)  # fmt: skip
+def test_a_script_has_one_shape_in_python_and_over_http(field: str, value: Any, behaviour: Any) -> None:
+    in_python = getattr(scripted(**{field: value}), field)
+    over_http = getattr(scripted(**Script.model_validate_json(json.dumps({field: value})).changes()), field)
+    as_pairs = [tuple(line) for line in in_python] if field == "log" else in_python
+    assert as_pairs == over_http == behaviour
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ({"exec": {"id": 3}}, "exec: 3 is neither a function, a text nor an Output"),
+        ({"exec": {"id": {"out": "me"}}}, "is neither a function, a text nor an Output"),
+        ({"ports": {80: 3}}, 'ports: 3 is neither "HOST:PORT", an answer nor a function'),
+    ],
+)
+def test_other_shapes_are_refused_in_python(script: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        scripted(**script)

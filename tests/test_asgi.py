@@ -314,9 +314,9 @@ def test_an_outer_application_starts_and_stops_it(app: APIServerApp) -> None:
     outer = FastAPI(lifespan=lifespan)
     outer.mount("/cluster", app)
     with TestClient(outer) as client:
-        assert app.state.cluster.table is not None
+        assert app.state.cluster.runs
         assert client.get("/cluster/healthz").text == "ok"
-    assert app.state.cluster.table is None
+    assert not app.state.cluster.runs
 
 
 def test_the_users_lifespan_runs_within_the_servers() -> None:
@@ -324,9 +324,9 @@ def test_the_users_lifespan_runs_within_the_servers() -> None:
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[dict[str, str]]:
-        seen.append(("begin", app.state.cluster.table is not None))
+        seen.append(("begin", app.state.cluster.runs))
         yield {"who": "me"}
-        seen.append(("end", app.state.cluster.table is not None))
+        seen.append(("end", app.state.cluster.runs))
 
     app = create_app(controllers=(), lifespan=lifespan)
 
@@ -392,7 +392,13 @@ def test_routes_of_the_user_drive_the_cluster() -> None:
     async def tomorrow(request: Request) -> None:
         await request.app.state.cluster.clock.advance("24h")
 
+    @app.post("/install")
+    async def install(request: Request) -> None:
+        await request.app.state.cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", **config_map("mine")})
+
     with admin(app) as client:
+        assert client.post("/install").status_code == 200
+        assert client.get(f"{CONFIG_MAPS}/mine").status_code == 200
         before = client.get("/fakeapiserver/clock").json()["now"]
         assert client.post("/tomorrow").status_code == 200
         assert client.get("/fakeapiserver/clock").json()["now"][:10] > before[:10]

@@ -13,14 +13,11 @@ from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute
 
 from fakeapiserver import __version__
-from fakeapiserver.apis import scheme
-from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.asgi.dependencies import Guarded
 from fakeapiserver.asgi.documents import Documents
 from fakeapiserver.asgi.hosting import Anonymous, HostedCluster, HostedServer
 from fakeapiserver.asgi.routes import KubernetesRoutes
-from fakeapiserver.cluster.options import ClusterOptions, config_of
-from fakeapiserver.server.authentication import check_options
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.server.docs_page import PAGE
 from fakeapiserver.transport import kubeconfig
 
@@ -55,13 +52,9 @@ def create_app(
         raise ValueError(
             "token: a bearer token consists of printable ASCII characters without spaces, and is not empty"
         )
-    config = config_of(options)
-    config.anonymous_auth = anonymous != "refused"
-    check_options(config)
-    table = ResourceTable(scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config))
-    cluster = HostedCluster(config, token or secrets.token_urlsafe(24), listens="port" in options)
+    cluster = HostedCluster(options, token or secrets.token_urlsafe(24), anonymous_auth=anonymous != "refused")
     server = HostedServer(cluster, anonymous)
-    return APIServerApp(server, table, dependencies=dependencies, middleware=middleware, lifespan=lifespan)
+    return APIServerApp(server, dependencies=dependencies, middleware=middleware, lifespan=lifespan)
 
 
 class APIServerApp(FastAPI):
@@ -76,7 +69,6 @@ class APIServerApp(FastAPI):
     def __init__(
         self,
         server: HostedServer,
-        table: ResourceTable,
         *,
         dependencies: Sequence[Depends],
         middleware: Sequence[Middleware],
@@ -94,18 +86,13 @@ class APIServerApp(FastAPI):
             lifespan=_around(server, lifespan),
         )
         self._server = server
-        self._table = table
         self.state.cluster = server.cluster
         endpoint = Guarded(server, dependencies, self) if dependencies else server
-        self.kubernetes = KubernetesRoutes(self._served, endpoint)
+        self.kubernetes = KubernetesRoutes(lambda: server.cluster.table, endpoint)
         self.router.routes.insert(0, self.kubernetes)
         self.router.default = endpoint
         self._documents = Documents()
         self.add_route("/docs", _docs, include_in_schema=False)
-
-    def _served(self) -> ResourceTable:
-        """What is served: before the start, the built-in resources."""
-        return self._server.cluster.table or self._table
 
     @property
     def token(self) -> str:
@@ -119,7 +106,7 @@ class APIServerApp(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document of the Kubernetes operations and of all other routes."""
-        return self._documents.merged(super().openapi(), self._served())
+        return self._documents.merged(super().openapi(), self._server.cluster.table)
 
     async def start(self) -> Self:
         """Starts storage and controllers, as the lifespan does. For applications that are mounted into others, whose lifespan Starlette

@@ -4,16 +4,18 @@ The handler chain is the server's own `Application` (server/app.py), the same ob
 """
 
 import asyncio
-from pathlib import Path
+import os
 from typing import Final, Literal
 
+from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.asgi import websockets
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.cluster.async_cluster import AsyncCluster
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Receive, Scope, Send
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.authentication import check_options
 from fakeapiserver.server.local import ADMIN, LocalServer
 
 Anonymous = Literal["user", "admin", "refused"]
@@ -31,11 +33,16 @@ class HostedCluster(AsyncCluster):
     """The cluster of an application: `app.state.cluster`. Without a port of its own it writes no kubeconfigs, because it doesn't know where
     the ASGI server listens; `app.kubeconfig(url)` makes one."""
 
-    def __init__(self, config: Config, token: str, *, listens: bool) -> None:
-        super().__init__()
-        self._config = config
+    def __init__(self, options: ClusterOptions, token: str, *, anonymous_auth: bool) -> None:
+        super().__init__(**options)
+        self._config.anonymous_auth = anonymous_auth
         self._token = token
-        self._listens = listens
+        self._listens = "port" in options
+        check_options(self._config)
+        config = self._config
+        self._table = ResourceTable(
+            scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+        )
 
     @property
     def token(self) -> str:
@@ -48,15 +55,20 @@ class HostedCluster(AsyncCluster):
         self._require_port()
         return super().url
 
-    async def write_kubeconfig(self, path: Path) -> None:
-        """Writes a kubeconfig for the cluster's own port, with mode 0600. ValueError if it has none."""
+    async def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
+        """Adds a context for the cluster's own port to a kubeconfig. ValueError if it has none."""
         self._require_port()
         await super().write_kubeconfig(path)
 
     @property
-    def table(self) -> ResourceTable | None:
-        """What is served; None if the cluster isn't running."""
-        return self._api.table if self._local is not None and self._local.api is not None else None
+    def runs(self) -> bool:
+        """Whether the cluster answers requests."""
+        return self._local is not None and self._local.api is not None
+
+    @property
+    def table(self) -> ResourceTable:
+        """What is served; before the start, the built-in resources."""
+        return self._api.table if self.runs else self._table
 
     @property
     def application(self) -> ASGIApplication:

@@ -33,6 +33,7 @@ def test_any_package_may_be_imported_first() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_type_checker_sees_them(tmp_path: Path) -> None:
     """mypy finds a planted mistake in the use of each folder; from another place, as users of an editable install are."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install -e '.[dev]'")

@@ -13,7 +13,7 @@ import pytest
 
 PROGRAM = Path(__file__).parent / "envtest_program"
 # What it takes to fetch and build controller-runtime and client-go the first time.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ KINDS = (HERE / "kinds.jsonl").read_text()
 # Compiling Kubernetes' libraries for the first time takes minutes.
 BUILD_SECONDS = 900
 
-pytestmark = pytest.mark.timeout(BUILD_SECONDS + 120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS + 120)]
 
 
 @pytest.fixture(scope="module")

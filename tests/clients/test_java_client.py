@@ -14,9 +14,7 @@ PROGRAMS = Path(__file__).parent / "java"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("mvn") is None, reason="needs mvn, Java's Maven"),
-    pytest.mark.skipif(
-        not os.environ.get("FAKEAPISERVER_SLOW_TESTS"), reason="downloads for minutes; set FAKEAPISERVER_SLOW_TESTS=1"
-    ),
+    pytest.mark.slow,  # downloads for minutes
 ]
 
 

@@ -1,6 +1,5 @@
 """@kubernetes/client-node, unmodified: requests, a watch, an informer."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,9 +13,7 @@ PROGRAM = Path(__file__).parent / "node"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, Node's package manager"),
-    pytest.mark.skipif(
-        not os.environ.get("FAKEAPISERVER_SLOW_TESTS"), reason="downloads for a while; set FAKEAPISERVER_SLOW_TESTS=1"
-    ),
+    pytest.mark.slow,  # downloads for a while
 ]
 
 

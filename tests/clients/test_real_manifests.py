@@ -10,6 +10,8 @@ import pytest
 
 from fakeapiserver import Cluster
 
+pytestmark = pytest.mark.slow
+
 # module, folder or file below it, how many CustomResourceDefinitions are in there
 CRDS = [
     ("sigs.k8s.io/gateway-api@v1.2.1", "config/crd/experimental", 10),

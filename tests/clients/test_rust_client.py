@@ -15,9 +15,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo, Rust's package manager"),
-    pytest.mark.skipif(
-        not os.environ.get("FAKEAPISERVER_SLOW_TESTS"), reason="compiles for minutes; set FAKEAPISERVER_SLOW_TESTS=1"
-    ),
+    pytest.mark.slow,  # compiles for minutes
 ]
 
 

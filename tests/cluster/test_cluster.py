@@ -53,6 +53,7 @@ def test_the_kubeconfig_is_private_and_gone_afterwards() -> None:
     assert not path.parent.exists()
 
 
+@pytest.mark.slow
 def test_a_hundred_clusters_one_after_another_leave_nothing() -> None:
     with Cluster():
         pass  # what the first one loads stays
@@ -64,6 +65,7 @@ def test_a_hundred_clusters_one_after_another_leave_nothing() -> None:
     assert open_files() <= files
 
 
+@pytest.mark.slow
 def test_twenty_side_by_side_know_nothing_of_each_other() -> None:
     clusters = [Cluster().start() for _ in range(20)]
     try:

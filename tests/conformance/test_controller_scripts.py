@@ -9,10 +9,21 @@ from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
 SCRIPTED = sorted(
     {path.parent.name for path in scripts(()) if path.parent.name in FLAGS or canonical(path.parent.name) in AVAILABLE}
 )
+# Those whose scripts take a second or two; the others are slow.
+QUICK = (
+    "bootstrapsigner",
+    "clusterrole-aggregation",
+    "csrsigning",
+    "endpointslicemirroring",
+    "pvc-protection",
+    "serviceaccount",
+)
 
 
 @pytest.mark.timeout(240)  # caches of what isn't served any more are tried again by the real clock
-@pytest.mark.parametrize("controller", SCRIPTED)
+@pytest.mark.parametrize(
+    "controller", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCRIPTED]
+)
 def test_every_state_is_as_the_real_manager_left_it(controller: str) -> None:
     equal, total, misses = replay_fresh([f"{controller}/"])
     assert not misses, "\n".join(misses)

@@ -13,6 +13,8 @@ from conformance.operators.comparing import DEFINITIONS, collection, condition, 
 from conformance.operators.packages import Operator, fetch, read, table
 from fakeapiserver import Cluster
 
+pytestmark = pytest.mark.slow
+
 SAMPLES_OF_A_KIND = 3
 
 

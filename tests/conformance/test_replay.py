@@ -11,6 +11,18 @@ from conformance.credentials import started
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.cluster import Cluster
 
+# The areas that a change is tried with at once, a second or two each; the others are slow.
+QUICK = (
+    "abac",
+    "alwaysallow",
+    "alwaysdeny",
+    "apply",
+    "owners",
+    "patches",
+    "printing",
+    "service-account",
+    "subresources",
+)
 FLOORS = json.loads((exchange.HERE / "floors.json").read_text())
 
 
@@ -25,7 +37,13 @@ def client(tmp_path: Path, area: str) -> Iterator[exchange.Client]:
             yield exchange.Client(cluster.url, "conformance", credentials)
 
 
-@pytest.mark.parametrize("area", sorted({area for area, _ in exchange.scenarios()}))
+@pytest.mark.parametrize(
+    "area",
+    [
+        pytest.param(area, marks=() if area in QUICK else pytest.mark.slow)
+        for area in sorted({area for area, _ in exchange.scenarios()})
+    ],
+)
 def test_answers_equal_the_real_servers(client: exchange.Client, area: str) -> None:
     scores = replay.replay(client, [area])
     score = scores[area]

@@ -47,6 +47,7 @@ def running(*words: str, folder: Path = EXAMPLES) -> Iterator["subprocess.Popen[
             program.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operators_own_tests_pass(operator: str) -> None:
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

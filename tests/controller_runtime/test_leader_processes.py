@@ -92,6 +92,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_never_two_leaders(server: str, namespace: str, managers: Managers) -> None:
     managers.start("killed")
     managers.works("killed")

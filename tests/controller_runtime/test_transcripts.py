@@ -217,6 +217,7 @@ def cron_job(kubectl: Transcript, client: synchronous.Client) -> None:
     kubectl.quiet("delete", "jobs.batch", "--all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "story"), [("welcome_operator", welcome), ("cronjob_operator", cron_job)])
 def test_an_operator_shows_the_same(
     tmp_path: Path, server: str, operator: str, story: Callable[[Transcript, synchronous.Client], None]

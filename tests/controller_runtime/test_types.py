@@ -10,6 +10,7 @@ import pytest
 PROGRAM = Path(__file__).parent / "typed_operator.py"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # without mypy's cache it checks the package first
 def test_an_operators_types_are_what_its_comments_say() -> None:
     pytest.importorskip("mypy", reason="mypy is not installed: pip install -e '.[dev]'")

@@ -68,8 +68,13 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(300)  # a program with tests of its own is started
 @pytest.mark.parametrize(
     "commands",
-    [EVERYTHING[:1], EVERYTHING[:2], EVERYTHING, OTHERS, NAMES],
-    ids=["init", "api", "everything", "kinds of others", "names"],
+    [
+        pytest.param(EVERYTHING[:1], id="init", marks=pytest.mark.slow),
+        pytest.param(EVERYTHING[:2], id="api"),
+        pytest.param(EVERYTHING, id="everything", marks=pytest.mark.slow),
+        pytest.param(OTHERS, id="kinds of others", marks=pytest.mark.slow),
+        pytest.param(NAMES, id="names", marks=pytest.mark.slow),
+    ],
 )
 def test_a_new_project_passes_its_own_tests(tmp_path: Path, commands: Sequence[str]) -> None:
     folder = made(tmp_path, *commands)
@@ -79,7 +84,7 @@ def test_a_new_project_passes_its_own_tests(tmp_path: Path, commands: Sequence[s
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.skipif("FAKEAPISERVER_SLOW_TESTS" not in os.environ, reason="set FAKEAPISERVER_SLOW_TESTS to check types")
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("commands", [EVERYTHING, OTHERS], ids=["everything", "kinds of others"])
 def test_a_new_project_has_real_types(tmp_path: Path, commands: Sequence[str]) -> None:

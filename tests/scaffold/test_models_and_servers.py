@@ -24,7 +24,7 @@ from fakeapiserver.scaffold import crd
 GROUP = "models.example.com"
 NUMBERS = count()
 REFERENCE = os.environ.get("FAKEAPISERVER_REFERENCE_KUBECONFIG")
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SIZES = st.sampled_from([{}, {"min_length": 1}, {"max_length": 2}, {"min_length": 1, "max_length": 3}])
 PATTERNS = st.sampled_from([{}, {"pattern": "^a"}, {"pattern": "^[a-c]*$"}, {"pattern": "b|cc"}])

@@ -14,9 +14,7 @@ PAGE = ROOT / "docs/operators.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.skipif(
-    "FAKEAPISERVER_SLOW_TESTS" not in os.environ, reason="set FAKEAPISERVER_SLOW_TESTS to follow the page"
-)
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("kubectl") is None or shutil.which("make") is None, reason="needs kubectl and make")
 @pytest.mark.timeout(600)
 def test_every_block_does_what_it_says(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         if not words:
             raise UsageError("completion needs a shell: bash, zsh or fish")
         if words[0] not in _SHELLS:
-            raise UsageError(f"completion: there is none for {words[0]!r}: choose bash, zsh or fish")
+            raise UsageError(f"there is no completion for {words[0]!r}: choose bash, zsh or fish")
         if words[1:]:
             raise UsageError(f"unexpected argument {words[1]!r}")
     except UsageError as error:

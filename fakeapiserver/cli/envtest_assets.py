@@ -148,7 +148,7 @@ def _named_folder(word: str) -> Path:
 
 def read_version(selector: str) -> str:
     """The minor version that one of setup-envtest's selectors names, such as v1.35 for 1.35, 1.35.x, 1.35.4 and 1.35.x!. Raises
-    UsageError for a version that there is none of."""
+    UsageError for an unknown version."""
     if selector.removesuffix("!") in ("latest", "latest-on-disk"):
         return NEWEST
     known = ", ".join(version.removeprefix("v") for version in known_versions())

@@ -118,7 +118,7 @@ def _use_serving_files(config: Config) -> None:
 
 
 def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEventLoop") -> None:
-    """Looks again and again: a test run that is killed ends nothing of what it started, and nobody else would."""
+    """Stops the server once the process `parent` has ended: a test run that is killed stops nothing that it has started."""
     if os.getppid() == parent:
         loop.call_later(_PARENT_CHECK, _stop_without, parent, stop, loop)
     else:

@@ -115,7 +115,10 @@ async def _told(stop: asyncio.Event) -> None:
 
 
 async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
-    """With a certificate of their own making: an API server doesn't ask, unless it is told whom to believe. OSError."""
+    """Serves all kubelets with a self-signed certificate, which API servers accept unless --kubelet-certificate-authority is set.
+
+    Raises OSError if the port is in use.
+    """
     from fakeapiserver.clock import SystemClock
     from fakeapiserver.server.app import Application
     from fakeapiserver.server.kubelet_server import KubeletServer
@@ -136,10 +139,10 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 
 
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
-    """OSError where the port is somebody else's."""
+    """Serves the control on loopback. Raises OSError if the port is in use."""
     from fakeapiserver.server.control_controllers import nodes_control
 
     server = HTTPServer("control", cast("Application", nodes_control(simulation)), f"127.0.0.1:{port}")
     server.bind()
-    print(f"http://127.0.0.1:{port}/fakeapiserver/docs tells what can be scripted.", file=sys.stderr, flush=True)
+    print(f"http://127.0.0.1:{port}/fakeapiserver/docs lists what can be scripted.", file=sys.stderr, flush=True)
     return asyncio.create_task(server.run())

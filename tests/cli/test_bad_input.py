@@ -44,7 +44,7 @@ WRONG = [
     ("version --output", "flag needs an argument: --output"),
     ("version 1.36", "unexpected argument '1.36'"),
     ("completion", "completion needs a shell: bash, zsh or fish"),
-    ("completion tcsh", "completion: there is none for 'tcsh': choose bash, zsh or fish"),
+    ("completion tcsh", "there is no completion for 'tcsh': choose bash, zsh or fish"),
     # numbers, ports, durations, booleans
     ("serve --nodes=-1", '--nodes: "-1" is not a number from 0 to 1024'),
     ("serve --nodes=1e9", '--nodes: "1e9" is not a number'),

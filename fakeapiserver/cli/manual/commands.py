@@ -159,7 +159,7 @@ def _elsewhere() -> tuple[Command, ...]:
                     "os": Flag("The operating system; only this machine's.", "this machine's", "OS"),
                     "arch": Flag("The processor; only this machine's.", "this machine's", "ARCH"),
                     "force": Flag("Writes the programs again, as always.", "false"),
-                    "verify": Flag("Verifies downloads, of which there are none.", "true"),
+                    "verify": Flag("Verifies downloads, which this command never makes.", "true"),
                     "use-env": Flag("Uses KUBEBUILDER_ASSETS if its programs are there.", "false"),
                     "index": Flag("The index of downloads, which is not read.", "", "URL"),
                     "verbose": Flag("Prints more; has no effect. The short form is -v.", "0", "LEVEL"),

@@ -28,11 +28,17 @@ def described(resource: APIResource) -> tuple[Column, ...]:
     path = f"/{f'apis/{gv}' if gv.group else f'api/{gv}'}/{resource.gvr.resource}"
     fields = {} if resource.custom else read_shared_table("column_fields.json").get(path, {})
     return tuple(
-        {**column, "description": _text(known, _CUSTOM.get(id(column)) or fields.get(column["name"], ""))}
+        _with_description(column, _text(known, _CUSTOM.get(id(column)) or fields.get(column["name"], "")))
         if "description" not in column
         else column
         for column in resource.columns
     )
+
+
+def _with_description(column: Column, text: str) -> Column:
+    """The priority comes last, as Go writes it."""
+    others = {key: value for key, value in column.items() if key != "priority"}
+    return {**others, "description": text, "priority": column["priority"]}
 
 
 def _text(known: prose.Descriptions | None, field: str) -> str:

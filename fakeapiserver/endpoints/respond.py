@@ -15,7 +15,10 @@ from fakeapiserver.apimachinery import origin
 from fakeapiserver.apimachinery.errors import Status, StatusError
 from fakeapiserver.apimachinery.field import OMIT
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.key_order import arrangement
+from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.endpoints import table
 from fakeapiserver.endpoints.negotiation import (
     CBOR,
@@ -31,6 +34,7 @@ from fakeapiserver.endpoints.negotiation import (
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # The media types that upstream's route of a pod's log declares, although it ignores them.
 _TEXT: Final = ("text/plain",)
 # Resources and subresources without a Table beside those that are virtual (upstream: whose storage is no rest.TableConvertor).
@@ -62,6 +66,19 @@ _QUOTED: Final = re.compile(r'(["\\])')
 _ESCAPED: Final = r"\\\1"
 # What Go's strconv.ParseBool takes for true.
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+
+
+def _part_of_status(kind: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{_META}{kind}"}
+
+
+# Statuses come from webhooks, too, whose keys are in any order.
+_STATUS_DEFINITIONS: Final[Definitions] = {
+    _META + "Status": {"properties": {"details": _part_of_status("StatusDetails")}},
+    _META + "StatusDetails": {"properties": {"causes": {"items": _part_of_status("StatusCause")}}},
+    _META + "StatusCause": {"properties": {}},
+}
+_arrange_status: Final = arrangement(_STATUS_DEFINITIONS, _META + "Status", field_order)
 
 
 def accepted(request: Request, scope: RequestScope) -> Accept:
@@ -127,6 +144,7 @@ def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int =
 
 def status_response(request: Request, status: Status) -> Response:
     """An answer with a Status, in JSON if the client accepts nothing that is served."""
+    status = _arrange_status(status)
     accept, code = negotiate_status(request.header(b"accept"), request.supported), int(status.get("code") or 200)
     if accept is None:  # which audit doesn't see either (upstream: WriteRawJSON)
         return answer(request, msgspec.json.format(json.encode(status), indent=2), JSON, code)

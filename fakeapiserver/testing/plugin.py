@@ -9,18 +9,23 @@ If a test of the run uses one of the fixtures, no test of the run reaches a clus
 Only pytest is imported here: a suite without these fixtures pays for nothing else.
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster import Cluster
     from fakeapiserver.testing.guard import Guard
+    from fakeapiserver.testing.shared import SharedCluster
 
-FIXTURES: Final = frozenset(("fake_cluster", "fake_kubeconfig"))
+FIXTURES: Final = frozenset(
+    ("fake_cluster", "fake_cluster_module", "fake_cluster_session", "fake_kubeconfig", "make_fake_cluster")
+)
 _GUARD_CHOICES: Final = ("always", "auto", "off")
 _GUARD: Final["pytest.StashKey[Guard]"] = pytest.StashKey()
+# The clusters that a test uses.
+_CLUSTERS: Final["pytest.StashKey[list[Cluster]]"] = pytest.StashKey()
 # The fixtures of more than one test that only tests with the marker real_cluster use.
 _REAL_FIXTURES: Final = pytest.StashKey[frozenset[str]]()
 
@@ -30,6 +35,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "fake_cluster_guard",
         "keep clients away from clusters outside of fake_cluster: always, auto (if a collected test uses one of its fixtures), off",
         default="auto",
+    )
+    parser.addini(
+        "fake_cluster_options",
+        "options of fakeapiserver.Cluster for every fake cluster, a line each: name = Python literal",
+        type="linelist",
+    )
+    parser.getgroup("fakeapiserver").addoption(
+        "--fake-cluster-report",
+        choices=("short", "full", "off"),
+        default="short",
+        help="what to show of the fake clusters of a failed test: at most 60 lines (short), everything (full) or nothing (off)",
     )
 
 
@@ -42,7 +58,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "fake_cluster(**options): options of fakeapiserver.Cluster for this test's `fake_cluster` fixture"
+        "markers",
+        "fake_cluster(**options): options of fakeapiserver.Cluster for the test's, class's or module's fake clusters",
     )
     config.addinivalue_line(
         "markers",
@@ -55,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Begins the guard before any fixture is set up. Tests that `-k` or `-m` deselects count, too."""
-    if _guard_choice(config) == "auto" and any(FIXTURES.intersection(_fixture_names(item)) for item in items):
+    if _guard_choice(config) == "auto" and any(map(_uses_a_fixture, items)):
         _begin_guard(config)
     guarded = {name for item in items if not _is_real(item) for name in _fixture_names(item)}
     real = {name for item in items if _is_real(item) for name in _fixture_names(item)}
@@ -112,6 +129,13 @@ def _fixture_names(item: pytest.Item) -> Sequence[str]:
     return names
 
 
+def _uses_a_fixture(item: pytest.Item) -> bool:
+    """Whether the test requests one of the fixtures, or has the mixin for unittest."""
+    return bool(FIXTURES.intersection(_fixture_names(item))) or hasattr(
+        getattr(item, "cls", None), "fake_cluster_options"
+    )
+
+
 def _is_real(item: pytest.Item) -> bool:
     return item.get_closest_marker("real_cluster") is not None
 
@@ -122,28 +146,153 @@ def _is_real_fixture(fixturedef: pytest.FixtureDef[Any], request: pytest.Fixture
     return fixturedef.argname in request.config.stash[_REAL_FIXTURES]
 
 
+# ------------------------------------------------------------------ reports
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the section "fake cluster" to the report of a failed test that used one."""
+    report = yield
+    choice = item.config.getoption("fake_cluster_report")
+    clusters = item.stash.get(_CLUSTERS, ())
+    if report.failed and report.when != "teardown" and choice != "off":
+        from fakeapiserver.testing.report import text
+
+        report.sections += [("fake cluster", text(cluster, full=choice == "full")) for cluster in clusters]
+    return report
+
+
+# ------------------------------------------------------------------ options
+
+
+def _options(config: pytest.Config, node: pytest.Item | pytest.Collector | None) -> dict[str, Any]:
+    """The options of a cluster: those of the ini option, then of a node's markers. The marker of a test goes before its class's and
+    its module's."""
+    options = dict(map(_option_of_line, config.getini("fake_cluster_options")))
+    for marker in reversed([*node.iter_markers("fake_cluster")] if node is not None else []):
+        if marker.args:
+            _refuse(
+                f"the marker fake_cluster takes options by name, as in fake_cluster(nodes=3), not {marker.args[0]!r}"
+            )
+        options.update(marker.kwargs)
+    _check_names(options)
+    return options
+
+
+def _option_of_line(line: str) -> tuple[str, Any]:
+    from ast import literal_eval
+
+    name, found, value = map(str.strip, line.partition("="))
+    try:
+        return name, literal_eval(value)
+    except (ValueError, SyntaxError):
+        problem = f'"{value}" is not a Python literal' if found else "a line is `name = value`"
+        _refuse(f"fake_cluster_options: {line}: {problem}, such as 3, 'text' or ['a', 'b']")
+
+
+def _check_names(options: dict[str, Any]) -> None:
+    from fakeapiserver.cluster.options import ClusterOptions
+
+    known = [*ClusterOptions.__annotations__]
+    for name in options:
+        if name not in known:
+            _refuse(f'fake_cluster has no option "{name}": it has {", ".join(known)}')
+
+
+def _refuse(sentence: str) -> NoReturn:
+    """Fails the test with nothing but this sentence."""
+    pytest.fail(sentence, pytrace=False)
+
+
 # ------------------------------------------------------------------ fixtures
 
 
 @pytest.fixture
-def fake_cluster(request: pytest.FixtureRequest) -> Iterator["Cluster"]:
+def fake_cluster(make_fake_cluster: "Callable[..., Cluster]") -> "Cluster":
     """A fresh cluster for this test, running in a thread; every client that isn't given another one uses it.
 
     The markers `fake_cluster` give its options; a test's own marker overrides its class's and its module's. Works under
     pytest-xdist: every cluster has ports and files of its own."""
-    from fakeapiserver.cluster import Cluster
-    from fakeapiserver.testing.environment import pointed_at
-
-    if _guard_choice(request.config) == "auto":
-        _begin_guard(request.config)  # for fixtures that are requested by getfixturevalue
-    options = {}
-    for marker in reversed([*request.node.iter_markers("fake_cluster")]):
-        options.update(marker.kwargs)
-    with Cluster(**options) as cluster, pointed_at(cluster.kubeconfig):
-        yield cluster
+    try:
+        return make_fake_cluster()
+    except (TypeError, ValueError, OSError) as error:
+        _refuse(f"fake_cluster: {error}")
 
 
 @pytest.fixture
 def fake_kubeconfig(fake_cluster: "Cluster") -> str:
     """The path of a kubeconfig for this test's cluster."""
     return fake_cluster.kubeconfig
+
+
+@pytest.fixture
+def make_fake_cluster(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Cluster]]":
+    """Starts a cluster with each call: `make_fake_cluster(nodes=1)`. They run until the end of the test. Clients that aren't given
+    another one use the first. The options of the test's markers are the defaults."""
+    from contextlib import ExitStack
+
+    from fakeapiserver.cluster import Cluster
+    from fakeapiserver.testing.environment import pointed_at
+
+    _begin_guard_if_used(request)
+    defaults = _options(request.config, request.node)
+    clusters, made = request.node.stash.setdefault(_CLUSTERS, []), list[Cluster]()
+    with ExitStack() as stack:
+
+        def make(**options: Any) -> Cluster:
+            _check_names(options)
+            cluster = stack.enter_context(Cluster(**{**defaults, **options}))
+            if not made:
+                stack.enter_context(pointed_at(cluster.kubeconfig))
+            made.append(cluster)
+            clusters.append(cluster)
+            return cluster
+
+        yield make
+        clusters.clear()
+
+
+@pytest.fixture
+def fake_cluster_session(_session_cluster: "SharedCluster", request: pytest.FixtureRequest) -> "Iterator[Cluster]":
+    """The cluster of the whole run (under xdist: of this worker), which is reset after each test. Its options are those of the ini
+    option `fake_cluster_options`."""
+    yield from _used(_session_cluster, request)
+
+
+@pytest.fixture
+def fake_cluster_module(_module_cluster: "SharedCluster", request: pytest.FixtureRequest) -> "Iterator[Cluster]":
+    """The cluster of this module, which is reset after each test. The module's markers (`pytestmark`) give its options."""
+    yield from _used(_module_cluster, request)
+
+
+@pytest.fixture(scope="session")
+def _session_cluster(request: pytest.FixtureRequest) -> "Iterator[SharedCluster]":
+    yield from _shared(request, None)
+
+
+@pytest.fixture(scope="module")
+def _module_cluster(request: pytest.FixtureRequest) -> "Iterator[SharedCluster]":
+    yield from _shared(request, request.node)
+
+
+def _shared(request: pytest.FixtureRequest, node: pytest.Collector | None) -> "Iterator[SharedCluster]":
+    from fakeapiserver.testing.shared import SharedCluster
+
+    _begin_guard_if_used(request)
+    cluster = SharedCluster(**_options(request.config, node))
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+def _used(shared: "SharedCluster", request: pytest.FixtureRequest) -> "Iterator[Cluster]":
+    with shared.used() as cluster:
+        request.node.stash.setdefault(_CLUSTERS, []).append(cluster)
+        yield cluster
+        request.node.stash[_CLUSTERS].remove(cluster)
+
+
+def _begin_guard_if_used(request: pytest.FixtureRequest) -> None:
+    """For fixtures that are requested by getfixturevalue: the guard doesn't know them when tests are collected."""
+    if _guard_choice(request.config) == "auto":
+        _begin_guard(request.config)

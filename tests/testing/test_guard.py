@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.testing.project import Project
 
 SUITE = Path(__file__).with_name("guarded_suite.py")
 
@@ -96,33 +96,9 @@ def decoy() -> Iterator[Decoy]:
         thread.join()
 
 
-class Project:
-    """A folder with a test suite, and a home whose kubeconfig names the decoy."""
-
-    def __init__(self, folder: Path, decoy: Decoy) -> None:
-        self.folder = folder / "project"
-        self.folder.mkdir()
-        self.home = folder / "home"
-        (self.home / ".kube").mkdir(parents=True)
-        (self.home / ".kube/config").write_text(decoy.kubeconfig)
-        (self.folder / "pytest.ini").write_text("[pytest]\n")
-        named = ("KUBE", "HELM", "PYTEST", "PYKUBE", "COV")
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(named)} | {"HOME": str(self.home)}
-
-    def write(self, **files: str) -> None:
-        for name, text in files.items():
-            (self.folder / f"{name}.py").write_text(text)
-
-    def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *arguments]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=280, check=False
-        )
-
-
 @pytest.fixture
 def project(tmp_path: Path, decoy: Decoy) -> Project:
-    return Project(tmp_path, decoy)
+    return Project(tmp_path, decoy.kubeconfig)
 
 
 @pytest.mark.parametrize(

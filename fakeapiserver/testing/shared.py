@@ -1,0 +1,36 @@
+"""Clusters that several tests use one after the other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Unpack
+
+from fakeapiserver.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.testing.environment import pointed_at
+
+
+class SharedCluster:
+    """Call order: `start()`, `used()` for each test, `stop()`. Each test finds the cluster as it was after its start."""
+
+    def __init__(self, **options: Unpack[ClusterOptions]) -> None:
+        self._cluster = Cluster(**options)
+
+    def start(self) -> None:
+        self._cluster.start()
+        try:
+            self._mark = self._cluster.mark()
+        except BaseException:
+            self._cluster.stop()
+            raise
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+    @contextmanager
+    def used(self) -> Iterator[Cluster]:
+        """Points every client at the cluster as long as the block runs, and resets the cluster afterwards."""
+        with pointed_at(self._cluster.kubeconfig):
+            try:
+                yield self._cluster
+            finally:
+                self._cluster.reset(self._mark)

@@ -1,6 +1,7 @@
 """Each wrong command line gets one sentence that says what is wrong, and exit status 2."""
 
 import gc
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +165,25 @@ WRONG = [
     ("manifests --check=x", 'invalid argument "x" for "--check" flag'),
     ("manifests --output=", "--output must be text or json, not ''"),
 ]
+
+
+@pytest.mark.parametrize("command", ["nodes", "controller-manager"])
+@pytest.mark.parametrize("flags", [[], ["--kubeconfig=kubeconfig"]], ids=["without a kubeconfig", "with an empty one"])
+def test_the_users_own_cluster_is_never_used(
+    command: str, flags: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither by KUBECONFIG, nor by ~/.kube/config, nor by a pod's service account."""
+    context = {"context": {"cluster": "decoy", "user": "decoy"}, "name": "decoy"}
+    cluster = {"cluster": {"server": "http://127.0.0.1:1"}, "name": "decoy"}
+    decoy = {"clusters": [cluster], "contexts": [context], "users": [{"name": "decoy"}], "current-context": "decoy"}
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").write_text(json.dumps(decoy))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / ".kube" / "config"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    assert cli.main([command, *flags]) == 2
+    assert ("names no server to connect to" if flags else "--kubeconfig is missing") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("line", "sentence"), WRONG, ids=[line[:60] for line, _ in WRONG])

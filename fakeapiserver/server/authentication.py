@@ -40,6 +40,8 @@ from fakeapiserver.server.config import Config
 from fakeapiserver.server.watched_file import WatchedFile
 from fakeapiserver.transport.files import read_file
 
+_ALWAYS_ALLOW: Final = "AlwaysAllow"
+
 # What runs until it is cancelled.
 Background = Callable[[], Coroutine[None, None, None]]
 
@@ -125,7 +127,7 @@ class _Structured(Struct, frozen=True):
 
 def _structured(config: Config, clock: Clock, background: list[Background], instruments: Instruments) -> _Structured:
     path = config.authentication_config
-    anonymous = Anonymous() if config.anonymous_auth else None
+    anonymous = Anonymous() if _allows_anonymous(config) else None
     if path is None and not config.oidc_issuer_url:
         return _Structured(anonymous)
     from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator, JWTAuthenticators
@@ -171,6 +173,17 @@ def _structured(config: Config, clock: Clock, background: list[Background], inst
 
     background += [jwts.run, WatchedFile(path, content, use).run]
     return _Structured(_anonymous(decoded, anonymous), jwts)
+
+
+def _allows_anonymous(config: Config) -> bool:
+    """Returns whether the flags allow anonymous requests. Those that everything is allowed to must say who they are."""
+    if config.anonymous_auth and _ALWAYS_ALLOW in config.authorization_mode and config.authorization_config is None:
+        log.warning(
+            "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. "
+            "You should use a different authorizer"
+        )
+        return False
+    return config.anonymous_auth
 
 
 def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None:

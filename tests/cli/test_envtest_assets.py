@@ -358,10 +358,11 @@ class TestKubeAPIServer:
         assert server.get("/api/v1/namespaces/default", admin)[0] == 200
         assert server.get("/api/v1/namespaces/default", unverified())[0] == 403
 
-    def test_a_list_flag_given_twice_adds_up(self, launcher: Launcher) -> None:
+    def test_a_list_flag_given_twice_adds_up(self, launcher: Launcher, tmp_path: Path) -> None:
         """envtest's Configure().Append gives the default and the addition as two flags."""
         server = launcher.kube_apiserver("--authorization-mode=AlwaysAllow")
-        assert server.get("/api/v1/namespaces/default", unverified())[0] == 200
+        jane = unverified(issue_client(launcher.authority, "jane", []), tmp_path)
+        assert server.get("/api/v1/namespaces/default", jane)[0] == 200
 
     def test_makes_its_certificate_as_kube_apiserver_does(self, launcher: Launcher) -> None:
         launcher.kube_apiserver()

@@ -10,11 +10,11 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import parse_int
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _NOT_DECIMAL: Final = "must be a valid decimal integer in canonical form"
 _COMPARING: Final = ("Lt", "Gt")
 _ALL_VALUES: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
@@ -57,11 +57,10 @@ def _number_errors(value: str, path: Path) -> ErrorList:
         errors.append(field.invalid(path, value, "must be non-empty"))
     elif not _DECIMAL.fullmatch(value):
         errors.append(field.invalid(path, value, _NOT_DECIMAL))
-    start = f"strconv.ParseInt: parsing {field.go_quote(value)}: "
-    if not _INTEGER.fullmatch(value):
-        errors.append(field.invalid(path, value, f"{start}invalid syntax"))
-    elif not -(2**63) <= int(value) < 2**63:
-        errors.append(field.invalid(path, value, f"{start}value out of range"))
+    try:
+        parse_int(value)
+    except ValueError as error:
+        errors.append(field.invalid(path, value, str(error)))
     return errors
 
 

@@ -3,7 +3,6 @@
 Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), spec.go (Next), pkg/util/parsers/parsers.go.
 """
 
-import re
 from calendar import timegm
 from datetime import datetime, tzinfo
 from typing import Final
@@ -11,11 +10,11 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.location import load_location
+from fakeapiserver.apimachinery.strconv import atoi
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DESCRIPTORS: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -149,7 +148,7 @@ def parse(text: str) -> Schedule:
             raise ValueError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
         zone, text = named.partition("=")[2], rest.strip()
         try:
-            check_zone(zone)
+            load_location(zone)
         except ValueError as error:
             raise ValueError(f"provided bad location {zone}: {error}") from None
     if text.startswith(_EVERY):
@@ -167,18 +166,6 @@ def parse(text: str) -> Schedule:
         raise ValueError(f"expected exactly {len(_BOUNDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
     fields = tuple(_field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True))
     return Schedule(fields, zone=zone, open_days=(_is_open(parts[2]), _is_open(parts[4])))
-
-
-def check_zone(name: str) -> None:
-    """ValueError for a time zone that nobody knows (Go: time.LoadLocation)."""
-    from zoneinfo import ZoneInfo
-
-    if name in ("", "UTC", "Local"):
-        return
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ValueError(f"unknown time zone {name}") from None
 
 
 def _field(text: str, bounds: _Bounds) -> frozenset[int]:
@@ -222,11 +209,10 @@ def _number_or_name(text: str, names: tuple[str, ...]) -> int:
 
 
 def _number(text: str) -> int:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    number = int(text) if len(text) <= len(str(1 << 63)) + 1 else 1 << 64
-    if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    try:
+        number = atoi(text)
+    except ValueError as error:
+        raise ValueError(f"failed to parse int from {text}: {error}") from None
     if number < 0:
         raise ValueError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -50,13 +50,13 @@ def parse_nanoseconds(text: str) -> int:
     limit = _LIMIT if text.startswith("-") else _LIMIT - 1
     total = 0
     for part in _PART.finditer(rest):
-        total += _nanoseconds(*part.groups(), text)
+        total += _nanoseconds(text, *part.groups())
         if total > limit:
             raise _invalid(text)
     return -total if text.startswith("-") else total
 
 
-def _nanoseconds(whole: str, fraction: str, unit: str, text: str) -> int:
+def _nanoseconds(text: str, whole: str, fraction: str, unit: str) -> int:
     """Returns the length of one part of `text`."""
     if len(whole) > _LIMIT_DIGITS:
         whole = whole.lstrip("0") or "0"

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.strconv import atoi, parse_int
+
 Find = Callable[[list[Any]], list[Any]]
 
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
@@ -108,7 +110,7 @@ class _Parser:
     def _number(self) -> Find:
         text = self._matched(_NUMBER)
         try:
-            return _constant(float(text) if "." in text else int(text))
+            return _constant(float(text) if "." in text else parse_int(text))
         except ValueError:
             raise ValueError(f"cannot parse number {text}") from None
 
@@ -172,7 +174,7 @@ class _Parser:
 
 
 def _number_of(text: str) -> int | None:
-    return int(text) if text else None
+    return atoi(text) if text else None
 
 
 def _constant(value: Any) -> Find:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.strconv import parse_int
 
 _KEYWORDS: Final = ("in", "notin")
 _BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")
@@ -19,7 +20,6 @@ _BINARY_SHOWN: Final = "in, notin, =, ==, !=, gt, lt"
 # The pattern matches wherever a token ends, so that each character is read once. Upstream's lexer takes a NUL for the end of a
 # token, and one where a token should start for the end of the text.
 _TOKEN: Final = re.compile(r"[ \t\r\n]*+(?:(!=|==|[=!(),<>])\0?|([^\0=!(),<> \t\r\n]+)\0?|\0.*|\Z)", re.DOTALL)
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class Requirement(Struct, frozen=True):
@@ -42,8 +42,8 @@ class Requirement(Struct, frozen=True):
                 return value is None
         if value is None or not _is_int64(value):
             return False
-        limit = int(self.values[0])
-        return int(value) > limit if self.operator == ">" else int(value) < limit
+        limit = parse_int(self.values[0])
+        return parse_int(value) > limit if self.operator == ">" else parse_int(value) < limit
 
     def __str__(self) -> str:
         if self.operator == "exists":
@@ -230,7 +230,11 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _is_int64(text: str) -> bool:
-    return bool(_INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
+    try:
+        parse_int(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _checked(key: str, operator: str, values: Sequence[str]) -> Requirement:

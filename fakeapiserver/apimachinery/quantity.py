@@ -23,6 +23,7 @@ _WRONG_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 _NANO: Final = -9
 _MAX_DIGITS: Final = 18
+_MAX_LENGTH: Final = 3000
 _MAX_BINARY: Final = (1 << 63) - 1
 _MAX_EXPONENT: Final = len("e-999")
 
@@ -40,6 +41,9 @@ def canonical_quantity(text: str) -> str:
         raise ValueError(_WRONG_QUANTITY)
     negative, whole, fraction, suffix = match[1] == "-", match[2] or "0", match[3] or "", match[4]
     digits = whole + fraction
+    if len(digits) > _MAX_LENGTH:
+        # Upstream takes millions, and then computes with them for minutes.
+        raise ValueError(_WRONG_QUANTITY)
     if suffix and suffix in BINARY:
         step = BINARY.index(suffix)
         if not fraction and 14 - len(whole) - 3 * step >= 0 and int(whole) & 7:

@@ -6,6 +6,8 @@ Upstream: github.com/blang/semver/v4 (Parse, Compare).
 import re
 from typing import Final
 
+from fakeapiserver.apimachinery.strconv import parse_uint
+
 Version = tuple[int, int, int, tuple[tuple[int, int, str], ...]]
 
 _NUMBER: Final = r"(0|[1-9][0-9]*)"
@@ -14,7 +16,6 @@ _BUILD: Final = r"[0-9a-zA-Z-]+"
 _VERSION: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_PRE_RELEASE}(?:\.{_PRE_RELEASE})*))?(?:\+{_BUILD}(?:\.{_BUILD})*)?"
 )
-_LARGEST: Final = (1 << 64) - 1
 # After every pre-release of a version.
 _RELEASE: Final = ((2, 0, ""),)
 
@@ -26,13 +27,14 @@ def parse(text: str) -> Version | None:
     found = _VERSION.fullmatch(text)
     if found is None:
         return None
-    major, minor, patch = (int(found[i]) for i in (1, 2, 3))
-    if max(major, minor, patch) > _LARGEST:
-        return None
     before = found[4]
-    return (major, minor, patch, _RELEASE if before is None else tuple(map(_part, before.split("."))))
+    try:
+        major, minor, patch = (parse_uint(found[i]) for i in (1, 2, 3))
+        return (major, minor, patch, _RELEASE if before is None else tuple(map(_part, before.split("."))))
+    except ValueError:
+        return None
 
 
 def _part(text: str) -> tuple[int, int, str]:
     """Numbers come before words."""
-    return (0, int(text), "") if text.isdigit() else (1, 0, text)
+    return (0, parse_uint(text), "") if text.isdigit() else (1, 0, text)

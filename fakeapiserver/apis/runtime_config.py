@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_bool import parse_bool
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionResource
+from fakeapiserver.apimachinery.strconv import parse_bool
 
 # In this order, whatever the flag's: the later ones say more.
 _LEVELS: Final[Mapping[str, re.Pattern[str]]] = {

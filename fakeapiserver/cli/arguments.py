@@ -11,8 +11,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_bool import parse_bool
-from fakeapiserver.apimachinery.go_integer import parse_int64
+from fakeapiserver.apimachinery.strconv import parse_bool, parse_int, parse_uint
 
 LAST_PORT: Final = 65535
 MOST: Final = (1 << 31) - 1
@@ -49,7 +48,7 @@ def read_boolean(text: str) -> bool:
 
 def read_integer(text: str) -> int:
     try:
-        return parse_int64(text)
+        return parse_int(text)
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
 
@@ -81,7 +80,7 @@ def port(flag: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not is_number(text, LAST_PORT):
             raise UsageError(f"--{flag} must be a number from 0 to {LAST_PORT}, not {text!r}")
-        return int(text)
+        return parse_uint(text)
 
     return read
 
@@ -90,7 +89,7 @@ def count(flag: str, most: int = MOST) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not is_number(text, most):
             raise UsageError(f"--{flag}: {go_quote(text)} is not a number from 0 to {most}")
-        return int(text)
+        return parse_uint(text)
 
     return read
 
@@ -99,7 +98,7 @@ def level(text: str) -> int:
     """The value of --v."""
     if not is_number(text.removeprefix("-"), MOST):
         raise UsageError(f"--v must be a number, not {text!r}")
-    return int(text)
+    return parse_uint(text)
 
 
 def address(flag: str) -> Callable[[str], str]:

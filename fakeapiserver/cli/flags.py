@@ -13,8 +13,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_bool import parse_bool
-from fakeapiserver.apimachinery.go_integer import parse_int64
+from fakeapiserver.apimachinery.strconv import atoi, parse_bool
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
 from fakeapiserver.cli.arguments import (
     LAST_PORT,
@@ -86,9 +85,9 @@ def _port_range(text: str) -> range:
 def _go_integer(text: str) -> int:
     """Go's strconv.Atoi."""
     try:
-        return parse_int64(text)
+        return atoi(text)
     except ValueError as error:
-        raise InvalidArgument(str(error).replace("ParseInt", "Atoi", 1)) from None
+        raise InvalidArgument(str(error)) from None
 
 
 def _modes(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from functools import cmp_to_key
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.cache.indexer import Indexer, IndexFunc, Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
@@ -265,8 +266,10 @@ def _magnitude(seconds: float) -> int:
 
 def _deletion_cost(annotations: Mapping[str, str]) -> int:
     text = annotations.get(DELETION_COST, "")
-    cost = int(text) if _COST.fullmatch(text) else 0
-    return cost if -(2**31) <= cost < 2**31 else 0
+    try:
+        return parse_int(text, 32) if _COST.fullmatch(text) else 0
+    except ValueError:
+        return 0
 
 
 def _restarts(pod: Object) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.quantity import milli_value, parse
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 
 # Thousandths of a CPU; of everything else whole units.
@@ -33,7 +34,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
         compare is not None
         and _is_integer(value)
         and _is_integer(toleration.get("value", ""))
-        and compare(int(value), int(toleration["value"]))
+        and compare(parse_int(value), parse_int(toleration["value"]))
     )
 
 
@@ -83,11 +84,15 @@ def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     compare = _COMPARISONS.get(operator)
     if compare is None or key not in labels or not _is_integer(labels[key]) or len(values) != 1:
         return False
-    return _is_integer(values[0]) and compare(int(labels[key]), int(values[0]))
+    return _is_integer(values[0]) and compare(parse_int(labels[key]), parse_int(values[0]))
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()
+    try:
+        parse_int(text)
+    except ValueError:
+        return False
+    return True
 
 
 _COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {

@@ -18,10 +18,10 @@ from fakeapiserver.apimachinery.errors import (
     status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList
-from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth.interfaces import Attributes, Decision
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Runtime, Streams, Write
@@ -298,6 +298,6 @@ def _integer(request: Request, name: str) -> int | None:
     """A parameter as Go's ParseInt reads it."""
     text = request.param(name)
     try:
-        return parse_int64(text) if text else None
+        return parse_int(text) if text else None
     except ValueError as error:
         raise new_bad_request(str(error)) from None

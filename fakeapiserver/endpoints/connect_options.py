@@ -4,20 +4,17 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{rest.go ConnectResource, get.
 runtime/converter.go, k8s.io/api/core/v1/types.go.
 """
 
-import re
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 
 _STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
-_MAX_PORT: Final = 65535
-_NUMBER: Final = re.compile("[0-9]+")
 
 
 async def admitted(request: Request, scope: RequestScope, scopes: RequestScopes) -> Object:
@@ -77,11 +74,7 @@ def is_true(values: list[str]) -> bool:
 
 
 def _port(text: str) -> int:
-    complaint = ""
-    if not _NUMBER.fullmatch(text):
-        complaint = "invalid syntax"
-    elif int(text) > _MAX_PORT:
-        complaint = "value out of range"
-    if complaint:
-        raise new_bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {go_quote(text)}: {complaint}")
-    return int(text)
+    try:
+        return parse_uint(text, 16)
+    except ValueError as error:
+        raise new_bad_request(f"cannot convert to []int32: {error}") from None

@@ -2,6 +2,7 @@
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_not_found, new_timeout
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.options import boolean
 from fakeapiserver.endpoints.request import Request, Response
@@ -30,15 +31,10 @@ def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int
     """A resourceVersion parameter as a revision, 0 if it is absent. StatusError 400 if it isn't a number."""
     if text in ("", "0"):
         return 0
-    quoted = go_quote(text)
-    if not (text.isascii() and text.isdigit()):
-        problem = "invalid syntax"
-    elif int(text) >= 2**64:
-        problem = "value out of range"
-    else:
-        return int(text)
-    detail = f"strconv.ParseUint: parsing {quoted}: {problem}"
-    raise new_bad_request(f"{prefix}resourceVersion: Invalid value: {quoted}: {detail}")
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise new_bad_request(f"{prefix}resourceVersion: Invalid value: {go_quote(text)}: {error}") from None
 
 
 def too_large(wanted: int, current: int, *, retry_after: int) -> StatusError:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import field, fields, labels
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.endpoints.request import Query
 
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
@@ -75,7 +75,7 @@ def _integer(query: Query, name: str) -> int | None:
     if not values:
         return None
     try:
-        return parse_int64(values[0])
+        return parse_int(values[0])
     except ValueError as error:
         raise new_bad_request(str(error)) from None
 

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
 from fakeapiserver.apimachinery.patch.texts import raw_array, raw_object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
+from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.apis.field_order import field_order
 
 # Types that Go keeps as the text they came in.
@@ -93,14 +94,14 @@ class _Lazy:
 
     def get(self, key: str) -> "_Lazy":
         members = self.members()
-        return members[int(key)] if isinstance(members, list) else members.get(key, _Lazy(None))
+        return members[atoi(key)] if isinstance(members, list) else members.get(key, _Lazy(None))
 
     def add(self, key: str, value: "_Lazy") -> None:
         members = self.members()
         if isinstance(members, dict):
             members[key] = value
         else:
-            at = len(members) if key == "-" else int(key)
+            at = len(members) if key == "-" else atoi(key)
             members.insert(at + len(members) + 1 if at < 0 else at, value)
 
     def replace(self, key: str, value: "_Lazy") -> None:
@@ -108,14 +109,14 @@ class _Lazy:
         if isinstance(members, dict):
             members[key] = value
         else:
-            members[int(key)] = value
+            members[atoi(key)] = value
 
     def remove(self, key: str) -> None:
         members = self.members()
         if isinstance(members, dict):
             members.pop(key, None)
         else:
-            del members[int(key)]
+            del members[atoi(key)]
 
     def value(self) -> Any:
         members = self._members

@@ -144,7 +144,7 @@ class _Forwarding:
 
 def _is_valid(headers: Mapping[str, str]) -> bool:
     port = headers.get("port", "")
-    is_port = port.isascii() and port.isdigit() and 0 < int(port[:6]) < 1 << 16
+    is_port = port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 1 << 16
     return is_port and headers.get("streamtype") in ("data", "error")
 
 

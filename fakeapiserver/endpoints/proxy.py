@@ -7,7 +7,6 @@ proxy.go, k8s.io/apimachinery/pkg/util/net/port_split.go.
 import asyncio
 import posixpath
 import random
-import re
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -20,6 +19,7 @@ from fakeapiserver.apimachinery.errors import new_bad_request, new_not_found, ne
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import RangeError, parse_int, parse_uint
 from fakeapiserver.endpoints.connect import found_node, found_object
 from fakeapiserver.endpoints.connect_options import admitted
 from fakeapiserver.endpoints.request import Request, Response
@@ -32,7 +32,6 @@ _NODES: Final = GroupResource("", "nodes")
 _PODS: Final = GroupResource("", "pods")
 _SERVICES: Final = GroupResource("", "services")
 _ENDPOINTS: Final = GroupResource("", "endpoints")
-_NUMBER: Final = re.compile("[+-]?[0-9]+")
 _SCHEMES: Final = ("", "http", "https")
 _NOT_ALLOWED: Final = "address not allowed"
 
@@ -81,11 +80,11 @@ async def service_proxy(request: Request, scope: RequestScope, scopes: RequestSc
     path = await _path(request, scope, scopes)
     info, asked = request.info, _asked("service", request.info.name)
     port = asked.port
-    if _NUMBER.fullmatch(port):
+    if (number := _number(port)) is not None:
         service = await found_object(request, scope, asked.name)
-        named = [row.get("name", "") for row in service["spec"].get("ports") or () if row["port"] == int(port)]
+        named = [row.get("name", "") for row in service["spec"].get("ports") or () if row["port"] == number]
         if not named:
-            raise new_service_unavailable(f"no service port {int(port)} found for service {go_quote(asked.name)}")
+            raise new_service_unavailable(f"no service port {number} found for service {go_quote(asked.name)}")
         port = named[0]
     endpoints = await _stored(_ENDPOINTS, info.namespace, asked.name, scopes)
     if endpoints is None:
@@ -138,11 +137,24 @@ def _asked(what: str, text: str) -> _Asked:
     return _Asked(scheme, name, port)
 
 
+def _number(port: str) -> int | None:
+    """Returns the number of a service's port, or None for the name of one."""
+    try:
+        return parse_int(port)
+    except ValueError:
+        return None
+
+
 def _port(text: str) -> int:
-    """StatusError 400, where upstream panics."""
-    if not (text.isascii() and text.isdigit()):
-        raise new_bad_request(f"invalid port {go_quote(text)}")
-    return int(text[:10])
+    """Raises StatusError: 503 for a number beyond all ports, 400 for what isn't a number, where upstream panics."""
+    try:
+        return parse_uint(text, 32)
+    except RangeError:
+        raise new_service_unavailable(
+            f"error trying to reach service: dial tcp: address {text}: invalid port"
+        ) from None
+    except ValueError:
+        raise new_bad_request(f"invalid port {go_quote(text)}") from None
 
 
 async def _stored(resource: GroupResource, namespace: str, name: str, scopes: RequestScopes) -> Object | None:

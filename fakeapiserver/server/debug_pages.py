@@ -7,7 +7,7 @@ the list of them.
 import logging
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 
@@ -56,10 +56,11 @@ async def _verbosity(request: Request) -> Response:
     if request.method != "PUT":
         return _plain(406, "unsupported http method")
     text = (await request.body()).decode(errors="replace")
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**32:
-        problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
-        return _plain(400, f"strconv.ParseUint: parsing {go_quote(text)}: {problem}")
-    logging.getLogger("fakeapiserver").setLevel(logging.DEBUG if int(text) >= _VERBOSE else logging.NOTSET)
+    try:
+        verbosity = parse_uint(text, 32)
+    except ValueError as error:
+        return _plain(400, str(error))
+    logging.getLogger("fakeapiserver").setLevel(logging.DEBUG if verbosity >= _VERBOSE else logging.NOTSET)
     return _plain(200, f"successfully set klog.logging.verbosity to {text}")
 
 

@@ -36,6 +36,7 @@ from fakeapiserver.apimachinery.cel.values import (
     uint64,
 )
 from fakeapiserver.apimachinery.field import go_float
+from fakeapiserver.apimachinery.strconv import parse_int, parse_uint
 
 Function = Callable[..., Any]
 _INT64: Final = 1 << 63
@@ -147,13 +148,10 @@ def _int_to_duration(value: int) -> Duration:
 
 
 def _whole_number(value: str, to: str, *, signed: bool) -> int:
-    digits = value[1:] if signed and value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdigit()):
-        raise _unconverted(value, to)
-    number = int(value)
-    if not (-_INT64 <= number < _INT64 if signed else number < 2 * _INT64):
-        raise _unconverted(value, to)
-    return number
+    try:
+        return parse_int(value) if signed else parse_uint(value)
+    except ValueError:
+        raise _unconverted(value, to) from None
 
 
 def _double_to_int(value: float) -> int:

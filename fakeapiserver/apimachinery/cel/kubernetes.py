@@ -24,6 +24,7 @@ from fakeapiserver.apimachinery.go_address import address_problem
 from fakeapiserver.apimachinery.go_url import ESCAPED, SCHEME, request_uri_problem
 from fakeapiserver.apimachinery.quantity import parse as parse_quantity
 from fakeapiserver.apimachinery.schema.formats import FORMATS
+from fakeapiserver.apimachinery.strconv import parse_uint
 
 Function = Callable[..., Any]
 
@@ -210,11 +211,10 @@ def _version_number(text: str, name: str) -> int:
         raise CelError(f"Invalid character(s) found in {name.lower()} number {go_quote(text)}")
     if len(text) > 1 and text[0] == "0":
         raise CelError(f"{name} number must not contain leading zeroes {go_quote(text)}")
-    if not text:
-        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
-    if int(text) >= 1 << 64:
-        raise CelError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise CelError(str(error)) from None
 
 
 def _pre_release(text: str) -> int | str:
@@ -223,7 +223,10 @@ def _pre_release(text: str) -> int | str:
     if text.isascii() and text.isdigit():
         if len(text) > 1 and text[0] == "0":
             raise CelError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
-        return int(text)
+        try:
+            return parse_uint(text)
+        except ValueError as error:
+            raise CelError(str(error)) from None
     if not _PRE.fullmatch(text):
         raise CelError(f"Invalid character(s) found in prerelease {go_quote(text)}")
     return text
@@ -321,7 +324,7 @@ def _prefix_problem(text: str) -> str:
         return "IPv6 zones cannot be present in a prefix"
     if (len(bits) > 1 and not "1" <= bits[0] <= "9") or not (bits.isascii() and bits.isdigit()):
         return f"bad bits after slash: {go_quote(bits)}"
-    return "" if int(bits) <= (128 if ":" in host else 32) else "prefix length out of range"
+    return "" if len(bits) <= 3 and int(bits) <= (128 if ":" in host else 32) else "prefix length out of range"
 
 
 def _contains_ip(a: CIDR, b: IP) -> bool:

@@ -56,6 +56,7 @@ _OPERATORS: Final = {
 }
 _AFTER_MEMBER: Final = frozenset({*_OPERATORS, "&&", "||", "?", ".", "["})
 _INT64: Final = 1 << 63
+_LIMIT_DIGITS: Final = len(str(2 * _INT64))
 
 
 class _Stop(Exception):
@@ -377,7 +378,9 @@ class _Parser:
             value = float(minus + token.text)
             return Literal(at, value) if abs(value) != float("inf") else self._report(at, "invalid double literal")
         text = token.text.rstrip("uU")
-        number = int(minus + text, 16 if text.startswith("0x") else 10)
+        digits = text.removeprefix("0x").lstrip("0")
+        is_short = len(digits) <= _LIMIT_DIGITS
+        number = int(minus + (digits or "0"), 16 if text.startswith("0x") else 10) if is_short else 2 * _INT64
         if token.kind == "NUM_UINT":
             return Literal(at, UInt(number)) if number < 2 * _INT64 else self._report(at, "invalid uint literal")
         return Literal(at, number) if -_INT64 <= number < _INT64 else self._report(at, "invalid int literal")

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.cel.values import Duration, Timestamp, type_of
 from fakeapiserver.apimachinery.field import go_float, go_quote
 from fakeapiserver.apimachinery.go_space import trim_space
 from fakeapiserver.apimachinery.schema import patterns
+from fakeapiserver.apimachinery.strconv import atoi
 
 _LOWER: Final = {code: code + 32 for code in range(65, 91)}
 _UPPER: Final = {code + 32: code for code in range(65, 91)}
@@ -198,14 +199,16 @@ def _letter(match: re.Match[str]) -> tuple[str, int]:
         raise CelError(
             "could not parse formatting clause: error while parsing precision: could not find end of precision specifier"
         )
-    if dot and not digits:
-        problem = 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
-        raise CelError(f"could not parse formatting clause: error while parsing precision: {problem}")
+    try:
+        precision = atoi(digits) if dot else 6
+    except ValueError as error:
+        problem = f"error while converting precision to integer: {error}"
+        raise CelError(f"could not parse formatting clause: error while parsing precision: {problem}") from None
     if not dot and digits:
         letter = digits[0]
     if letter not in _FORMS:
         raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
-    return letter, int(digits) if dot else 6
+    return letter, precision
 
 
 _ONLY: Final = {

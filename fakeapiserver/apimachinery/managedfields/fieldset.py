@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.strconv import atoi
 
 FieldSet = dict[str, Any]
 
@@ -232,7 +233,7 @@ def _canonical_element(key: str) -> str:
         return key_element(json.loads(key[2:]))
     if key[0] == "v":
         return value_element(json.loads(key[2:]))
-    return f"i:{int(key[2:])}" if key[0] == "i" else ""
+    return f"i:{atoi(key[2:])}" if key[0] == "i" else ""
 
 
 def key_element(keys: dict[str, Any]) -> str:

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.patch.operations import MAX_OPERATIONS, Operation, complaints, decode
 from fakeapiserver.apimachinery.patch.texts import Panic, equal, go_text, plain, with_texts
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.strconv import atoi
 
 __all__ = ["MAX_OPERATIONS", "Inapplicable", "Operation", "applied", "apply", "complaints", "decode"]
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024  # of all copies in one patch
-_INDEX: Final = re.compile(r"[+-]?[0-9]+")
 _ESCAPE: Final = re.compile("~[01]")
 
 
@@ -116,11 +115,10 @@ def _words(path: str) -> tuple[list[str], str | None]:
 
 
 def _number(key: str) -> int:
-    if not _INDEX.fullmatch(key):
-        raise Inapplicable(f"strconv.Atoi: parsing {go_quote(key)}: invalid syntax")
-    if not -(2**63) <= int(key) < 2**63:
-        raise Inapplicable(f"strconv.Atoi: parsing {go_quote(key)}: value out of range")
-    return int(key)
+    try:
+        return atoi(key)
+    except ValueError as error:
+        raise Inapplicable(str(error)) from None
 
 
 def _in_range(index: int, size: int) -> int:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from fakeapiserver.apimachinery import cron
+from fakeapiserver.apimachinery.location import load_location
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.cache.indexer import Object
 
@@ -39,7 +40,7 @@ class NeverDue(ValueError):
 def is_known_zone(name: str) -> bool:
     """An empty one is UTC."""
     try:
-        cron.check_zone(name)
+        load_location(name)
     except ValueError:
         return False
     return True

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_terminal
@@ -70,8 +71,10 @@ class Placement:
 def template_generation(daemon_set: Object) -> str:
     """As older versions counted templates; "" without."""
     text: str = (daemon_set["metadata"].get("annotations") or {}).get(_GENERATION, "")
-    number = text[1:] if text[:1] in ("+", "-") else text
-    return str(int(text)) if number.isascii() and number.isdigit() else ""
+    try:
+        return str(parse_int(text))
+    except ValueError:
+        return ""
 
 
 def pod_template(daemon_set: Object, revision_hash: str) -> Object:

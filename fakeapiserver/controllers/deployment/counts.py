@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.int_or_percent import scaled_value
 
@@ -154,10 +155,11 @@ def desired_replicas_annotation(replica_set: Object) -> int | None:
 
 def _annotated(replica_set: Object, name: str) -> int | None:
     text = (replica_set["metadata"].get("annotations") or {}).get(name, "")
-    if not (text.isascii() and text.isdigit()):
+    try:
+        found = parse_int(text, 32)
+    except ValueError:
         return None
-    found = int(text)
-    return found if found <= _MAX_INT32 else None
+    return found if found >= 0 else None
 
 
 def replicas_annotations(deployment: Object) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Which replica set is the new one, and the numbers of revisions: pure (upstream: pkg/controller/deployment/util/deployment_util.go)."""
 
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.pod_template import same_templates
 from fakeapiserver.controllers.deployment.counts import DESIRED_REPLICAS, MAX_REPLICAS, by_creation
@@ -30,7 +30,6 @@ _KEPT_APART: Final = frozenset(
     )
 )
 _MAX_HISTORY: Final = 2000  # characters
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def annotations_of(obj: Object) -> dict[str, str]:
@@ -45,8 +44,10 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 def parsed(text: str) -> int | None:
     """An int64."""
-    number = int(text) if _INTEGER.fullmatch(text) else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None
+    try:
+        return parse_int(text)
+    except ValueError:
+        return None
 
 
 def revision(replica_set: Object) -> int | None:

@@ -6,6 +6,8 @@ from typing import Self
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.strconv import atoi
+
 
 class Indexes(Struct, frozen=True):
     """`intervals`: (first, last), ascending, neither overlapping nor adjacent.
@@ -27,7 +29,7 @@ class Indexes(Struct, frozen=True):
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
             try:
-                low, high = int(first), int(last or first)
+                low, high = atoi(first), atoi(last or first)
             except ValueError:
                 continue
             if low >= completions:

@@ -1,9 +1,9 @@
 """What a job's pods tell of it; pure (upstream: pkg/controller/job/{job_controller,tracking_utils,indexed_job_utils}.go)."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.strconv import atoi, parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.component_helpers.pods import pod_phase, sort_active
@@ -18,7 +18,6 @@ UNTRACK: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [T
 UNKNOWN_INDEX: Final = -1
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _MAX_GENERATED_NAME: Final = 58
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _MAX_INT32: Final = 2**31 - 1
 
 
@@ -57,7 +56,10 @@ def is_failed(pod: Object, job: Object) -> bool:
 def completion_index(pod: Object) -> int:
     """UNKNOWN_INDEX where the pod doesn't say it."""
     text = (pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX, "")
-    return max(int(text), UNKNOWN_INDEX) if _NUMBER.fullmatch(text) else UNKNOWN_INDEX
+    try:
+        return max(atoi(text), UNKNOWN_INDEX)
+    except ValueError:
+        return UNKNOWN_INDEX
 
 
 def index_failures(pod: Object) -> int:
@@ -82,8 +84,10 @@ def index_annotations(job: Object, replaced: Object | None) -> dict[str, str]:
 
 def _annotated(pod: Object, name: str) -> int:
     text = (pod["metadata"].get("annotations") or {}).get(name, "")
-    number = int(text) if _NUMBER.fullmatch(text) else 0
-    return number if 0 <= number <= _MAX_INT32 else 0
+    try:
+        return max(parse_int(text, 32), 0)
+    except ValueError:
+        return 0
 
 
 def generate_name(job_name: str, index: int) -> str:

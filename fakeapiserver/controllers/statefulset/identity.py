@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pod_control import pod_from_template
@@ -26,8 +27,10 @@ def parent_and_ordinal(pod: Object) -> tuple[str, int]:
     match = _POD.fullmatch(pod["metadata"]["name"])
     if match is None:
         return "", -1
-    ordinal = int(match[2])
-    return match[1], ordinal if ordinal <= _MAX_INT32 else -1
+    try:
+        return match[1], parse_int(match[2], 32)
+    except ValueError:
+        return match[1], -1
 
 
 def ordinal_of(pod: Object) -> int:

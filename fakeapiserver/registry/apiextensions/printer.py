@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.go_integer import to_int64
 from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch.go_format import go_value
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
+from fakeapiserver.apimachinery.strconv import to_int64
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.generic.printing import duration_since
 

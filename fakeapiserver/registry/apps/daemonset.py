@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apis.quantity_fields import POD_TEMPLATE, same
 from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
@@ -43,7 +43,7 @@ _MORE_COUNTS = (
 class DaemonSetStrategy(WithPods, kw_only=True):
     def convert_decoded(self, obj: Object, empties: "Empties") -> None:
         if (value := (metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION)) is not None:
-            _set_template_generation(obj, parse_int64(value))
+            _set_template_generation(obj, parse_int(value))
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.go_integer import parse_int64
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
@@ -42,7 +42,7 @@ class DeploymentStrategy(WithPods, kw_only=True):
             return
         found = {key: text for key, text in annotations(obj).items() if key != _ROLLBACK_TO}
         try:
-            metadata(obj)["annotations"] = {**found, **({_ROLLBACK_TO: str(parse_int64(value))} if value else {})}
+            metadata(obj)["annotations"] = {**found, **({_ROLLBACK_TO: str(parse_int(value))} if value else {})}
         except ValueError as error:
             raise ValueError(f"failed to parse annotation[{_ROLLBACK_TO}]={value} as int64: {error}") from None
 

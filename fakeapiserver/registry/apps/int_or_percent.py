@@ -8,9 +8,10 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.strconv import RangeError, atoi
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 
-_NUMBER: Final = re.compile("[+-]?[0-9]+")
+_LARGEST: Final = (1 << 63) - 1
 _PERCENT: Final = re.compile("[0-9]+%")
 _NOT_A_PERCENTAGE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' "
@@ -29,12 +30,18 @@ def int_or_percent_errors(value: int | str, path: Path) -> ErrorList:
 
 def at_most_all_errors(value: int | str, path: Path) -> ErrorList:
     """A percentage of no more than 100 (IsNotMoreThan100Percent)."""
-    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and number_of(value) > 100:
         return [field.invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def number_of(value: int | str) -> int:
-    """The number, without the sign of a valid percentage; 0 for other text."""
-    text = str(value)
-    return int(text.removesuffix("%")) if _PERCENT.fullmatch(text) or _NUMBER.fullmatch(text) else 0
+    """Returns the number, without the sign of a valid percentage; the largest integer for a larger one, 0 for other text."""
+    if isinstance(value, int):
+        return value
+    try:
+        return atoi(value[:-1] if _PERCENT.fullmatch(value) else value)
+    except RangeError:
+        return _LARGEST
+    except ValueError:
+        return 0

@@ -8,6 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import cron, field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.location import load_location
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apis.quantity_fields import IN_CRON_JOB, QuantityFields
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
@@ -123,7 +124,7 @@ def _zone_errors(zone: str) -> ErrorList:
             return [field.invalid(path, zone, f"unknown time zone {zone}")]
     errors = [field.invalid(path, zone, _LOCAL_ZONE)] if zone.lower() == "local" else ErrorList()
     try:
-        cron.check_zone(zone)
+        load_location(zone)
     except ValueError as error:
         errors.append(field.invalid(path, zone, str(error)))
     return errors

@@ -3,13 +3,13 @@
 Upstream: pkg/apis/batch/validation/validation.go, validatePodFailurePolicy and validateSuccessPolicy.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -19,7 +19,6 @@ _MAX_RULES: Final = 20
 _MAX_PATTERNS: Final = 20
 _MAX_EXIT_CODES: Final = 255
 _MAX_INDEXES_LENGTH: Final = 64 * 1024
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def pod_failure_policy_errors(spec: Object, path: Path) -> ErrorList:
@@ -198,8 +197,10 @@ def index_interval(part: str, completions: int) -> tuple[int, int]:
 
 
 def _index(text: str, completions: int) -> int:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"cannot convert string to integer for index: {go_quote(text)}")
-    if int(text) >= completions:
+    try:
+        index = atoi(text)
+    except ValueError:
+        raise ValueError(f"cannot convert string to integer for index: {go_quote(text)}") from None
+    if index >= completions:
         raise ValueError(f"too large index: {go_quote(text)}")
-    return int(text)
+    return index

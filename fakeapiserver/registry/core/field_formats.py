@@ -193,7 +193,12 @@ def interface_address_errors(text: str, path: Path) -> ErrorList:
     """An address of an interface, with its network's length, in the shortest form."""
     address, _, length = text.partition("/")
     ip, bits = canonical_ip(address), _LEADING_ZEROS.sub("", length)
-    if not ip or not (bits.isascii() and bits.isdigit()) or int(bits) > (128 if ":" in address else 32):
+    if (
+        not ip
+        or not (bits.isascii() and bits.isdigit())
+        or len(bits) > 3
+        or int(bits) > (128 if ":" in address else 32)
+    ):
         detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
         return [field.invalid(path, text, detail)]
     shorter = 96 if ":" in address and ":" not in ip and int(bits) > 32 else 0

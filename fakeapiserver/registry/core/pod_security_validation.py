@@ -11,6 +11,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import descending_path_errors
 from fakeapiserver.registry.core.pod_options import PodOptions
@@ -357,7 +358,11 @@ def _is_int32(text: str) -> bool:
     # As Go's client wants them: no sign but minus, no leading zeros.
     if not re.fullmatch(r"-?(0|[1-9]\d*)", text, re.ASCII) or text == "-0":
         return False
-    return -(2**31) <= int(text) < 2**31
+    try:
+        parse_int(text, 32)
+    except ValueError:
+        return False
+    return True
 
 
 def _seccomp_annotation_errors(profile: str, path: Path) -> ErrorList:

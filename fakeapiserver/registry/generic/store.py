@@ -44,6 +44,7 @@ from fakeapiserver.apimachinery.meta import (
     metadata,
     uid,
 )
+from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical, deletion
@@ -623,10 +624,11 @@ class Store:
                 raise new_invalid(GroupKind(*self._named(request)), request.name, told)
             return
         if wanted != str(current.mod_revision):
-            if not wanted.isdigit():
-                detail = f"strconv.ParseUint: parsing {field_errors.go_quote(wanted)}: invalid syntax"
-                errors = [field_errors.invalid("resourceVersion", wanted, detail)]
-                raise new_bad_request(f"invalid resource version: {errors[0]}")
+            try:
+                parse_uint(wanted)
+            except ValueError as error:
+                invalid = field_errors.invalid("resourceVersion", wanted, str(error))
+                raise new_bad_request(f"invalid resource version: {invalid}") from None
             raise new_conflict(self._named(request), request.name, _MODIFIED)
 
     def _uid_conflict(self, request: WriteRequest, old: Object) -> StatusError:

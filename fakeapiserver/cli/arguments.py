@@ -73,7 +73,10 @@ def read_duration(text: str) -> float:
 
 def is_number(text: str, most: int) -> bool:
     """Whether `text` is a decimal number from 0 to `most`."""
-    return text.isascii() and text.isdigit() and len(text.lstrip("0")) <= len(str(most)) and int(text) <= most
+    try:
+        return parse_uint(text) <= most
+    except ValueError:
+        return False
 
 
 def port(flag: str) -> Callable[[str], int]:
@@ -98,7 +101,7 @@ def level(text: str) -> int:
     """The value of --v."""
     if not is_number(text.removeprefix("-"), MOST):
         raise UsageError(f"--v must be a number, not {text!r}")
-    return parse_uint(text)
+    return parse_int(text)
 
 
 def address(flag: str) -> Callable[[str], str]:

@@ -37,6 +37,7 @@ __all__ = [
     "Model",
     "ObjectMeta",
     "Quantity",
+    "is_condition_true",
     "set_condition",
 ]
 

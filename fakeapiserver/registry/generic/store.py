@@ -478,7 +478,7 @@ class Store:
                 return written
             if dry_run:
                 return Written(written.value, deleted=True)
-            return _Marked(current.key, uid(old), written, admit_again)
+            return _Marked(current.key, plan.marked, written, admit_again)
         removed = current if dry_run else await self._remove(current, old)
         return Written(removed.value, deleted=True)
 
@@ -503,8 +503,8 @@ class Store:
     async def _end_deletion(self, marked: "_Marked") -> Written:
         """Whatever was changed meanwhile, the object goes (upstream compares nothing but the uid)."""
         while (found := await self.storage.get(marked.key)) is not None:
-            last = self.decode(found.value)
-            if uid(last) != marked.uid:
+            last = marked.obj if found.value is marked.written.value else self.decode(found.value)
+            if uid(last) != uid(marked.obj):
                 break
             await marked.admit_again(self.decode(found.value))
             with suppress(ResourceVersionConflict, KeyNotFound):
@@ -664,11 +664,11 @@ def _another_type(request: WriteRequest, obj: Object) -> StatusError | None:
 
 
 class _Marked(Struct, frozen=True):
-    """An object between the two steps of its deletion: `written` has it with its deletionTimestamp, and it is removed next.
+    """An object between the two steps of its deletion: `obj` with its deletionTimestamp, which is stored as `written` and removed next.
     `admit_again` asks admission about the removal."""
 
     key: str
-    uid: str
+    obj: Object
     written: Written
     admit_again: Callable[[Object], Awaitable[None]]
 
